@@ -1,0 +1,38 @@
+"""The checker: a vocabulary for specs, and engines that search them. It knows nothing of Kafka."""
+
+from checker.action import Action, ActionInstance, action
+from checker.bounds import bound
+from checker.errors import LeadlineError, SpecError, TraceError
+from checker.oracle import explore
+from checker.properties import Kind, Property, invariant, step_invariant, step_witness, witness
+from checker.result import Limits, PropertyResult, Result, Statistics, Verdict
+from checker.spec import Spec
+from checker.state import component, constant
+from checker.trace import Step, Trace
+
+__all__ = [
+    "Action",
+    "ActionInstance",
+    "Kind",
+    "LeadlineError",
+    "Limits",
+    "Property",
+    "PropertyResult",
+    "Result",
+    "Spec",
+    "SpecError",
+    "Statistics",
+    "Step",
+    "Trace",
+    "TraceError",
+    "Verdict",
+    "action",
+    "bound",
+    "component",
+    "constant",
+    "explore",
+    "invariant",
+    "step_invariant",
+    "step_witness",
+    "witness",
+]

@@ -1,0 +1,155 @@
+"""Actions: named, parameterised, pure functions from a state to its next states."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import string
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+import attrs
+
+from checker.errors import SpecError
+
+S = TypeVar("S")
+P = ParamSpec("P")
+
+Domain = Iterable[Any] | Callable[[Any], Iterable[Any]]
+"""The values a parameter takes: an iterable, or a function of the spec's bounds that returns one."""
+
+
+@attrs.frozen(eq=False)
+class Action(Generic[S, P]):
+    """A transition rule of a spec. Calling it calls the function it was made from.
+
+    Attributes:
+        name: the function's name.
+        function: takes a state and the parameters; yields the next states, none if it is not enabled.
+        domains: the values of each parameter, in the order of the function's signature.
+        sentence: what a step does, in words, with ``{parameter}`` where a value belongs.
+    """
+
+    name: str
+    function: Callable[..., Iterator[S]]
+    domains: dict[str, Domain]
+    sentence: str
+
+    def __call__(self, state: S, *args: P.args, **kwargs: P.kwargs) -> Iterator[S]:
+        return self.function(state, *args, **kwargs)
+
+    def instances(self, bounds: Any) -> list[ActionInstance[S]]:
+        """One instance for each combination of parameter values that the bounds allow.
+
+        Raises:
+            SpecError: a domain is not iterable, or holds a value twice or one that is not hashable.
+        """
+        values = [self._values(parameter, domain, bounds) for parameter, domain in self.domains.items()]
+        return [ActionInstance(self, combination) for combination in itertools.product(*values)]
+
+    def _values(self, parameter: str, domain: Domain, bounds: Any) -> list[Any]:
+        try:
+            values = list(domain(bounds) if callable(domain) else domain)
+            distinct = len(set(values))
+        except Exception as error:
+            raise SpecError(f"action {self.name}: the domain of {parameter!r} fails: {error}") from error
+        if distinct != len(values):
+            raise SpecError(f"action {self.name}: the domain of {parameter!r} holds a value twice: {values}")
+        return values
+
+
+@attrs.frozen(repr=False)
+class ActionInstance(Generic[S]):
+    """An action with its parameters given: ``replicate(leader=0, follower=1)``."""
+
+    action: Action[S, ...]
+    values: tuple[Any, ...]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The parameters' values by name."""
+        return dict(zip(self.action.domains, self.values, strict=True))
+
+    def successors(self, state: S) -> Iterator[S]:
+        """The next states this instance leads to from a state; none if it is not enabled there."""
+        return self.action.function(state, *self.values)
+
+    @property
+    def sentence(self) -> str:
+        """What the step does, in words; empty if the action does not say."""
+        return self.action.sentence.format(**self.arguments)
+
+    def __repr__(self) -> str:
+        return f"{self.action.name}({', '.join(f'{name}={value}' for name, value in self.arguments.items())})"
+
+
+def action(
+    sentence: str = "", /, **domains: Domain
+) -> Callable[[Callable[Concatenate[S, P], Iterator[S]]], Action[S, P]]:
+    """Make an action of a generator function.
+
+    Parameters:
+        sentence: what a step does, in words; ``{parameter}`` stands for a parameter's value.
+        domains: for each parameter after the state, its values: an iterable, or a function of the
+            spec's bounds that returns one.
+
+    Returns:
+        A decorator. The function takes the state and then the parameters, and yields next states.
+
+    Raises:
+        SpecError: what is decorated makes no sense as an action; says which and why.
+
+    Example:
+        >>> @action("counter {index} goes up", index=range(3))
+        ... def increment(state, index):
+        ...     if state[index] < 9:
+        ...         yield state[:index] + (state[index] + 1,) + state[index + 1 :]
+        >>> list(increment((0, 0, 9), 1))
+        [(0, 1, 9)]
+    """
+    if not isinstance(sentence, str):
+        raise SpecError("action needs parentheses, as in @action() or @action(broker=brokers)")
+
+    def decorate(function: Callable[Concatenate[S, P], Iterator[S]]) -> Action[S, P]:
+        name = getattr(function, "__name__", repr(function))
+        if not inspect.isgeneratorfunction(function):
+            raise SpecError(f"action {name} must be a generator function that yields the next states")
+        _, *parameters = _parameters(name, function)
+        _match_domains(name, parameters, domains)
+        _check_sentence(name, sentence, parameters)
+        return Action(name, function, {parameter: domains[parameter] for parameter in parameters}, sentence)
+
+    return decorate
+
+
+def _parameters(name: str, function: Callable[..., Any]) -> list[str]:
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters:
+        raise SpecError(f"action {name} takes no state: its first parameter must be the state")
+    for parameter in parameters:
+        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
+            raise SpecError(f"action {name}: {parameter} must be a plain parameter, with no default and no star")
+    return [parameter.name for parameter in parameters]
+
+
+def _match_domains(name: str, parameters: list[str], domains: dict[str, Domain]) -> None:
+    for parameter in parameters:
+        if parameter not in domains:
+            raise SpecError(f"action {name}: parameter {parameter!r} has no domain: @action({parameter}=...)")
+    for parameter, domain in domains.items():
+        if parameter not in parameters:
+            raise SpecError(f"action {name}: there is a domain for {parameter!r} but no such parameter")
+        if isinstance(domain, str | Iterator) or not (callable(domain) or isinstance(domain, Iterable)):
+            raise SpecError(
+                f"action {name}: the domain of {parameter!r} must be a collection of values or a function of "
+                f"the bounds, not {domain!r}"
+            )
+
+
+def _check_sentence(name: str, sentence: str, parameters: list[str]) -> None:
+    try:
+        named = {field for _, field, _, _ in string.Formatter().parse(sentence) if field is not None}
+    except ValueError as error:
+        raise SpecError(f"action {name}: the sentence {sentence!r} cannot be read: {error}") from error
+    for field in sorted(named - set(parameters)):
+        raise SpecError(f"action {name}: the sentence names {{{field}}}, which is not one of its parameters")

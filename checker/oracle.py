@@ -1,0 +1,232 @@
+"""The oracle: breadth-first search in plain Python, level by level, so simple that it is obviously right.
+
+Every other engine must give the same answers. A search ends with the level in which the first
+violation was found, so that each violated property has all its shortest counterexamples.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+import attrs
+import networkx as nx
+
+from checker.action import ActionInstance
+from checker.errors import SpecError
+from checker.graph import shortest_path_graph, shortest_traces
+from checker.properties import Kind, Property
+from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, judge
+from checker.spec import Spec
+from checker.state import check_state
+from checker.trace import Trace
+
+S = TypeVar("S")
+
+Progress = Callable[[Statistics], None]
+"""Called every so often during a search, with the counts so far."""
+
+PROGRESS_EVERY = 500
+"""Expanded states between two calls of the progress function."""
+
+AUDITED = 100
+"""The first states of a search are expanded twice, to catch actions that are not pure functions."""
+
+
+@attrs.frozen(eq=False)
+class Sighting(Generic[S]):
+    """Where a property was seen violated (a witness: satisfied): at a state, or at a step from it."""
+
+    state: S
+    step: tuple[ActionInstance[S], S] | None = None
+
+
+class _StopSearch(Exception):
+    """A limit was reached; the text says which."""
+
+
+class OracleSearch(Generic[S]):
+    """One breadth-first search. `explore` is the function to call; this class also shows what was found.
+
+    Attributes:
+        statistics: the counts so far.
+        arrivals: every state found, with the last steps of its shortest paths, in the order of finding.
+        sightings: for each property, where it was seen violated (a witness: satisfied).
+    """
+
+    def __init__(
+        self,
+        spec: Spec[S],
+        limits: Limits,
+        progress: Progress | None = None,
+        successors: Callable[[S], Iterable[tuple[ActionInstance[S], S]]] | None = None,
+    ) -> None:
+        self.spec = spec
+        self.successors = successors or spec.successors
+        self.limits = limits
+        self.progress = progress
+        self.statistics = Statistics(actions={action.name: ActionCount() for action in spec.actions})
+        self.arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
+        self.sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks}
+        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS)
+        self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+        self._deadlock = spec.checks_of(Kind.DEADLOCK)
+        self._level: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
+        self._started = time.monotonic()
+
+    def run(self) -> Result:
+        """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
+        reason: str | None
+        try:
+            reason = self._search()
+        except _StopSearch as stop:
+            reason = str(stop)
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        self._publish()
+        return Result(
+            spec=self.spec,
+            engine="oracle",
+            exhausted=reason is None,
+            reason=reason,
+            statistics=self.statistics,
+            properties=tuple(self._property_result(item, reason is None) for item in self.spec.checks),
+        )
+
+    def _search(self) -> str | None:
+        initials = self.spec.initials()
+        for state in initials:
+            self._found(state, [])
+        self.statistics.generated = len(initials)
+        while self._level:
+            frontier, self._level = self._level, {}
+            self.statistics.depth += 1
+            if self._violated() and not self.limits.keep_going:
+                return "stopped at the first violation"
+            if self.statistics.depth == self.limits.depth:
+                return f"reached depth {self.limits.depth}"
+            for state in frontier:
+                self._expand(state, initials[0])
+        return None
+
+    def _expand(self, state: S, initial: S) -> None:
+        if self.statistics.expanded % PROGRESS_EVERY == 0:
+            self._publish()
+        if self.limits.max_seconds is not None and time.monotonic() - self._started > self.limits.max_seconds:
+            raise _StopSearch(f"reached {self.limits.max_seconds:g} seconds")
+        if self.statistics.expanded < AUDITED:
+            audit(self.spec, state, initial)
+        steps = 0
+        for instance, successor in self.successors(state):
+            steps += 1
+            self._step(state, instance, successor)
+        for item in self._deadlock if not steps else ():
+            self._see(item, Sighting(state))
+        self.statistics.count_expanded(steps)
+
+    def _step(self, state: S, instance: ActionInstance[S], successor: S) -> None:
+        count = self.statistics.actions[instance.action.name]
+        try:
+            known = successor in self.arrivals
+        except TypeError as error:
+            raise SpecError(f"action {instance} yielded a state that is not hashable: {error}") from error
+        if not known:
+            self._found(successor, [(state, instance)])
+            count.distinct += 1
+        elif successor in self._level:
+            self.arrivals[successor].append((state, instance))
+        self.statistics.generated += 1
+        count.generated += 1
+        for item in self._step_checks:
+            if self._shows(item, state, successor):
+                self._see(item, Sighting(state, (instance, successor)))
+
+    def _found(self, state: S, arrivals: list[tuple[S, ActionInstance[S]]]) -> None:
+        if len(self.arrivals) == self.limits.max_states:
+            raise _StopSearch(f"reached {self.limits.max_states:,} states")
+        self.arrivals[state] = self._level[state] = arrivals
+        self.statistics.distinct += 1
+        for item in self._state_checks:
+            if self._shows(item, state):
+                self._see(item, Sighting(state))
+
+    def _shows(self, item: Property, *states: S) -> bool:
+        """Whether a state or step is evidence that is still wanted: a violation, or a witness not yet seen."""
+        if item.kind.is_witness:
+            return not self.sightings[item] and self.spec.complaint(item, *states) is None
+        return self.spec.complaint(item, *states) is not None
+
+    def _see(self, item: Property, sighting: Sighting[S]) -> None:
+        if len(self.sightings[item]) < self.limits.traces:
+            self.sightings[item].append(sighting)
+
+    def _violated(self) -> bool:
+        return any(seen and not item.kind.is_witness for item, seen in self.sightings.items())
+
+    def _publish(self) -> None:
+        self.statistics.queue = self.statistics.distinct - self.statistics.expanded
+        self.statistics.seconds = time.monotonic() - self._started
+        if self.progress is not None:
+            self.progress(self.statistics)
+
+    def _property_result(self, item: Property, exhausted: bool) -> PropertyResult:
+        seen = self.sightings[item]
+        wanted = 1 if item.kind.is_witness else self.limits.traces
+        traces = tuple(itertools.islice(self._traces(item, seen), wanted))
+        return PropertyResult(item, judge(item, bool(seen), exhausted), traces)
+
+    def _traces(self, item: Property, seen: list[Sighting[S]]) -> Iterator[Trace[S]]:
+        """Shortest counterexamples: first one to each violating state, then other ways to the same ones."""
+        graph = shortest_path_graph(self.arrivals, [sighting.state for sighting in seen])
+        ways = [self._evidence(item, sighting, graph) for sighting in seen]
+        shortest: int | None = None
+        for round_of_ways in itertools.zip_longest(*ways):
+            for trace in filter(None, round_of_ways):
+                shortest = len(trace) if shortest is None else shortest
+                if len(trace) == shortest:
+                    yield trace
+
+    def _evidence(self, item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
+        for path in shortest_traces(graph, sighting.state, self.spec):
+            states, instances = path.states, path.instances
+            if sighting.step is not None:
+                instance, state = sighting.step
+                states, instances = (*states, state), (*instances, instance)
+            yield Trace(self.spec, states, instances, item)
+
+
+def explore(spec: Spec[S], limits: Limits | None = None, progress: Progress | None = None) -> Result:
+    """Search a spec's states breadth-first.
+
+    Parameters:
+        spec: what to search.
+        limits: what may stop the search early; by default the first violation only.
+        progress: called every so often with the counts so far.
+
+    Returns:
+        The result. An interrupt (Ctrl-C) gives what was found until then, as incomplete.
+
+    Raises:
+        SpecError: the spec misbehaved: an action or a property raised, an action is not a pure
+            function, a state is not hashable.
+    """
+    return OracleSearch(spec, limits or Limits(), progress).run()
+
+
+def audit(spec: Spec[S], state: S, initial: S) -> None:
+    """Expand a state twice and refuse actions that change it or that do not repeat themselves.
+
+    Raises:
+        SpecError: naming the action.
+    """
+    check_state(state, initial)
+    before = copy.deepcopy(state)
+    for instance in spec.instances:
+        once, again = spec.take(instance, state), spec.take(instance, state)
+        if before != state:
+            raise SpecError(f"action {instance} changed the state it was given: it must yield a new one")
+        if once != again:
+            raise SpecError(f"action {instance} is not deterministic: the same state gave different next states")

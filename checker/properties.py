@@ -1,0 +1,148 @@
+"""Properties: what must be true of every state, of every step, or of some state."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from checker.errors import SpecError
+
+
+class Kind(enum.Enum):
+    """What a property speaks of."""
+
+    INVARIANT = "invariant"
+    """True in every reachable state."""
+    STEP_INVARIANT = "step invariant"
+    """True between the states before and after every step."""
+    WITNESS = "witness"
+    """True in some reachable state: without it, a run proves nothing."""
+    STEP_WITNESS = "step witness"
+    """True between the states before and after some step."""
+    DEADLOCK = "deadlock"
+    """Every reachable state has a next state. Asked for by ``Spec(check_deadlock=True)``."""
+
+    @property
+    def is_witness(self) -> bool:
+        """Whether it is enough that the property is true once."""
+        return self in (Kind.WITNESS, Kind.STEP_WITNESS)
+
+    @property
+    def of_steps(self) -> bool:
+        """Whether the property speaks of a step, not of a state."""
+        return self in (Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+
+
+Predicate = Callable[..., bool | Iterator[str]]
+"""Returns whether the property is true, or yields a sentence for each thing that makes it false."""
+
+
+@attrs.frozen(eq=False)
+class Property:
+    """A predicate with a name, a sentence and a source. Calling it says whether it is true.
+
+    Attributes:
+        name: the function's name.
+        kind: what it speaks of.
+        sentence: the property in one sentence.
+        function: takes a state (a step invariant: the states before and after a step).
+        source: where the rule comes from: an article, a KIP, a ticket.
+    """
+
+    name: str
+    kind: Kind
+    sentence: str
+    function: Predicate
+    source: str
+
+    def __call__(self, *states: Any) -> bool:
+        return self.complaint(*states) is None
+
+    def complaint(self, *states: Any) -> str | None:
+        """Why the property is false of a state or step: the offending values, or "" if it does not say.
+
+        Returns:
+            None if the property is true.
+
+        Raises:
+            SpecError: the predicate returned neither a bool nor an iterator of sentences.
+        """
+        outcome = self.function(*states)
+        if outcome is True:
+            return None
+        if outcome is False:
+            return ""
+        if isinstance(outcome, Iterator):
+            return next(outcome, None)
+        raise SpecError(f"{self.kind.value} {self.name} must return True or False, not {outcome!r}")
+
+
+def invariant(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
+    """Make an invariant of a predicate of one state.
+
+    Parameters:
+        sentence: the property in one sentence.
+        source: where the rule comes from.
+
+    Returns:
+        A decorator. The predicate returns a bool, or yields a sentence for each offending value, so
+        that a counterexample can say what is wrong.
+
+    Raises:
+        SpecError: what is decorated makes no sense as an invariant.
+
+    Example:
+        >>> @invariant("no counter is above nine")
+        ... def small(state):
+        ...     return all(counter <= 9 for counter in state)
+        >>> small((3, 9)), small((3, 10))
+        (True, False)
+    """
+    return _property(Kind.INVARIANT, sentence, source)
+
+
+def step_invariant(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
+    """Make a step invariant of a predicate of two states, before and after a step. See `invariant`."""
+    return _property(Kind.STEP_INVARIANT, sentence, source)
+
+
+def witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
+    """Make a witness of a predicate of one state that some reachable state must satisfy. See `invariant`."""
+    return _property(Kind.WITNESS, sentence, source)
+
+
+def step_witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
+    """Make a witness of a predicate of two states, before and after some step. See `invariant`."""
+    return _property(Kind.STEP_WITNESS, sentence, source)
+
+
+DEADLOCK = Property(
+    name="deadlock",
+    kind=Kind.DEADLOCK,
+    sentence="every state has a next state",
+    function=lambda state: True,
+    source="",
+)
+"""What `Spec(check_deadlock=True)` checks; engines look at the state's successors, not at a predicate."""
+
+
+def _property(kind: Kind, sentence: str, source: str) -> Callable[[Predicate], Property]:
+    if not isinstance(sentence, str) or not sentence:
+        raise SpecError(f"a {kind.value} needs a sentence that says it, as in @{kind.value.replace(' ', '_')}('...')")
+
+    states = ("before", "after") if kind.of_steps else ("state",)
+
+    def decorate(function: Predicate) -> Property:
+        name = getattr(function, "__name__", repr(function))
+        if not callable(function):
+            raise SpecError(f"a {kind.value} must be a function, not {function!r}")
+        parameters = inspect.signature(function).parameters
+        if len(parameters) != len(states):
+            raise SpecError(f"{kind.value} {name} must take {' and '.join(states)}, not ({', '.join(parameters)})")
+        return Property(name, kind, sentence, function, source)
+
+    return decorate

@@ -1,0 +1,165 @@
+"""Results: one type for every engine."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import attrs
+
+from checker.errors import SpecError
+from checker.properties import Property
+from checker.spec import Spec
+from checker.trace import Trace
+
+
+class Verdict(enum.Enum):
+    """What is known at the end of a run."""
+
+    HOLDS = "holds"
+    """The whole space was searched. Of a witness: some state satisfies it."""
+    VIOLATED = "violated"
+    """There is a counterexample. Of a witness: the whole space was searched and no state satisfies it."""
+    INCOMPLETE = "incomplete"
+    """A bound, a limit or an interrupt came first: nothing is known beyond what was searched."""
+
+
+@attrs.frozen
+class Limits:
+    """What may stop a search before the space is exhausted, and what it collects on the way.
+
+    Attributes:
+        depth: states on the longest path searched, the initial state counting 1; None: no limit.
+        max_states: distinct states; None: no limit.
+        max_seconds: seconds of search; None: no limit.
+        keep_going: search on after a violation, until the space is exhausted.
+        traces: how many different shortest counterexamples are wanted for each property.
+    """
+
+    depth: int | None = None
+    max_states: int | None = None
+    max_seconds: float | None = None
+    keep_going: bool = False
+    traces: int = 1
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("depth", "max_states", "max_seconds", "traces"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise SpecError(f"limit {name}={value} is not possible: it must be more than 0")
+
+
+@attrs.define
+class ActionCount:
+    """How often one action was taken: steps generated, and new distinct states among them."""
+
+    generated: int = 0
+    distinct: int = 0
+
+
+@attrs.define
+class Statistics:
+    """Counts of a run, as TLC counts them.
+
+    Attributes:
+        distinct: different states reached, initial states included.
+        generated: every next state produced, initial states included, repetitions too.
+        depth: number of states on the longest shortest path, the initial state counting 1.
+        queue: states found whose next states were not all generated.
+        expanded: states whose next states were all generated.
+        out_degree_min, out_degree_max: fewest and most steps from an expanded state.
+        deadlocks: expanded states from which there is no step.
+        seconds: wall-clock seconds.
+        actions: counts by action name, in the spec's order.
+    """
+
+    distinct: int = 0
+    generated: int = 0
+    depth: int = 0
+    queue: int = 0
+    expanded: int = 0
+    out_degree_min: int = 0
+    out_degree_max: int = 0
+    deadlocks: int = 0
+    seconds: float = 0.0
+    actions: dict[str, ActionCount] = attrs.field(factory=dict)
+
+    @property
+    def out_degree_mean(self) -> float:
+        """Mean number of steps from an expanded state; 0 if none was expanded."""
+        steps = sum(count.generated for count in self.actions.values())
+        return steps / self.expanded if self.expanded else 0.0
+
+    @property
+    def never_enabled(self) -> list[str]:
+        """The actions that no state enabled."""
+        return [name for name, count in self.actions.items() if not count.generated]
+
+    def count_expanded(self, steps: int) -> None:
+        """Count one more state as expanded, with so many steps from it."""
+        self.out_degree_min = min(self.out_degree_min, steps) if self.expanded else steps
+        self.out_degree_max = max(self.out_degree_max, steps)
+        self.expanded += 1
+        self.deadlocks += not steps
+
+
+@attrs.frozen(eq=False)
+class PropertyResult:
+    """What a run says of one property.
+
+    Attributes:
+        traces: shortest counterexamples; of a witness, shortest ways to a state that satisfies it.
+    """
+
+    property: Property
+    verdict: Verdict
+    traces: tuple[Trace[Any], ...] = ()
+
+
+@attrs.frozen(eq=False)
+class Result:
+    """What a run of any engine found.
+
+    Attributes:
+        spec: what was searched, with its bounds.
+        engine: the name of the engine.
+        exhausted: whether every reachable state was searched.
+        reason: why the run stopped early, for a person; None if the space was exhausted.
+        statistics: the counts.
+        properties: one entry for each property checked, in the spec's order.
+        settings: the engine's own parameters of this run, by name.
+    """
+
+    spec: Spec[Any]
+    engine: str
+    exhausted: bool
+    reason: str | None
+    statistics: Statistics
+    properties: tuple[PropertyResult, ...]
+    settings: dict[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Violated if any property is, else incomplete unless the space was exhausted, else holds."""
+        if any(item.verdict is Verdict.VIOLATED for item in self.properties):
+            return Verdict.VIOLATED
+        return Verdict.HOLDS if self.exhausted else Verdict.INCOMPLETE
+
+    def of(self, name: str) -> PropertyResult:
+        """The result of one property, by its name."""
+        return next(item for item in self.properties if item.property.name == name)
+
+
+def judge(item: Property, seen: bool, exhausted: bool) -> Verdict:
+    """The verdict on a property.
+
+    Parameters:
+        item: the property.
+        seen: whether its counterexample (a witness: its example) was seen.
+        exhausted: whether every reachable state was searched.
+    """
+    if seen:
+        return Verdict.HOLDS if item.kind.is_witness else Verdict.VIOLATED
+    if not exhausted:
+        return Verdict.INCOMPLETE
+    return Verdict.VIOLATED if item.kind.is_witness else Verdict.HOLDS

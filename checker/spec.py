@@ -1,0 +1,170 @@
+"""The spec: all that an engine is given."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from checker.action import Action, ActionInstance
+from checker.bounds import NoBounds, change_bounds, nearest
+from checker.errors import LeadlineError, SpecError
+from checker.properties import DEADLOCK, Kind, Property
+from checker.state import check_state, check_state_class
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
+    """An attrs converter, so that lists may be given."""
+    return tuple(values)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Spec(Generic[S]):
+    """Initial states, actions, properties and bounds.
+
+    Attributes:
+        name: what the spec is called on the command line: a catalog name, or ``path/to/file.py:name``.
+        summary: one sentence on what it models.
+        initial_states: a function of the bounds that returns the initial states.
+        actions: the transition rules, each with a name of its own.
+        properties: what is checked: invariants, step invariants and witnesses.
+        bounds: a frozen attrs value whose fields were declared with `bound`.
+        check_deadlock: whether a state without a next state is a violation.
+
+    Raises:
+        SpecError: a part that makes no sense, named.
+    """
+
+    name: str
+    summary: str = ""
+    initial_states: Callable[[Any], Iterable[S]]
+    actions: tuple[Action[S, ...], ...] = attrs.field(converter=as_tuple)
+    properties: tuple[Property, ...] = attrs.field(default=(), converter=as_tuple)
+    bounds: Any = attrs.field(factory=NoBounds)
+    check_deadlock: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if not callable(self.initial_states):
+            raise SpecError(f"spec {self.name}: initial_states must be a function of the bounds")
+        if not self.actions:
+            raise SpecError(f"spec {self.name} has no actions")
+        for action in self.actions:
+            if not isinstance(action, Action):
+                raise SpecError(f"spec {self.name}: {_name(action)} is not an action: decorate it with @action(...)")
+        for item in self.properties:
+            if not isinstance(item, Property):
+                raise SpecError(f"spec {self.name}: {_name(item)} is not a property: decorate it with @invariant(...)")
+        for kind, names in (
+            ("actions", [action.name for action in self.actions]),
+            ("properties", [item.name for item in self.checks]),
+        ):
+            for name in names:
+                if names.count(name) > 1:
+                    raise SpecError(f"spec {self.name}: two {kind} are called {name!r}")
+        if not (attrs.has(type(self.bounds)) and attrs.inspect(type(self.bounds)).is_frozen):
+            raise SpecError(f"spec {self.name}: bounds must be a frozen attrs value, not {self.bounds!r}")
+
+    @property
+    def checks(self) -> tuple[Property, ...]:
+        """The properties, and the absence of deadlock where that is asked for."""
+        return (*self.properties, DEADLOCK) if self.check_deadlock else self.properties
+
+    @functools.cached_property
+    def instances(self) -> tuple[ActionInstance[S], ...]:
+        """Every action with every combination of parameters that the bounds allow, in the spec's order."""
+        return tuple(instance for action in self.actions for instance in action.instances(self.bounds))
+
+    def with_bounds(self, changes: Mapping[str, Any]) -> Spec[S]:
+        """The spec with some bounds changed. Raises SpecError: unknown name or impossible value."""
+        return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
+
+    def with_properties(self, names: Iterable[str]) -> Spec[S]:
+        """The spec with only the named properties checked.
+
+        Raises:
+            SpecError: a name that is not a property of this spec; the nearest ones are named.
+        """
+        wanted = list(dict.fromkeys(names))
+        known = [item.name for item in self.checks]
+        for name in wanted:
+            if name not in known:
+                raise SpecError(f"{self.name} has no property {name!r}{nearest(name, known)}")
+        return attrs.evolve(
+            self,
+            properties=[item for item in self.properties if item.name in wanted],
+            check_deadlock=self.check_deadlock and DEADLOCK.name in wanted,
+        )
+
+    def checks_of(self, *kinds: Kind) -> tuple[Property, ...]:
+        """The properties of some kinds, in the spec's order."""
+        return tuple(item for item in self.checks if item.kind in kinds)
+
+    def initials(self) -> list[S]:
+        """The initial states, each once.
+
+        Raises:
+            SpecError: there are none, or they cannot be states.
+        """
+        states = _guarded("initial_states", lambda: list(self.initial_states(self.bounds)))
+        if not states:
+            raise SpecError(f"spec {self.name} has no initial state with bounds {self.bounds}")
+        check_state_class(type(states[0]))
+        for state in states:
+            check_state(state, states[0])
+        return list(dict.fromkeys(states))
+
+    def take(self, instance: ActionInstance[S], state: S) -> list[S]:
+        """The next states of one action instance; empty if it is not enabled.
+
+        Raises:
+            SpecError: the action raised an exception, or yielded something that is not such a state.
+        """
+        try:
+            successors = list(instance.successors(state))
+        except LeadlineError:
+            raise
+        except Exception as error:
+            raise SpecError(f"action {instance} raised {_raised(error)}") from error
+        for successor in successors:
+            if type(successor) is not type(state):
+                raise SpecError(f"action {instance} must yield a {_name(type(state))}, not {successor!r}")
+        return successors
+
+    def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
+        """Every step from a state: the action instance that takes it, and the next state. See `take`."""
+        for instance in self.instances:
+            for successor in self.take(instance, state):
+                yield instance, successor
+
+    def complaint(self, item: Property, *states: S) -> str | None:
+        """What is wrong with a state or step by one property; None if nothing. See `Property.complaint`.
+
+        Raises:
+            SpecError: the predicate raised an exception.
+        """
+        return _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
+
+
+def _guarded(what: str, call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except LeadlineError:
+        raise
+    except Exception as error:
+        raise SpecError(f"{what} raised {_raised(error)}") from error
+
+
+def _raised(error: Exception) -> str:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text} ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})"
+
+
+def _name(value: Any) -> str:
+    return getattr(value, "__name__", repr(value))

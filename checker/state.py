@@ -1,0 +1,130 @@
+"""What a state is: one frozen attrs value, with its parts marked on the fields.
+
+A field marked `component` is a part in its own right: a nested attrs value, or a tuple of fixed
+length such as one replica per broker. Engines split states there, and views draw one lane for each.
+A field marked `constant` has the same value in every state (bounds, a protocol's rules); it is not
+part of the state's identity. Every other field is a leaf, kept whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import attrs
+
+from checker.errors import SpecError
+
+_COMPONENT = "leadline.component"
+_CONSTANT = "leadline.constant"
+
+T = TypeVar("T")
+
+
+def component(*, each: str = "", default: Any = attrs.NOTHING) -> Any:
+    """Mark an attrs field as a component of the state.
+
+    Parameters:
+        each: what one element of a tuple is called, e.g. ``"broker"`` for one replica per broker.
+        default: the field's default value, as in `attrs.field`.
+
+    Returns:
+        The attrs field. Its value must be an attrs value, or a tuple whose length never changes.
+    """
+    return attrs.field(default=default, metadata={_COMPONENT: each or True})
+
+
+def constant(*, default: Any = attrs.NOTHING) -> Any:
+    """Mark an attrs field as equal in all states of a run: readable by actions, never compared.
+
+    Parameters:
+        default: the field's default value, as in `attrs.field`.
+
+    Returns:
+        The attrs field, left out of equality, hash and repr.
+    """
+    return attrs.field(default=default, eq=False, repr=False, metadata={_CONSTANT: True})
+
+
+def is_component(field: attrs.Attribute[Any]) -> bool:
+    """Whether an attrs field is marked as a component."""
+    return _COMPONENT in field.metadata
+
+
+def is_constant(field: attrs.Attribute[Any]) -> bool:
+    """Whether an attrs field is marked as a constant."""
+    return _CONSTANT in field.metadata
+
+
+def element_name(field: attrs.Attribute[Any]) -> str:
+    """What one element of a component tuple is called; the field's own name if it was not said."""
+    each = field.metadata.get(_COMPONENT)
+    return each if isinstance(each, str) else field.name
+
+
+def variables(value: Any) -> tuple[attrs.Attribute[Any], ...]:
+    """The fields of an attrs value, or of its class, that are not constants."""
+    cls = value if isinstance(value, type) else type(value)
+    return tuple(field for field in attrs.fields(cls) if not is_constant(field))
+
+
+def check_state_class(cls: type) -> None:
+    """Refuse a class whose values cannot be states.
+
+    Raises:
+        SpecError: the class is not an attrs class, or it is not frozen.
+    """
+    if not attrs.has(cls):
+        raise SpecError(f"a state must be a frozen attrs value, but {cls.__name__} is not an attrs class")
+    if not attrs.inspect(cls).is_frozen:
+        raise SpecError(f"a state must not change, but {cls.__name__} is not frozen: use @attrs.frozen")
+
+
+def check_state(state: Any, initial: Any) -> None:
+    """Refuse a state that is not shaped like the initial one: other class, other components, unhashable.
+
+    Parameters:
+        state: the state to look at.
+        initial: an initial state of the same run.
+
+    Raises:
+        SpecError: naming the field at fault.
+    """
+    if type(state) is not type(initial):
+        raise SpecError(f"a state must be a {type(initial).__name__}, not {_described(state)}")
+    for path, value in _leaves(state):
+        try:
+            hash(value)
+        except TypeError:
+            raise SpecError(
+                f"a state must be hashable, but {type(state).__name__}.{path} holds {_described(value)}: "
+                "use tuples and frozensets"
+            ) from None
+    for field in variables(state):
+        if is_component(field):
+            _check_component(field, getattr(state, field.name), getattr(initial, field.name), type(state).__name__)
+
+
+def _check_component(field: attrs.Attribute[Any], value: Any, first: Any, owner: str) -> None:
+    if not (attrs.has(type(value)) or isinstance(value, tuple)):
+        raise SpecError(f"component {owner}.{field.name} must be an attrs value or a tuple, not {_described(value)}")
+    if isinstance(value, tuple) and len(value) != len(first):
+        raise SpecError(f"component {owner}.{field.name} changed its length from {len(first)} to {len(value)}")
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    for field in variables(value):
+        inner, inner_path = getattr(value, field.name), f"{path}{field.name}"
+        elements: Mapping[str, Any] = {inner_path: inner}
+        if is_component(field) and isinstance(inner, tuple):
+            elements = {f"{inner_path}[{index}]": element for index, element in enumerate(inner)}
+        for element_path, element in elements.items():
+            if attrs.has(type(element)):
+                yield from _leaves(element, f"{element_path}.")
+            else:
+                yield element_path, element
+
+
+def _described(value: Any) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

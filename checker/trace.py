@@ -1,0 +1,82 @@
+"""Traces: a behaviour of a spec, from an initial state step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
+
+import attrs
+
+from checker.action import ActionInstance
+from checker.properties import Kind, Property
+from checker.spec import Spec, as_tuple
+
+S = TypeVar("S")
+
+
+@attrs.frozen
+class Step(Generic[S]):
+    """An action instance with the states before and after it."""
+
+    before: S
+    instance: ActionInstance[S]
+    after: S
+
+
+@attrs.frozen(eq=False)
+class Trace(Generic[S]):
+    """A list of steps from an initial state, and the property it is evidence about.
+
+    Attributes:
+        spec: the spec it is a behaviour of, with its bounds.
+        states: the states in order; at least one.
+        instances: the action instances between them, one fewer than states.
+        about: the property that the last state (or step) violates, or a witness that it satisfies;
+            None for a behaviour that is just a behaviour.
+    """
+
+    spec: Spec[S]
+    states: tuple[S, ...] = attrs.field(converter=as_tuple)
+    instances: tuple[ActionInstance[S], ...] = attrs.field(converter=as_tuple)
+    about: Property | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.states) != len(self.instances) + 1:
+            raise ValueError(f"{len(self.states)} states need {len(self.states) - 1} steps, not {len(self.instances)}")
+
+    def __len__(self) -> int:
+        """The number of states, the initial one included, as TLC counts."""
+        return len(self.states)
+
+    @property
+    def steps(self) -> Iterator[Step[S]]:
+        """The steps in order."""
+        return (
+            Step(before, instance, after)
+            for before, instance, after in zip(self.states, self.instances, self.states[1:], strict=False)
+        )
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong at the end of the trace, in words, as far as the property says."""
+        if self.about is None:
+            return ""
+        return complaint_at_end(self.spec, self.about, self.states) or ""
+
+
+def complaint_at_end(spec: Spec[S], item: Property, states: Iterable[S]) -> str | None:
+    """What the last state or step of a behaviour has against a property.
+
+    Returns:
+        None if the property is true there (a witness: if it is not satisfied), else what is wrong,
+        which may be empty.
+    """
+    *before, last = states
+    if item.kind is Kind.DEADLOCK:
+        return "no action is enabled" if next(spec.successors(last), None) is None else None
+    if item.kind.of_steps and not before:
+        return None
+    complaint = spec.complaint(item, before[-1], last) if item.kind.of_steps else spec.complaint(item, last)
+    if item.kind.is_witness:
+        return "" if complaint is None else None
+    return complaint

@@ -1,0 +1,43 @@
+"""The catalog: every shipped spec by name, a model together with what must be true of it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from checker.spec import Spec
+from invariants import durability, leadership, logs, watermarks, witnesses
+from model.atomic.actions import ACTIONS
+from model.atomic.protocols import PROTOCOLS, Protocol
+from model.atomic.state import Bounds, Partition, initial_states
+
+ATOMIC_PROPERTIES = (
+    durability.weak_isr,
+    durability.strong_isr,
+    watermarks.hw_within_log,
+    watermarks.hw_monotonic,
+    logs.logs_prefix_consistent,
+    logs.log_matching,
+    logs.epochs_monotonic_in_log,
+    leadership.leader_in_isr,
+    leadership.one_leader_per_epoch,
+    witnesses.record_committed,
+    witnesses.leader_changes,
+    witnesses.log_truncated,
+    witnesses.broker_rejoins_isr,
+)
+
+
+def atomic(protocol: Protocol) -> Spec[Partition]:
+    """The spec of a protocol of the `atomic` family, shipped or made by changing a rule of one."""
+    return Spec(
+        name=f"atomic/{protocol.name}",
+        summary=protocol.summary,
+        initial_states=functools.partial(initial_states, protocol=protocol),
+        actions=ACTIONS,
+        properties=ATOMIC_PROPERTIES,
+        bounds=Bounds(),
+    )
+
+
+CATALOG: dict[str, Spec[Any]] = {spec.name: spec for spec in map(atomic, PROTOCOLS)}

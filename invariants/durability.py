@@ -1,0 +1,40 @@
+"""Durability: what is below a leader's high watermark is on the brokers that may lead next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from checker.properties import invariant
+from model.atomic.state import Partition, Replica
+
+
+@invariant(
+    "for each believed leader, every member of its own ISR holds the same records below its high watermark",
+    source="seed 003: HW is what every ISR member has replicated; TLA+ specification, WeakIsr",
+)
+def weak_isr(state: Partition) -> Iterator[str]:
+    for leader, replica in state.believed_leaders():
+        yield from _missing(state, leader, replica, replica.isr, "its own ISR")
+
+
+@invariant(
+    "for each believed leader, every member of the quorum's ISR, from which leaders are elected, "
+    "holds the same records below its high watermark",
+    source="seed 003: whoever is elected from the ISR has all below HW; TLA+ specification, StrongIsr",
+)
+def strong_isr(state: Partition) -> Iterator[str]:
+    for leader, replica in state.believed_leaders():
+        yield from _missing(state, leader, replica, state.quorum.isr, "the quorum's ISR")
+
+
+def _missing(state: Partition, leader: int, replica: Replica, isr: Iterable[int], whose: str) -> Iterator[str]:
+    for offset in range(replica.high_watermark):
+        committed = replica.log[offset] if replica.log.has(offset) else None
+        for member in sorted(isr):
+            log = state.replicas[member].log
+            held = log[offset] if log.has(offset) else None
+            if committed is None or held != committed:
+                yield (
+                    f"offset {offset} is below the high watermark {replica.high_watermark} of broker {leader}, "
+                    f"which has {committed or 'nothing'} there; broker {member} of {whose} has {held or 'nothing'}"
+                )

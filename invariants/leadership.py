@@ -1,0 +1,32 @@
+"""Leadership: who may lead, and in which epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checker.properties import invariant
+from model.atomic.state import Partition
+
+
+@invariant(
+    "the leader is in the ISR",
+    source="seed 001: the ISR necessarily includes the leader; TLA+ specification, LeaderInIsr",
+)
+def leader_in_isr(state: Partition) -> Iterator[str]:
+    if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
+        yield f"the quorum's leader is broker {state.quorum.leader}, its ISR {set(state.quorum.isr) or 'empty'}"
+    for leader, replica in state.believed_leaders():
+        if leader not in replica.isr:
+            yield f"broker {leader} leads, its ISR is {set(replica.isr) or 'empty'}"
+
+
+@invariant(
+    "no two brokers believe to lead in the same leader epoch",
+    source="seeds 000, 002, 003: each change of leader has a leader epoch of its own",
+)
+def one_leader_per_epoch(state: Partition) -> Iterator[str]:
+    leaders: dict[int, int] = {}
+    for leader, replica in state.believed_leaders():
+        other = leaders.setdefault(replica.epoch, leader)
+        if other != leader:
+            yield f"brokers {other} and {leader} both lead in epoch {replica.epoch}"

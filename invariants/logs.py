@@ -1,0 +1,66 @@
+"""Logs: what each may hold, and what two of them must share."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from checker.properties import invariant
+from model.atomic.state import Partition, Replica
+
+
+def _pairs(state: Partition) -> Iterator[tuple[tuple[int, Replica], tuple[int, Replica]]]:
+    return itertools.combinations(enumerate(state.replicas), 2)
+
+
+@invariant(
+    "two replicas in the same leader epoch agree on every offset below both high watermarks, "
+    "each being the leader or past its truncation",
+    source="seeds 000, 002, 003: the second figure, inconsistent data; KIP-101",
+)
+def logs_prefix_consistent(state: Partition) -> Iterator[str]:
+    for (one, replica), (other, peer) in _pairs(state):
+        if (replica.epoch, replica.leader) != (peer.epoch, peer.leader):
+            continue
+        if _has_to_truncate(state, replica) or _has_to_truncate(state, peer):
+            continue
+        for offset in range(min(replica.high_watermark, peer.high_watermark)):
+            if replica.log[offset] != peer.log[offset]:
+                yield (
+                    f"at offset {offset}, below both high watermarks, broker {one} has {replica.log[offset]} "
+                    f"and broker {other} has {peer.log[offset]}"
+                )
+
+
+def _has_to_truncate(state: Partition, replica: Replica) -> bool:
+    """Whether a replica has yet to truncate, where its protocol does that only while fetching."""
+    return replica.leader is not None and state.protocol.diverges(state.replicas[replica.leader].log, replica.log)
+
+
+@invariant(
+    "where two logs hold records of the same leader epoch at the same offset, they are the same record, "
+    "and so is everything before",
+    source="KIP-101: an epoch has one leader, which gives each offset once; Raft's log matching property",
+)
+def log_matching(state: Partition) -> Iterator[str]:
+    for (one, replica), (other, peer) in _pairs(state):
+        shared = min(replica.log.end_offset, peer.log.end_offset)
+        for last in range(shared):
+            if replica.log[last].epoch == peer.log[last].epoch:
+                for offset in range(last + 1):
+                    if replica.log[offset] != peer.log[offset]:
+                        yield (
+                            f"brokers {one} and {other} both have a record of epoch {replica.log[last].epoch} at "
+                            f"offset {last}, but at offset {offset} {replica.log[offset]} and {peer.log[offset]}"
+                        )
+
+
+@invariant(
+    "leader epochs never go down from one offset of a log to the next",
+    source="seeds 000, 002, 003: a leader epoch is a number that only grows; KIP-101; KAFKA-3919",
+)
+def epochs_monotonic_in_log(state: Partition) -> Iterator[str]:
+    for broker, replica in enumerate(state.replicas):
+        for before, after in itertools.pairwise(replica.log.records):
+            if after.epoch < before.epoch:
+                yield f"broker {broker} has {after} after {before}"

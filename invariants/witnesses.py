@@ -1,0 +1,33 @@
+"""Witnesses: what some run must show, or the absence of violations proves nothing."""
+
+from __future__ import annotations
+
+from checker.properties import step_witness, witness
+from model.atomic.state import Partition
+
+
+@witness("a record gets committed")
+def record_committed(state: Partition) -> bool:
+    return any(replica.high_watermark > 0 for _, replica in state.believed_leaders())
+
+
+@step_witness("a leader changes: a broker begins to lead while another one leads in an earlier epoch, or believes so")
+def leader_changes(before: Partition, after: Partition) -> bool:
+    return any(
+        not before.believes_to_lead(leader) and replica.epoch > other.epoch
+        for leader, replica in after.believed_leaders()
+        for _, other in before.believed_leaders()
+    )
+
+
+@step_witness("a log is truncated")
+def log_truncated(before: Partition, after: Partition) -> bool:
+    return any(
+        replica.log.end_offset < earlier.log.end_offset
+        for earlier, replica in zip(before.replicas, after.replicas, strict=True)
+    )
+
+
+@step_witness("a broker rejoins the ISR")
+def broker_rejoins_isr(before: Partition, after: Partition) -> bool:
+    return after.quorum.isr > before.quorum.isr

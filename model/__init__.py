@@ -1,0 +1,1 @@
+"""What Kafka does: immutable partition state and the transitions of each protocol version."""

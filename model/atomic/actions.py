@@ -1,0 +1,183 @@
+"""What can happen to a partition, for the `atomic` family: shared by all five protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from checker.action import action
+from model.atomic.state import Bounds, Partition, Quorum, Request
+from model.log import Record
+
+
+def brokers(bounds: Bounds) -> range:
+    """The brokers, numbered from 0."""
+    return range(bounds.brokers)
+
+
+def epochs(bounds: Bounds) -> range:
+    """The leader epochs, from 0."""
+    return range(bounds.max_epoch + 1)
+
+
+@action("the controller elects broker {broker}", broker=brokers)
+def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
+    """A member of the ISR becomes the leader: a broker failed, or leaders are to be balanced."""
+    if broker in state.quorum.isr and broker != state.quorum.leader:
+        yield from _new_epoch(state, broker, state.quorum.isr)
+
+
+@action("the controller notices that broker {broker} fails and removes it from the ISR", broker=brokers)
+def controller_shrinks_isr(state: Partition, broker: int) -> Iterator[Partition]:
+    """The controller takes a broker for failed. A leader stays in the ISR if it is the last member."""
+    quorum = state.quorum
+    if broker == quorum.leader:
+        yield from _new_epoch(state, None, quorum.isr - {broker} or quorum.isr)
+    elif broker in quorum.isr:
+        yield from _new_epoch(state, quorum.leader, quorum.isr - {broker})
+
+
+def _new_epoch(state: Partition, leader: int | None, isr: frozenset[int]) -> Iterator[Partition]:
+    epoch = state.quorum.epoch + 1
+    if epoch > state.bounds.max_epoch:
+        return
+    requests = (*state.requests[:epoch], Request(leader, isr), *state.requests[epoch + 1 :])
+    yield attrs.evolve(state, quorum=Quorum(leader, epoch, isr), requests=requests)
+
+
+@action("the broker that epoch {epoch} names hears that it leads", epoch=epochs)
+def become_leader(state: Partition, epoch: int) -> Iterator[Partition]:
+    """A broker obeys the request that names it. Its high watermark may be behind the last leader's."""
+    request = state.requests[epoch]
+    if request is None or request.leader is None:
+        return
+    replica = state.replicas[request.leader]
+    if epoch > replica.epoch:
+        leading = attrs.evolve(replica, epoch=epoch, leader=request.leader, isr=request.isr)
+        yield state.with_replica(request.leader, leading)
+
+
+@action("broker {broker} hears of the leader of epoch {epoch}, follows it and truncates", broker=brokers, epoch=epochs)
+def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
+    """A broker obeys a request that names another one, and truncates by its protocol's rule."""
+    request = state.requests[epoch]
+    if request is None or request.leader is None or request.leader == broker:
+        return
+    replica, leader = state.replicas[broker], state.replicas[request.leader]
+    if epoch <= replica.epoch or not state.protocol.trusts(leader, request.leader, epoch):
+        return
+    offset = state.protocol.truncates_to(replica, leader.log)
+    if offset > replica.log.end_offset:
+        return
+    following = attrs.evolve(
+        replica,
+        log=replica.log.truncate_to(offset),
+        high_watermark=min(offset, replica.high_watermark),
+        epoch=epoch,
+        leader=request.leader,
+        isr=request.isr,
+    )
+    yield state.with_replica(broker, following)
+
+
+@action("broker {follower} finds that it diverges from broker {leader} and truncates", leader=brokers, follower=brokers)
+def truncate(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
+    """Truncation as a step of its own, where the protocol does not do it on becoming a follower."""
+    source, target = state.replicas[leader], state.replicas[follower]
+    if not follows(state, leader, follower) or not state.protocol.diverges(source.log, target.log):
+        return
+    offset = target.log.end_of_agreement_with(source.log)
+    truncated = attrs.evolve(
+        target, log=target.log.truncate_to(offset), high_watermark=min(offset, target.high_watermark)
+    )
+    yield state.with_replica(follower, truncated)
+
+
+@action("a producer writes a record to broker {leader}", leader=brokers)
+def leader_writes(state: Partition, leader: int) -> Iterator[Partition]:
+    """Whoever takes itself for the leader appends, a zombie too."""
+    replica = state.replicas[leader]
+    if not state.believes_to_lead(leader) or state.next_value == state.bounds.records:
+        return
+    if replica.log.end_offset < state.bounds.log_size:
+        log = replica.log.append(Record(state.next_value, replica.epoch))
+        written = state.with_replica(leader, attrs.evolve(replica, log=log))
+        yield attrs.evolve(written, next_value=state.next_value + 1)
+
+
+@action("broker {follower} fetches the next record from broker {leader}", leader=brokers, follower=brokers)
+def replicate(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
+    """A follower copies the record at its log end offset, and learns the leader's high watermark."""
+    source, target = state.replicas[leader], state.replicas[follower]
+    end = target.log.end_offset
+    if source.log.has(end) and caught_up(state, leader, follower, end):
+        log = target.log.append(source.log[end])
+        watermark = min(source.high_watermark, log.end_offset)
+        yield state.with_replica(follower, attrs.evolve(target, log=log, high_watermark=watermark))
+
+
+@action("broker {leader} sees its whole ISR caught up and raises its high watermark", leader=brokers)
+def advance_high_watermark(state: Partition, leader: int) -> Iterator[Partition]:
+    """The record at the high watermark is committed when every member of the leader's own ISR has it."""
+    replica = state.replicas[leader]
+    committed = replica.high_watermark + 1
+    if state.believes_to_lead(leader) and all(caught_up(state, leader, member, committed) for member in replica.isr):
+        yield state.with_replica(leader, attrs.evolve(replica, high_watermark=committed))
+
+
+@action("broker {leader} removes the lagging broker {member} from the ISR", leader=brokers, member=brokers)
+def leader_shrinks_isr(state: Partition, leader: int, member: int) -> Iterator[Partition]:
+    """The true leader drops a member that is not caught up to its log end offset."""
+    replica = state.replicas[leader]
+    if not state.is_true_leader(leader) or member == leader or member not in replica.isr:
+        return
+    if not caught_up(state, leader, member, replica.log.end_offset):
+        yield _with_isr(state, leader, replica.isr - {member})
+
+
+@action("broker {leader} adds broker {joining} to the ISR", leader=brokers, joining=brokers)
+def leader_expands_isr(state: Partition, leader: int, joining: int) -> Iterator[Partition]:
+    """The true leader lets in a broker that is caught up to its high watermark."""
+    replica = state.replicas[leader]
+    if not state.is_true_leader(leader) or joining in replica.isr or not state.protocol.admits(replica):
+        return
+    if caught_up(state, leader, joining, replica.high_watermark):
+        yield _with_isr(state, leader, replica.isr | {joining})
+
+
+def _with_isr(state: Partition, leader: int, isr: frozenset[int]) -> Partition:
+    """The ISR as the true leader writes it to the quorum, under its epoch: no request is sent."""
+    written = attrs.evolve(state, quorum=attrs.evolve(state.quorum, isr=isr))
+    return written.with_replica(leader, attrs.evolve(state.replicas[leader], isr=isr))
+
+
+def follows(state: Partition, leader: int, follower: int) -> bool:
+    """Whether a broker follows a believed leader, as the protocol has it."""
+    return (
+        state.believes_to_lead(leader)
+        and state.replicas[follower].leader == leader
+        and state.protocol.follows(state.replicas[leader], state.replicas[follower])
+    )
+
+
+def caught_up(state: Partition, leader: int, follower: int, offset: int) -> bool:
+    """Whether a broker follows a believed leader and has all that the leader has below an offset."""
+    if not follows(state, leader, follower):
+        return False
+    source, target, last = state.replicas[leader].log, state.replicas[follower].log, offset - 1
+    return offset == 0 or (source.has(last) and target.has(last) and state.protocol.agrees_at(source, target, last))
+
+
+ACTIONS = (
+    controller_elects,
+    controller_shrinks_isr,
+    become_leader,
+    become_follower,
+    truncate,
+    leader_writes,
+    replicate,
+    advance_high_watermark,
+    leader_shrinks_isr,
+    leader_expands_isr,
+)

@@ -1,0 +1,143 @@
+"""The state of one partition, for the `atomic` family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import attrs
+
+from checker.bounds import bound
+from checker.state import component, constant
+from model.log import Log
+
+if TYPE_CHECKING:
+    from model.atomic.protocols import Protocol
+
+NO_EPOCH = -1
+"""The leader epoch before any leader was elected."""
+
+
+@attrs.frozen
+class Bounds:
+    """What makes the state space finite."""
+
+    brokers: int = bound(2, "brokers, each with a replica of the partition", at_least=1, at_most=9)
+    log_size: int = bound(2, "records a log has room for", at_least=0, at_most=9)
+    records: int = bound(2, "records that producers write in all", at_least=0, at_most=9)
+    max_epoch: int = bound(1, "the last leader epoch; the first is 0", at_least=0, at_most=9)
+
+
+@attrs.frozen(cache_hash=True)
+class Quorum:
+    """The truth in ZooKeeper or the controller: who leads, in which epoch, with which ISR."""
+
+    leader: int | None
+    epoch: int
+    isr: frozenset[int]
+
+
+@attrs.frozen(cache_hash=True)
+class Request:
+    """A `LeaderAndIsr` request. Its leader epoch is its place among the requests."""
+
+    leader: int | None
+    isr: frozenset[int]
+
+
+@attrs.frozen(cache_hash=True)
+class Replica:
+    """What one broker has and believes.
+
+    Attributes:
+        log: its records.
+        high_watermark: the offset below which it takes records for committed.
+        epoch: the leader epoch of the last request it obeyed.
+        leader: the leader which that request named; None before any.
+        isr: the in-sync replicas it knows.
+    """
+
+    log: Log = Log()
+    high_watermark: int = 0
+    epoch: int = NO_EPOCH
+    leader: int | None = None
+    isr: frozenset[int] = frozenset()
+
+
+@attrs.frozen(cache_hash=True)
+class Partition:
+    """The whole state: the quorum, the requests it sent, the replicas.
+
+    Attributes:
+        next_value: the value of the next record a producer writes.
+        quorum: the true leader, leader epoch and ISR.
+        requests: the `LeaderAndIsr` request of each leader epoch, None where none was sent yet. A
+            request is never used up: it may arrive late, twice or never.
+        replicas: one for each broker.
+    """
+
+    next_value: int
+    quorum: Quorum = component()
+    requests: tuple[Request | None, ...] = component(each="epoch")
+    replicas: tuple[Replica, ...] = component(each="broker")
+    protocol: Protocol = constant()
+    bounds: Bounds = constant()
+
+    def believes_to_lead(self, broker: int) -> bool:
+        """Whether a broker takes itself for the leader; a zombie does so wrongly."""
+        return self.replicas[broker].leader == broker
+
+    def is_true_leader(self, broker: int) -> bool:
+        """Whether a broker leads by the quorum's word, and knows it in the current epoch."""
+        return (
+            self.quorum.leader == broker
+            and self.believes_to_lead(broker)
+            and self.replicas[broker].epoch == self.quorum.epoch
+        )
+
+    def believed_leaders(self) -> Iterator[tuple[int, Replica]]:
+        """The brokers that take themselves for the leader, each with its replica."""
+        return ((broker, replica) for broker, replica in enumerate(self.replicas) if replica.leader == broker)
+
+    def with_replica(self, broker: int, replica: Replica) -> Partition:
+        """The state with one broker's replica replaced."""
+        replicas = (*self.replicas[:broker], replica, *self.replicas[broker + 1 :])
+        return attrs.evolve(self, replicas=replicas)
+
+    def lanes(self) -> dict[str, dict[str, str]]:
+        """How views draw the state: a row for the controller and each broker, in named columns."""
+        quorum = self.quorum
+        rows = {
+            "controller": {
+                "role": "no leader" if quorum.leader is None else f"leader: {quorum.leader}",
+                "epoch": "-" if quorum.epoch == NO_EPOCH else str(quorum.epoch),
+                "ISR": _brokers(quorum.isr),
+            }
+        }
+        for broker, replica in enumerate(self.replicas):
+            role = "-" if replica.leader is None else f"follows {replica.leader}"
+            rows[f"broker {broker}"] = {
+                "role": "leads" if self.believes_to_lead(broker) else role,
+                "epoch": "-" if replica.epoch == NO_EPOCH else str(replica.epoch),
+                "ISR": _brokers(replica.isr),
+                "log": replica.log.drawn(replica.high_watermark),
+                "HW": str(replica.high_watermark),
+                "LEO": str(replica.log.end_offset),
+            }
+        return rows
+
+
+def _brokers(isr: frozenset[int]) -> str:
+    return " ".join(map(str, sorted(isr))) or "-"
+
+
+def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
+    """No leader yet, every broker in the ISR with an empty log."""
+    yield Partition(
+        next_value=0,
+        quorum=Quorum(leader=None, epoch=NO_EPOCH, isr=frozenset(range(bounds.brokers))),
+        requests=(None,) * (bounds.max_epoch + 1),
+        replicas=(Replica(),) * bounds.brokers,
+        protocol=protocol,
+        bounds=bounds,
+    )

@@ -1,0 +1,65 @@
+"""Records and logs: what a replica keeps on disk. Shared by all families of specs."""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen(cache_hash=True)
+class Record:
+    """A message: a value no other record has, stamped with the leader epoch it was written in (KIP-101)."""
+
+    value: int
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"m{self.value}@{self.epoch}"
+
+
+@attrs.frozen(cache_hash=True)
+class Log:
+    """The records of a replica; a record's index is its offset."""
+
+    records: tuple[Record, ...] = ()
+
+    @property
+    def end_offset(self) -> int:
+        """The log end offset (LEO): the offset the next record will get."""
+        return len(self.records)
+
+    @property
+    def last_epoch(self) -> int | None:
+        """The leader epoch of the last record; None if the log is empty."""
+        return self.records[-1].epoch if self.records else None
+
+    def has(self, offset: int) -> bool:
+        """Whether there is a record at an offset."""
+        return 0 <= offset < len(self.records)
+
+    def __getitem__(self, offset: int) -> Record:
+        return self.records[offset]
+
+    def append(self, record: Record) -> Log:
+        """The log with a record added at its end."""
+        return Log((*self.records, record))
+
+    def truncate_to(self, offset: int) -> Log:
+        """The log with only the records below an offset."""
+        return Log(self.records[:offset])
+
+    def first_offset_after(self, epoch: int) -> int | None:
+        """The smallest offset whose record has a larger epoch: where the next epoch starts.
+
+        None if there is none. This is what a leader answers to `OffsetsForLeaderEpoch` (KIP-101).
+        """
+        return next((offset for offset, record in enumerate(self.records) if record.epoch > epoch), None)
+
+    def end_of_agreement_with(self, other: Log) -> int:
+        """One past the highest offset at which both logs hold the same record; 0 if there is none (KIP-279)."""
+        shared = min(self.end_offset, other.end_offset)
+        return next((offset + 1 for offset in reversed(range(shared)) if self[offset] == other[offset]), 0)
+
+    def drawn(self, high_watermark: int) -> str:
+        """The records in offset order, each ``m<value>@<epoch>``, with ``┃`` at the high watermark."""
+        cells = [str(record) for record in self.records]
+        return " ".join([*cells[:high_watermark], "┃", *cells[high_watermark:]])

@@ -1,0 +1,5 @@
+"""The `leadline` command."""
+
+
+def main() -> int:
+    return 0
