@@ -50,8 +50,7 @@ def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> nx.Multi
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
     waiting = list(dict.fromkeys(targets))
     graph.add_nodes_from(waiting)
-    while waiting:
-        state = waiting.pop()
+    for state in waiting:  # grows while it is walked: first come, first followed
         for before, instance in arrivals[state]:
             if before not in graph:
                 waiting.append(before)

@@ -67,7 +67,8 @@ class Statistics:
         depth: number of states on the longest shortest path, the initial state counting 1.
         queue: states found whose next states were not all generated.
         expanded: states whose next states were all generated.
-        out_degree_min, out_degree_max: fewest and most steps from an expanded state.
+        successors: steps from all expanded states together.
+        out_degree_min, out_degree_max: fewest and most steps from one of them.
         deadlocks: expanded states from which there is no step.
         seconds: wall-clock seconds.
         actions: counts by action name, in the spec's order.
@@ -78,6 +79,7 @@ class Statistics:
     depth: int = 0
     queue: int = 0
     expanded: int = 0
+    successors: int = 0
     out_degree_min: int = 0
     out_degree_max: int = 0
     deadlocks: int = 0
@@ -87,8 +89,7 @@ class Statistics:
     @property
     def out_degree_mean(self) -> float:
         """Mean number of steps from an expanded state; 0 if none was expanded."""
-        steps = sum(count.generated for count in self.actions.values())
-        return steps / self.expanded if self.expanded else 0.0
+        return self.successors / self.expanded if self.expanded else 0.0
 
     @property
     def never_enabled(self) -> list[str]:
@@ -100,6 +101,7 @@ class Statistics:
         self.out_degree_min = min(self.out_degree_min, steps) if self.expanded else steps
         self.out_degree_max = max(self.out_degree_max, steps)
         self.expanded += 1
+        self.successors += steps
         self.deadlocks += not steps
 
 

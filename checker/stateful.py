@@ -286,7 +286,8 @@ class _Survey:
         statistics.generated += 1
         statistics.distinct += new
         statistics.depth = max(statistics.depth, len(machine.states))
-        statistics.count_expanded(sum(map(len, machine.enabled(state).values())))
+        if new:
+            statistics.count_expanded(sum(map(len, machine.enabled(state).values())))
         if machine.instances:
             action = statistics.actions[machine.instances[-1].action.name]
             action.generated += 1

@@ -7,8 +7,8 @@ from typing import Any
 
 from checker.spec import Spec
 from invariants import durability, leadership, logs, watermarks, witnesses
-from model.atomic.actions import ACTIONS
-from model.atomic.protocols import PROTOCOLS, Protocol
+from model.atomic.actions import ACTIONS, truncate
+from model.atomic.protocols import PROTOCOLS, Protocol, never
 from model.atomic.state import Bounds, Partition, initial_states
 
 ATOMIC_PROPERTIES = (
@@ -34,7 +34,7 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
         name=f"atomic/{protocol.name}",
         summary=protocol.summary,
         initial_states=functools.partial(initial_states, protocol=protocol),
-        actions=ACTIONS,
+        actions=[action for action in ACTIONS if action is not truncate or protocol.diverges is not never],
         properties=ATOMIC_PROPERTIES,
         bounds=Bounds(),
     )

@@ -10,7 +10,7 @@ from model.atomic.state import Partition, Replica
 
 @invariant(
     "for each believed leader, every member of its own ISR holds the same records below its high watermark",
-    source="seed 003: HW is what every ISR member has replicated; TLA+ specification, WeakIsr",
+    source="seeds 003, 004: HW is what every ISR member has replicated; TLA+ specification, WeakIsr",
 )
 def weak_isr(state: Partition) -> Iterator[str]:
     for leader, replica in state.believed_leaders():
@@ -20,7 +20,7 @@ def weak_isr(state: Partition) -> Iterator[str]:
 @invariant(
     "for each believed leader, every member of the quorum's ISR, from which leaders are elected, "
     "holds the same records below its high watermark",
-    source="seed 003: whoever is elected from the ISR has all below HW; TLA+ specification, StrongIsr",
+    source="seed 004: whoever is elected from the ISR has all below HW; TLA+ specification, StrongIsr",
 )
 def strong_isr(state: Partition) -> Iterator[str]:
     for leader, replica in state.believed_leaders():

@@ -10,7 +10,7 @@ from model.atomic.state import Partition
 
 @invariant(
     "the leader is in the ISR",
-    source="seed 001: the ISR necessarily includes the leader; TLA+ specification, LeaderInIsr",
+    source="seed 002: the ISR necessarily includes the leader; TLA+ specification, LeaderInIsr",
 )
 def leader_in_isr(state: Partition) -> Iterator[str]:
     if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
@@ -22,7 +22,7 @@ def leader_in_isr(state: Partition) -> Iterator[str]:
 
 @invariant(
     "no two brokers believe to lead in the same leader epoch",
-    source="seeds 000, 002, 003: each change of leader has a leader epoch of its own",
+    source="seeds 000, 001, 002, 003: each change of leader has a leader epoch of its own",
 )
 def one_leader_per_epoch(state: Partition) -> Iterator[str]:
     leaders: dict[int, int] = {}

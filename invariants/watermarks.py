@@ -23,7 +23,7 @@ def hw_within_log(state: Partition) -> Iterator[str]:
 
 @step_invariant(
     "a leader's high watermark does not go back within its epoch",
-    source="seeds 000, 002, 003: HW = max(HW, min LEO)",
+    source="seeds 000, 001, 002: HW = max(HW, min LEO)",
 )
 def hw_monotonic(before: Partition, after: Partition) -> Iterator[str]:
     for broker, replica in before.believed_leaders():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
@@ -82,6 +82,8 @@ class Partition:
     replicas: tuple[Replica, ...] = component(each="broker")
     protocol: Protocol = constant()
     bounds: Bounds = constant()
+
+    legend: ClassVar[str] = "m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset"
 
     def believes_to_lead(self, broker: int) -> bool:
         """Whether a broker takes itself for the leader; a zombie does so wrongly."""

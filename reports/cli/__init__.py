@@ -1,5 +1,5 @@
-"""The `leadline` command."""
+"""The `leadline` command, on top of everything else."""
 
+from reports.cli.app import main
 
-def main() -> int:
-    return 0
+__all__ = ["main"]

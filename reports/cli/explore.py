@@ -1,0 +1,64 @@
+"""`leadline explore`: search every reachable state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from checker import oracle
+from checker.result import Limits
+from reports.cli.options import chosen_spec, output_options, report, spec_options
+from reports.terminal import console, heading, progress_line
+
+ENGINES = {"oracle": oracle.explore}
+
+
+@click.command(short_help="Search every reachable state of a spec.")
+@spec_options
+@click.option("--engine", type=click.Choice(list(ENGINES)), default="oracle", show_default=True)
+@click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours of up to N states.")
+@click.option("--max-states", type=click.IntRange(1), metavar="N", help="Stop at N distinct states.")
+@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds.")
+@click.option("--keep-going", is_flag=True, help="Search on after a violation, until the space is exhausted.")
+@click.option(
+    "--traces",
+    type=click.IntRange(1),
+    default=1,
+    metavar="N",
+    help="Show up to N different shortest counterexamples to each violated property.",
+)
+@output_options
+def explore(
+    spec: str,
+    bounds: tuple[str, ...],
+    names: tuple[str, ...],
+    no_invariants: bool,
+    engine: str,
+    depth: int | None,
+    max_states: int | None,
+    max_seconds: float | None,
+    keep_going: bool,
+    traces: int,
+    trace_out: Path | None,
+    json_file: str | None,
+) -> int:
+    """Search every reachable state of SPEC, breadth-first, and check its properties.
+
+    SPEC is a name that `leadline specs` lists, or path/to/file.py:name for a spec of your own.
+    A counterexample is a shortest one. The search ends with the level of the first violation.
+
+    \b
+    leadline explore atomic/kip-101 -b max_epoch=2
+    leadline explore atomic/kip-320 -b brokers=3,log_size=1,records=1 -i strong_isr
+    leadline explore my_protocol.py:spec --depth 12 --json result.json
+
+    Exit code 0: it holds; 1: violated; 2: a mistake in what was given; 3: incomplete.
+    """
+    chosen = chosen_spec(spec, bounds, names, no_invariants)
+    limits = Limits(depth, max_states, max_seconds, keep_going, traces)
+    if json_file != "-":
+        console().print(heading(chosen, engine, {}))
+    with progress_line(chosen.name) as progress:
+        result = ENGINES[engine](chosen, limits, progress)
+    return report(result, json_file, trace_out)

@@ -1,0 +1,48 @@
+"""`leadline fuzz`: search at random with Hypothesis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from checker import stateful
+from reports.cli.options import chosen_spec, output_options, report, spec_options
+from reports.terminal import console, heading, progress_line
+
+
+@click.command(short_help="Search a spec at random with Hypothesis.")
+@spec_options
+@click.option("--examples", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="Examples.")
+@click.option(
+    "--steps", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Most steps in a behaviour."
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, metavar="N", help="The same seed searches the same behaviours."
+)
+@output_options
+def fuzz(
+    spec: str,
+    bounds: tuple[str, ...],
+    names: tuple[str, ...],
+    no_invariants: bool,
+    examples: int,
+    steps: int,
+    seed: int,
+    trace_out: Path | None,
+    json_file: str | None,
+) -> int:
+    """Search behaviours of SPEC at random, and shorten the first counterexample found.
+
+    For spaces too large to exhaust. Finding nothing proves nothing: that ends as incomplete, exit code 3.
+
+    \b
+    leadline fuzz atomic/hw-truncation --seed 7
+    leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --examples 5000 --trace-out traces
+    """
+    chosen = chosen_spec(spec, bounds, names, no_invariants)
+    if json_file != "-":
+        console().print(heading(chosen, "fuzz", {"examples": examples, "steps": steps, "seed": seed}))
+    with progress_line(chosen.name) as progress:
+        result = stateful.fuzz(chosen, examples=examples, steps=steps, seed_value=seed, progress=progress)
+    return report(result, json_file, trace_out)

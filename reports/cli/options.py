@@ -1,0 +1,138 @@
+"""What several commands share: naming a spec and its bounds, choosing properties, writing results."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from checker.bounds import parse_bounds
+from checker.errors import LeadlineError
+from checker.itf import SUFFIX, write_trace
+from checker.properties import Property
+from checker.result import Result, Verdict
+from checker.spec import Spec
+from reports.exit_codes import OF_VERDICT
+from reports.json_report import result_object
+from reports.loading import load_spec
+from reports.terminal import console, result_view, show_traces
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def spec_options(command: Command) -> Command:
+    """The argument SPEC with its bounds, and the choice of properties."""
+    for decorate in (
+        click.option("--no-invariants", is_flag=True, help="Check no property at all: only search and count."),
+        click.option(
+            "-i",
+            "--invariant",
+            "names",
+            multiple=True,
+            metavar="NAME",
+            help="Check only this property (repeat for more); by default all of the spec's.",
+        ),
+        click.option(
+            "-b",
+            "--bounds",
+            multiple=True,
+            metavar="NAME=VALUE,...",
+            help="Change bounds, e.g. -b brokers=3,max_epoch=2. `leadline specs SPEC` lists them.",
+        ),
+        click.argument("spec"),
+    ):
+        command = decorate(command)
+    return command
+
+
+def output_options(command: Command) -> Command:
+    """Where results and traces go."""
+    for decorate in (
+        click.option(
+            "--json",
+            "json_file",
+            metavar="FILE|-",
+            help="Write the result as a JSON object to a file; - is standard output, and nothing else goes there.",
+        ),
+        click.option(
+            "--trace-out",
+            metavar="DIR",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Save each counterexample in this folder, in the Informal Trace Format (.itf.json).",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def chosen_spec(reference: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invariants: bool) -> Spec[Any]:
+    """The spec that the command line names, with its bounds and properties.
+
+    Raises:
+        LeadlineError: a name that is not known, a bound that is not possible.
+    """
+    spec = load_spec(reference).with_bounds(parse_bounds(",".join(bounds)))
+    if no_invariants:
+        if names:
+            raise LeadlineError("-i and --no-invariants exclude each other: give one of them")
+        return spec.with_properties([])
+    wanted = [name.strip() for text in names for name in text.split(",")]
+    return spec.with_properties(wanted) if wanted else spec
+
+
+def report(result: Result, json_file: str | None, trace_out: Path | None) -> int:
+    """Show a result, save what was asked for.
+
+    Returns:
+        The exit code.
+    """
+    files = save_traces(result, trace_out) if trace_out is not None else {}
+    if json_file != "-":
+        out = console()
+        show_traces(out, result, titled=False)
+        out.print(result_view(result))
+        for paths in files.values():
+            for path in paths:
+                out.print(f"saved {path}", soft_wrap=True)
+    if json_file is not None:
+        text = json.dumps(result_object(result, files), indent=2)
+        if json_file == "-":
+            sys.stdout.write(text + "\n")
+        else:
+            _write(Path(json_file), text + "\n")
+    return OF_VERDICT[result.verdict]
+
+
+def save_traces(result: Result, folder: Path) -> dict[Property, list[Path]]:
+    """Write every counterexample of a result to a folder.
+
+    Returns:
+        The files of each property, in the order of its traces.
+    """
+    files: dict[Property, list[Path]] = {}
+    for item in result.properties:
+        if item.verdict is not Verdict.VIOLATED:
+            continue
+        for number, trace in enumerate(item.traces, start=1):
+            stem = re.sub(r"[^\w.-]+", "-", result.spec.name).strip("-.")
+            suffix = f"-{number}" if len(item.traces) > 1 else ""
+            path = folder / f"{stem}-{item.property.name}{suffix}{SUFFIX}"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_trace(trace, path)
+            except OSError as error:
+                raise LeadlineError(f"cannot write {path}: {error.strerror}") from error
+            files.setdefault(item.property, []).append(path)
+    return files
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LeadlineError(f"cannot write {path}: {error.strerror}") from error

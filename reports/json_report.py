@@ -1,0 +1,58 @@
+"""JSON: a result as one object, for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from checker.properties import Property
+from checker.result import Result, Verdict
+
+
+def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> dict[str, Any]:
+    """A result as an object that `json.dumps` takes.
+
+    Parameters:
+        result: the result.
+        trace_files: the trace files written for each property.
+
+    Returns:
+        Counts are as TLC counts; ``trace_length`` is in states; ``seconds`` is wall-clock time.
+    """
+    statistics = result.statistics
+    return {
+        "spec": result.spec.name,
+        "bounds": attrs.asdict(result.spec.bounds),
+        "engine": result.engine,
+        "settings": result.settings,
+        "verdict": result.verdict.value,
+        "reason": result.reason if result.verdict is Verdict.INCOMPLETE else None,
+        "distinct_states": statistics.distinct,
+        "generated_states": statistics.generated,
+        "depth": statistics.depth,
+        "queue": statistics.queue,
+        "seconds": round(statistics.seconds, 3),
+        "out_degree": {
+            "min": statistics.out_degree_min,
+            "mean": round(statistics.out_degree_mean, 3),
+            "max": statistics.out_degree_max,
+        },
+        "deadlocks": statistics.deadlocks,
+        "properties": [
+            {
+                "name": item.property.name,
+                "kind": item.property.kind.value,
+                "verdict": item.verdict.value,
+                "trace_length": len(item.traces[0]) if item.traces else None,
+                "trace_file": str(trace_files[item.property][0]) if item.property in trace_files else None,
+                "trace_files": [str(path) for path in trace_files.get(item.property, [])],
+            }
+            for item in result.properties
+        ],
+        "actions": [
+            {"name": name, "generated": count.generated, "distinct": count.distinct}
+            for name, count in statistics.actions.items()
+        ],
+    }

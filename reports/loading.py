@@ -1,0 +1,82 @@
+"""Finding a spec: by its name in the catalog, or in a file of the user's."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import attrs
+
+from checker.bounds import nearest
+from checker.errors import LeadlineError, SpecError
+from checker.spec import Spec
+from invariants.catalog import CATALOG
+
+
+def load_spec(reference: str, folder: Path | None = None) -> Spec[Any]:
+    """The spec that a command line or a suite names.
+
+    Parameters:
+        reference: a name in the catalog, ``path/to/file.py:name``, or ``path/to/file.py`` if there is
+            only one spec in the file.
+        folder: what a relative path is relative to; by default the working directory.
+
+    Returns:
+        The spec, called by the reference.
+
+    Raises:
+        SpecError: there is no such spec (the nearest names are given), or its file cannot be loaded.
+    """
+    path, colon, name = reference.rpartition(":")
+    if not colon or not path.endswith(".py"):
+        path, name = reference, ""
+    if not path.endswith(".py"):
+        if reference not in CATALOG:
+            raise SpecError(f"unknown spec {reference!r}{nearest(reference, CATALOG)} (`leadline specs` lists them)")
+        return CATALOG[reference]
+    module = _load_module((folder or Path()) / path)
+    specs = {key: value for key, value in vars(module).items() if isinstance(value, Spec)}
+    if not specs:
+        raise SpecError(f"{path} defines no spec: write spec = Spec(name=..., ...) at its top level")
+    if not name and len(specs) > 1:
+        raise SpecError(f"{path} defines several specs: say which, as in {path}:{min(specs)}")
+    if name and name not in specs:
+        raise SpecError(f"{path} has no spec {name!r}{nearest(name, specs)}")
+    name = name or next(iter(specs))
+    return attrs.evolve(specs[name], name=f"{path}:{name}")
+
+
+def _load_module(path: Path) -> ModuleType:
+    """Run a user's file under a private module name, so that it collides with no module of ours."""
+    if not path.is_file():
+        raise SpecError(f"there is no file {path}")
+    name = f"_leadline_spec_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+    located = importlib.util.spec_from_file_location(name, path)
+    if located is None or located.loader is None:
+        raise SpecError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(located)
+    sys.modules[name] = module
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # last: the file may import its neighbours, never instead of our modules
+    try:
+        located.loader.exec_module(module)
+    except LeadlineError as error:
+        raise SpecError(f"cannot load {path}: {error}") from error
+    except Exception as error:
+        text = " ".join(str(error).split())
+        raise SpecError(f"cannot load {path}{_line(path, error)}: {type(error).__name__}: {text}") from error
+    return module
+
+
+def _line(path: Path, error: Exception) -> str:
+    """Where in the user's file the error was raised."""
+    if isinstance(error, SyntaxError):
+        return f", line {error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f", line {lines[-1]}" if lines else ""

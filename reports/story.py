@@ -1,0 +1,101 @@
+"""Stories: a trace as the frames that a view shows one after another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from checker.itf import TraceFile
+from checker.properties import Kind
+from checker.trace import Trace
+from reports.lanes import Lanes, lanes_of, legend_of
+
+
+@attrs.frozen
+class Frame:
+    """One state, and the step that led to it.
+
+    Attributes:
+        label: the action with its parameters; empty for the initial state.
+        sentence: the step in words; empty if the action does not say.
+        lanes: the state's rows.
+        changed: the cells that differ from the frame before, as (row, column).
+    """
+
+    label: str
+    sentence: str
+    lanes: Lanes
+    changed: frozenset[tuple[str, str]]
+
+
+@attrs.frozen
+class Story:
+    """All that a view shows of a trace.
+
+    Attributes:
+        title: the spec with its bounds.
+        legend: what the notation of the rows means.
+        frames: one for each state.
+        ending: one paragraph each: what the trace shows, what is wrong at its end, where the rule is from.
+    """
+
+    title: str
+    legend: str
+    frames: tuple[Frame, ...]
+    ending: tuple[str, ...]
+
+
+def story_of(trace: Trace[Any]) -> Story:
+    """The story of a trace."""
+    steps = [("", "")] + [(repr(instance), instance.sentence) for instance in trace.instances]
+    ending: tuple[str, ...] = ()
+    if (about := trace.about) is not None:
+        complaint = trace.complaint
+        source = f"source: {about.source}" if about.source else ""
+        ending = tuple(filter(None, (ending_of(about.name, about.kind, about.sentence), complaint, source)))
+    return Story(
+        title=f"{trace.spec.name}  {bounds_text(attrs.asdict(trace.spec.bounds))}".rstrip(),
+        legend=legend_of(trace.states[0]),
+        frames=_frames(steps, [lanes_of(state) for state in trace.states]),
+        ending=ending,
+    )
+
+
+def story_of_file(recorded: TraceFile) -> Story:
+    """The story of a recorded trace whose spec is not at hand: the variables as they were written."""
+    steps = [("", "")] + [(state.label if state.action else "?", "") for state in recorded.states[1:]]
+    return Story(
+        title=f"{recorded.spec or 'a trace'}  {bounds_text(recorded.bounds)}".rstrip(),
+        legend="",
+        frames=_frames(steps, [lanes_of(state.values) for state in recorded.states]),
+        ending=(f"about {recorded.about}: {recorded.sentence}",) if recorded.about else (),
+    )
+
+
+def ending_of(name: str, kind: Kind, sentence: str) -> str:
+    """What the end of a trace shows about a property."""
+    return f"{name} is {'shown' if kind.is_witness else 'violated'}: {sentence}"
+
+
+def bounds_text(bounds: dict[str, Any]) -> str:
+    """Bounds as they are given to ``-b``."""
+    return ",".join(
+        f"{name}={str(value).lower() if value in (True, False) and isinstance(value, bool) else value}"
+        for name, value in bounds.items()
+    )
+
+
+def _frames(steps: list[tuple[str, str]], states: list[Lanes]) -> tuple[Frame, ...]:
+    frames = []
+    before: Lanes = states[0]
+    for (label, sentence), lanes in zip(steps, states, strict=True):
+        changed = frozenset(
+            (row, column)
+            for row, cells in lanes.items()
+            for column, text in cells.items()
+            if before.get(row, {}).get(column) != text
+        )
+        frames.append(Frame(label, sentence, lanes, changed))
+        before = lanes
+    return tuple(frames)

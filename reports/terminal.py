@@ -1,0 +1,236 @@
+"""The terminal: traces, results and lists, in colour where there is a terminal, plain elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from checker.bounds import describe_bounds
+from checker.properties import Property
+from checker.result import PropertyResult, Result, Statistics, Verdict
+from checker.spec import Spec
+from reports.lanes import Lanes
+from reports.story import Frame, Story, bounds_text, story_of
+
+STYLES = {Verdict.HOLDS: "green", Verdict.VIOLATED: "bold red", Verdict.INCOMPLETE: "yellow"}
+CHANGED_STYLE = "bold yellow"
+CHANGED_MARK = "*"
+
+
+def console(stderr: bool = False) -> Console:
+    """A console for standard output or standard error: plain, 80 columns or as wide as its terminal."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, soft_wrap=False, width=None if stream.isatty() else 100)
+
+
+def story_view(story: Story, *, plain: bool, titled: bool = True) -> RenderableType:
+    """A trace step by step: each step in words, each state's rows, the cells that changed marked.
+
+    Parameters:
+        story: the trace.
+        plain: whether changed cells are marked with a star instead of a colour.
+        titled: whether the spec and its bounds are named first.
+    """
+    columns = list(dict.fromkeys(column for frame in story.frames for row in frame.lanes.values() for column in row))
+    widths = {column: max([len(column), *_cell_widths(story, column)]) + plain for column in columns}
+    label_width = max((len(row) for frame in story.frames for row in frame.lanes), default=0)
+    parts: list[RenderableType] = [Text(story.title, style="bold")] if titled else []
+    if story.legend:
+        parts.append(Text(story.legend + (f"; {CHANGED_MARK} changed" if plain else ""), style="dim"))
+    for number, frame in enumerate(story.frames, start=1):
+        parts.append(_step_title(number, len(story.frames), frame))
+        parts.append(_header(label_width, widths))
+        parts.extend(_row(frame, row, label_width, widths, plain) for row in frame.lanes)
+    parts.extend(
+        Padding(
+            Text(paragraph, style="bold red" if not index else ""), (not index, 0, 0, 4 * bool(index)), expand=False
+        )
+        for index, paragraph in enumerate(story.ending)
+    )
+    return Group(*parts)
+
+
+def _cell_widths(story: Story, column: str) -> Iterator[int]:
+    return (len(row[column]) for frame in story.frames for row in frame.lanes.values() if column in row)
+
+
+def _step_title(number: int, count: int, frame: Frame) -> Text:
+    title = Text(f"\n{number:>2}/{count}  ", style="bold")
+    if not frame.label:
+        return title.append("the initial state")
+    title.append(frame.sentence or frame.label)
+    if frame.sentence:
+        title.append(f"\n       {frame.label}", style="dim not bold")
+    return title
+
+
+def _header(label_width: int, widths: dict[str, int]) -> Text:
+    cells = "  ".join(column.ljust(width) for column, width in widths.items())
+    return Text(f"       {'':<{label_width}}  {cells}".rstrip(), style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _row(frame: Frame, row: str, label_width: int, widths: dict[str, int], plain: bool) -> Text:
+    lanes: Lanes = frame.lanes
+    touched = any(changed_row == row for changed_row, _ in frame.changed)
+    line = Text(f"       {row:<{label_width}}", style="" if touched else "dim", no_wrap=True, overflow="ellipsis")
+    for column, width in widths.items():
+        changed = (row, column) in frame.changed
+        text = lanes[row].get(column, "")
+        line.append("  ")
+        line.append((text + CHANGED_MARK * (changed and plain)).ljust(width), style=CHANGED_STYLE if changed else "")
+    line.rstrip()
+    return line
+
+
+def result_view(result: Result) -> RenderableType:
+    """A run's result: the verdict on each property and on the whole, and the counts, in all and by action."""
+    parts: list[RenderableType] = [_properties_table(result)] if result.properties else []
+    parts += [_actions_table(result.statistics), _verdict_line(result), Text(statistics_text(result.statistics))]
+    return Group(*parts)
+
+
+def heading(spec: Spec[Any], engine: str, settings: dict[str, Any]) -> Text:
+    """The first line of a run: what is searched, how."""
+    given = bounds_text(settings)
+    text = Text(spec.name, style="bold")
+    text.append(f"  {bounds_text(attrs.asdict(spec.bounds))}", style="")
+    text.append(f"  {engine}{f' ({given})' if given else ''}", style="dim")
+    return text
+
+
+def _properties_table(result: Result) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("property", "verdict", "trace"):
+        table.add_column(title, header_style="dim")
+    for item in result.properties:
+        length = f"{len(item.traces[0])} states" if item.traces else ""
+        table.add_row(item.property.name, verdict_text(item), length)
+    return table
+
+
+def _actions_table(statistics: Statistics) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("action", header_style="dim")
+    for title in ("generated", "new states"):
+        table.add_column(title, header_style="dim", justify="right")
+    for name, count in statistics.actions.items():
+        cells = (f"{count.generated:,}", f"{count.distinct:,}") if count.generated else ("never enabled", "")
+        table.add_row(name, *cells, style="" if count.generated else "yellow")
+    return table
+
+
+def verdict_text(item: PropertyResult) -> Text:
+    """The verdict on a property; of a witness, whether it was shown."""
+    if not item.property.kind.is_witness:
+        return Text(item.verdict.value, style=STYLES[item.verdict])
+    words = {Verdict.HOLDS: "shown", Verdict.VIOLATED: "never shown", Verdict.INCOMPLETE: "not shown yet"}
+    return Text(words[item.verdict], style=STYLES[item.verdict])
+
+
+def _verdict_line(result: Result) -> Text:
+    text = Text(result.verdict.value, style=STYLES[result.verdict])
+    match result.verdict:
+        case Verdict.HOLDS:
+            text.append(": every reachable state was searched", style="default not bold")
+        case Verdict.INCOMPLETE:
+            text.append(f": {result.reason}", style="default not bold")
+        case Verdict.VIOLATED:
+            names = [item.property.name for item in result.properties if item.verdict is Verdict.VIOLATED]
+            text.append(f": {', '.join(names)}", style="default not bold")
+    return text
+
+
+def statistics_text(statistics: Statistics) -> str:
+    """The counts of a run in two lines."""
+    return (
+        f"{statistics.distinct:,} distinct states, {statistics.generated:,} generated, depth {statistics.depth}, "
+        f"{statistics.queue:,} on queue\n"
+        f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
+        f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s"
+    )
+
+
+def specs_view(specs: list[Spec[Any]]) -> RenderableType:
+    """The specs there are, a line each."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    for spec in specs:
+        table.add_row(Text(spec.name, style="bold"), spec.summary)
+    return table
+
+
+def spec_view(spec: Spec[Any]) -> RenderableType:
+    """One spec: its bounds with their defaults, its actions, its properties with their sentences."""
+    bounds = _list("bounds", ("-b", "default", "bounds", "possible"))
+    for name, value, text, right in describe_bounds(spec.bounds):
+        bounds.add_row(name, bounds_text({name: value}).partition("=")[2], text, Text(right, style="dim"))
+    actions = _list("actions", ("action", "a step"))
+    for action in spec.actions:
+        actions.add_row(f"{action.name}({', '.join(action.domains)})", action.sentence)
+    properties = _list("properties", ("-i", "kind", "says"))
+    for item in spec.checks:
+        properties.add_row(item.name, item.kind.value, _sentence_and_source(item))
+    return Group(Text(spec.name, style="bold"), Text(spec.summary), bounds, actions, properties)
+
+
+def _sentence_and_source(item: Property) -> Text:
+    text = Text(item.sentence)
+    if item.source:
+        text.append(f"\n{item.source}", style="dim")
+    return text
+
+
+def _list(title: str, columns: tuple[str, ...]) -> Table:
+    table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, header_style="dim", overflow="fold")
+    return table
+
+
+def show_traces(out: Console, result: Result, *, only: int | None = None, titled: bool = True) -> None:
+    """Print the counterexamples of a result.
+
+    Parameters:
+        out: where.
+        result: the result.
+        only: how many; by default all.
+        titled: whether each names the spec and its bounds.
+    """
+    traces = [trace for item in result.properties if item.verdict is Verdict.VIOLATED for trace in item.traces]
+    for trace in traces[:only]:
+        out.print(story_view(story_of(trace), plain=is_plain(out), titled=titled))
+        out.print()
+
+
+def is_plain(out: Console) -> bool:
+    """Whether a console shows no colours, so that changes need a mark."""
+    return out.no_color or out.color_system is None
+
+
+@contextmanager
+def progress_line(what: str) -> Iterator[Callable[[Statistics], None] | None]:
+    """A live line on standard error with the counts of a run; nothing where there is no terminal."""
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield None
+        return
+    with Progress(SpinnerColumn(), TextColumn("{task.description}"), console=out, transient=True) as progress:
+        task = progress.add_task(what)
+
+        def show(statistics: Statistics) -> None:
+            rate = statistics.distinct / statistics.seconds if statistics.seconds else 0.0
+            progress.update(
+                task,
+                description=f"{what}  {statistics.distinct:,} distinct  {statistics.generated:,} generated  "
+                f"{rate:,.0f}/s  depth {statistics.depth}  queue {statistics.queue:,}",
+            )
+
+        yield show
