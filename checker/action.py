@@ -49,7 +49,7 @@ class Action(Generic[S, P]):
 
     def _values(self, parameter: str, domain: Domain, bounds: Any) -> list[Any]:
         try:
-            values = list(domain(bounds) if callable(domain) else domain)
+            values = list(domain if isinstance(domain, Iterable) else domain(bounds))  # an Enum class is both
             distinct = len(set(values))
         except Exception as error:
             raise SpecError(f"action {self.name}: the domain of {parameter!r} fails: {error}") from error
@@ -128,7 +128,8 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[str]:
         raise SpecError(f"action {name} takes no state: its first parameter must be the state")
     for parameter in parameters:
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
-            raise SpecError(f"action {name}: {parameter} must be a plain parameter, with no default and no star")
+            bare = parameter.replace(annotation=parameter.empty)
+            raise SpecError(f"action {name}: {bare} must be a plain parameter, with no default and no star")
     return [parameter.name for parameter in parameters]
 
 

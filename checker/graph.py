@@ -54,7 +54,7 @@ def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> nx.Multi
         for before, instance in arrivals[state]:
             if before not in graph:
                 waiting.append(before)
-            graph.add_edge(before, state, instance=instance)
+            graph.add_edge(before, state, key=instance, instance=instance)  # once, though it be yielded twice
     return graph
 
 

@@ -34,7 +34,7 @@ class Variant:
 
     tag: str
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "None" if self.tag == _NONE else self.tag
 
 
@@ -44,7 +44,7 @@ class FileRecord:
 
     fields: tuple[tuple[str, Any], ...]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"({', '.join(f'{name}={value}' for name, value in self.fields)})"
 
 
@@ -54,7 +54,7 @@ class FileMap:
 
     items: frozenset[tuple[Any, Any]]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{{{', '.join(sorted(f'{key}: {value}' for key, value in self.items))}}}"
 
 
@@ -128,7 +128,7 @@ def decode(encoded: Json) -> Any:
             return encoded
         case list():
             return tuple(map(decode, encoded))
-        case {"#bigint": str(digits)}:
+        case {"#bigint": str(digits)} if digits.removeprefix("-").isdecimal():
             return int(digits)
         case {"#tup": list(items)}:
             return tuple(map(decode, items))
@@ -186,9 +186,11 @@ def read_trace(path: Path) -> TraceFile:
         raise TraceError(f"{path} is not a trace file: it is not UTF-8 text") from error
     except json.JSONDecodeError as error:
         raise TraceError(f"{path} is not a whole JSON file: {error.msg} at line {error.lineno}") from error
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{path} is not a trace file: {error}") from error
     try:
         return decode_trace(content)
-    except TraceError as error:
+    except (TraceError, ValueError, RecursionError) as error:
         raise TraceError(f"{path} is not an ITF trace: {error}") from error
 
 
@@ -199,7 +201,7 @@ def decode_trace(content: Json) -> TraceFile:
         TraceError: a part is missing or has the wrong form.
     """
     match content:
-        case {"vars": list(names), "states": [_, *_] as states}:
+        case {"vars": list(names), "states": [_, *_] as states} if all(isinstance(name, str) for name in names):
             meta = content.get("#meta", {})
         case {"vars": _, "states": []}:
             raise TraceError("it has no states")
@@ -219,7 +221,7 @@ def decode_trace(content: Json) -> TraceFile:
     )
 
 
-def _decode_state(index: int, state: Json, names: list[Any]) -> Recorded:
+def _decode_state(index: int, state: Json, names: list[str]) -> Recorded:
     if not isinstance(state, dict):
         raise TraceError(f"state {index} is not an object")
     for name in names:

@@ -21,7 +21,7 @@ from checker.graph import shortest_path_graph, shortest_traces
 from checker.properties import Kind, Property
 from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, judge
 from checker.spec import Spec
-from checker.state import check_state
+from checker.state import check_state, identity_leaf
 from checker.trace import Trace
 
 S = TypeVar("S")
@@ -100,7 +100,7 @@ class OracleSearch(Generic[S]):
         initials = self.spec.initials()
         for state in initials:
             self._found(state, [])
-        self.statistics.generated = len(initials)
+            self.statistics.generated += 1
         while self._level:
             frontier, self._level = self._level, {}
             self.statistics.depth += 1
@@ -131,8 +131,8 @@ class OracleSearch(Generic[S]):
         count = self.statistics.actions[instance.action.name]
         try:
             known = successor in self.arrivals
-        except TypeError as error:
-            raise SpecError(f"action {instance} yielded a state that is not hashable: {error}") from error
+        except TypeError:
+            raise self.spec.unhashable(instance, successor) from None
         if not known:
             self._found(successor, [(state, instance)])
             count.distinct += 1
@@ -224,6 +224,8 @@ def audit(spec: Spec[S], state: S, initial: S) -> None:
     """
     check_state(state, initial)
     before = copy.deepcopy(state)
+    if leaf := identity_leaf(state, before):
+        raise SpecError(f"a state must equal a copy of itself, but {leaf} holds an object that only equals itself")
     for instance in spec.instances:
         once, again = spec.take(instance, state), spec.take(instance, state)
         if before != state:

@@ -76,9 +76,13 @@ class Property:
             return None
         if outcome is False:
             return ""
-        if isinstance(outcome, Iterator):
-            return next(outcome, None)
-        raise SpecError(f"{self.kind.value} {self.name} must return True or False, not {outcome!r}")
+        if not isinstance(outcome, Iterator):
+            raise SpecError(f"{self.kind.value} {self.name} must return True or False, not {outcome!r}")
+        for sentence in outcome:
+            if not isinstance(sentence, str):
+                raise SpecError(f"{self.kind.value} {self.name} must yield what is wrong as a str, not {sentence!r}")
+            return sentence
+        return None
 
 
 def invariant(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
@@ -131,15 +135,16 @@ DEADLOCK = Property(
 
 
 def _property(kind: Kind, sentence: str, source: str) -> Callable[[Predicate], Property]:
+    a_kind = f"{'an' if kind is Kind.INVARIANT else 'a'} {kind.value}"
     if not isinstance(sentence, str) or not sentence:
-        raise SpecError(f"a {kind.value} needs a sentence that says it, as in @{kind.value.replace(' ', '_')}('...')")
+        raise SpecError(f"{a_kind} needs a sentence that says it, as in @{kind.value.replace(' ', '_')}('...')")
 
     states = ("before", "after") if kind.of_steps else ("state",)
 
     def decorate(function: Predicate) -> Property:
         name = getattr(function, "__name__", repr(function))
         if not callable(function):
-            raise SpecError(f"a {kind.value} must be a function, not {function!r}")
+            raise SpecError(f"{a_kind} must be a function, not {function!r}")
         parameters = inspect.signature(function).parameters
         if len(parameters) != len(states):
             raise SpecError(f"{kind.value} {name} must take {' and '.join(states)}, not ({', '.join(parameters)})")

@@ -87,9 +87,10 @@ def _difference(state: Any, target: Recorded) -> str:
     """The first variable whose value is not as recorded, in words; empty if there is none."""
     values = {field.name: decode(encode(getattr(state, field.name))) for field in variables(state)}
     for name in [*values, *target.values]:
-        ours, theirs = values.get(name), target.values.get(name)
-        if ours != theirs:
-            return _where(name, ours, theirs)
+        if name not in target.values or name not in values:
+            return f"the {'model' if name in values else 'file'} has a variable {name!r}, the other does not"
+        if values[name] != target.values[name]:
+            return _where(name, values[name], target.values[name])
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
@@ -10,13 +11,15 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from checker.action import Action, ActionInstance
-from checker.bounds import NoBounds, change_bounds, nearest
+from checker.bounds import NoBounds, change_bounds, describe_bounds, nearest
 from checker.errors import LeadlineError, SpecError
 from checker.properties import DEADLOCK, Kind, Property
 from checker.state import check_state, check_state_class
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+_LIBRARIES = tuple(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib"))
 
 
 def as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -69,6 +72,9 @@ class Spec(Generic[S]):
                     raise SpecError(f"spec {self.name}: two {kind} are called {name!r}")
         if not (attrs.has(type(self.bounds)) and attrs.inspect(type(self.bounds)).is_frozen):
             raise SpecError(f"spec {self.name}: bounds must be a frozen attrs value, not {self.bounds!r}")
+        for name, value, *_ in describe_bounds(self.bounds):
+            if type(value) not in (int, bool, str):
+                raise SpecError(f"spec {self.name}: bound {name} must be an int, a bool or a str, not {value!r}")
 
     @property
     def checks(self) -> tuple[Property, ...]:
@@ -111,7 +117,10 @@ class Spec(Generic[S]):
         Raises:
             SpecError: there are none, or they cannot be states.
         """
-        states = _guarded("initial_states", lambda: list(self.initial_states(self.bounds)))
+        returned = _guarded("initial_states", lambda: self.initial_states(self.bounds))
+        if not isinstance(returned, Iterable):
+            raise SpecError(f"spec {self.name}: initial_states must return a collection of states, not {returned!r}")
+        states = _guarded("initial_states", lambda: list(returned))
         if not states:
             raise SpecError(f"spec {self.name} has no initial state with bounds {self.bounds}")
         check_state_class(type(states[0]))
@@ -135,6 +144,14 @@ class Spec(Generic[S]):
             if type(successor) is not type(state):
                 raise SpecError(f"action {instance} must yield a {_name(type(state))}, not {successor!r}")
         return successors
+
+    def unhashable(self, instance: ActionInstance[S], successor: S) -> SpecError:
+        """What to raise when a next state turns out not to be hashable: it names the field."""
+        try:
+            check_state(successor, successor)
+        except SpecError as error:
+            return SpecError(f"action {instance} must yield such states as can be compared: {error}")
+        return SpecError(f"action {instance} yielded a state that is not hashable: {type(successor).__name__}")
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
         """Every step from a state: the action instance that takes it, and the next state. See `take`."""
@@ -161,7 +178,9 @@ def _guarded(what: str, call: Callable[[], T]) -> T:
 
 
 def _raised(error: Exception) -> str:
-    where = traceback.extract_tb(error.__traceback__)[-1]
+    """The error in one line, with the innermost place that is not in a library or generated code."""
+    places = traceback.extract_tb(error.__traceback__)
+    where = next((p for p in reversed(places) if not p.filename.startswith(("<", *_LIBRARIES))), places[-1])
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text} ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})"
 

@@ -88,7 +88,7 @@ def check_state(state: Any, initial: Any) -> None:
         initial: an initial state of the same run.
 
     Raises:
-        SpecError: naming the field at fault.
+        SpecError: naming the field or class at fault.
     """
     if type(state) is not type(initial):
         raise SpecError(f"a state must be a {type(initial).__name__}, not {_described(state)}")
@@ -100,19 +100,37 @@ def check_state(state: Any, initial: Any) -> None:
                 f"a state must be hashable, but {type(state).__name__}.{path} holds {_described(value)}: "
                 "use tuples and frozensets"
             ) from None
-    for field in variables(state):
+    _check_components(state, initial)
+
+
+def identity_leaf(state: Any, copied: Any) -> str | None:
+    """The first leaf that differs between a state and a deep copy of it; None if there is none."""
+    pairs = zip(_leaves(state), _leaves(copied), strict=True)
+    return next((f"{type(state).__name__}.{path}" for (path, one), (_, other) in pairs if one != other), None)
+
+
+def _check_components(value: Any, first: Any) -> None:
+    for field in variables(value):
+        now, before = getattr(value, field.name), getattr(first, field.name)
         if is_component(field):
-            _check_component(field, getattr(state, field.name), getattr(initial, field.name), type(state).__name__)
+            _check_component(f"{type(value).__name__}.{field.name}", now, before)
+        both_tuples = is_component(field) and isinstance(now, tuple) and isinstance(before, tuple)
+        for inner, inner_before in zip(now, before, strict=True) if both_tuples else [(now, before)]:
+            if attrs.has(type(inner)) and type(inner) is type(inner_before):
+                _check_components(inner, inner_before)
 
 
-def _check_component(field: attrs.Attribute[Any], value: Any, first: Any, owner: str) -> None:
+def _check_component(name: str, value: Any, first: Any) -> None:
     if not (attrs.has(type(value)) or isinstance(value, tuple)):
-        raise SpecError(f"component {owner}.{field.name} must be an attrs value or a tuple, not {_described(value)}")
+        raise SpecError(f"component {name} must be an attrs value or a tuple, not {_described(value)}")
+    if isinstance(value, tuple) != isinstance(first, tuple):
+        raise SpecError(f"component {name} changed from {_described(first)} to {_described(value)}")
     if isinstance(value, tuple) and len(value) != len(first):
-        raise SpecError(f"component {owner}.{field.name} changed its length from {len(first)} to {len(value)}")
+        raise SpecError(f"component {name} changed its length from {len(first)} to {len(value)}")
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    check_state_class(type(value))
     for field in variables(value):
         inner, inner_path = getattr(value, field.name), f"{path}{field.name}"
         elements: Mapping[str, Any] = {inner_path: inner}

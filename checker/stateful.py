@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from checker.action import ActionInstance
 from checker.errors import SpecError
-from checker.oracle import PROGRESS_EVERY, OracleSearch, Progress
-from checker.properties import Property
+from checker.oracle import AUDITED, PROGRESS_EVERY, OracleSearch, Progress, audit
+from checker.properties import Kind, Property
 from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, judge
 from checker.spec import Spec
 from checker.trace import Trace, complaint_at_end
@@ -45,7 +45,7 @@ BURST = 20
 """The most steps that are drawn at once. What Hypothesis costs, it costs for each draw of its own."""
 
 BURSTS = 10
-"""Bursts in one example of `fuzz`."""
+"""Bursts in one example of `fuzz`; more where a behaviour may have more steps than fit in them."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -57,6 +57,9 @@ class Move:
 
     def __repr__(self) -> str:
         return repr(self.instance) if self.instance else "begin"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))  # else Hypothesis prints an attrs value field by field, whatever its repr
 
 
 @st.composite
@@ -72,8 +75,8 @@ def bursts(draw: st.DrawFn) -> list[Move]:
 class SpecMachine(RuleBasedStateMachine):
     """The base of the machines made by `state_machine`: behaviours of one spec, step by step.
 
-    Where no action is enabled, or `longest` is reached, a behaviour has ended and another one begins:
-    no step is wasted.
+    Where no action is enabled, or `longest` steps are taken, a behaviour has ended and another one
+    begins: no step is wasted.
     """
 
     spec: ClassVar[Spec[Any]]
@@ -89,8 +92,12 @@ class SpecMachine(RuleBasedStateMachine):
     def enabled(self, state: Any) -> dict[ActionInstance[Any], list[Any]]:
         """The action instances enabled in a state, each with its next states."""
         if state not in self._expanded:
+            if len(self._expanded) < AUDITED:
+                audit(self.spec, state, self.spec.initials()[0])
             enabled: dict[ActionInstance[Any], list[Any]] = {}
             for instance, successor in self.spec.successors(state):
+                if not _hashable(successor):
+                    raise self.spec.unhashable(instance, successor)
                 enabled.setdefault(instance, []).append(successor)
             self._expanded[state] = enabled
         return self._expanded[state]
@@ -114,10 +121,15 @@ class SpecMachine(RuleBasedStateMachine):
         """
         state = moves[-1].state if moves else self.states[-1]
         enabled = self.enabled(state)
-        if not enabled or len(self.states) + len(moves) == self.longest:
+        if not enabled or self._taken(moves) == self.longest:
             return Move(None, self.states[0])
         instance = next(instance for instance in self._preferences[choice] if instance in enabled)
         return Move(instance, enabled[instance][choice % len(enabled[instance])])
+
+    def _taken(self, moves: list[Move]) -> int:
+        """The steps of the present behaviour, after some moves."""
+        since_begun = list(itertools.takewhile(lambda move: move.instance is not None, reversed(moves)))
+        return len(since_begun) + (len(self.instances) if len(since_begun) == len(moves) else 0)
 
     @initialize(state=st.runner().flatmap(lambda machine: st.sampled_from(machine.spec.initials())))
     def begin(self, state: Any) -> None:
@@ -150,6 +162,14 @@ class SpecMachine(RuleBasedStateMachine):
     def shows(self, item: Property) -> bool:
         """Whether the last state or step violates a property (a witness: satisfies it)."""
         return complaint_at_end(self.spec, item, self.states[-2:]) is not None
+
+
+def _hashable(state: Any) -> bool:
+    try:
+        hash(state)
+    except TypeError:
+        return False
+    return True
 
 
 def state_machine(spec: Spec[Any]) -> type[SpecMachine]:
@@ -195,6 +215,9 @@ def fuzz(
     Raises:
         SpecError: the spec misbehaved: an action or a property raised, or gave two different answers.
     """
+    for name, value in (("examples", examples), ("steps", steps)):
+        if value <= 0:
+            raise SpecError(f"limit {name}={value} is not possible: it must be more than 0")
     survey = _Survey(spec, progress)
 
     class Surveyed(state_machine(spec)):  # type: ignore[misc]
@@ -205,7 +228,7 @@ def fuzz(
 
     config = settings(
         max_examples=examples,
-        stateful_step_count=BURSTS,
+        stateful_step_count=max(BURSTS, -(-steps // BURST)),
         deadline=None,
         database=None,
         derandomize=False,
@@ -239,7 +262,7 @@ def shortened(trace: Trace[Any], machine: SpecMachine) -> Trace[Any]:
         machine: a machine of the class that met it; the class remembers the states visited.
     """
     while True:
-        for left_out in (1, 2):
+        for left_out in range(1, min(2, len(trace.instances)) + 1):
             for kept in itertools.combinations(trace.instances, len(trace.instances) - left_out):
                 machine.follow(trace.states[0], kept)
         shortest = _shortest_among_seen(trace, machine)
@@ -250,18 +273,19 @@ def shortened(trace: Trace[Any], machine: SpecMachine) -> Trace[Any]:
 
 def _shortest_among_seen(trace: Trace[Any], machine: SpecMachine) -> Trace[Any]:
     assert trace.about is not None
-    idle = trace.spec.instances[0]
+    about = trace.about
 
     def seen_successors(state: Any) -> Iterator[tuple[ActionInstance[Any], Any]]:
         if not machine.visited(state):
-            yield idle, state  # it leads nowhere new, and is not taken for a deadlock
+            if about.kind is Kind.DEADLOCK:  # it leads nowhere new, and must not be taken for a deadlock
+                yield trace.spec.instances[0], state
             return
         for instance, successors in machine.enabled(state).items():
             for successor in successors:
                 yield instance, successor
 
-    spec = trace.spec.with_properties([trace.about.name])
-    (shortest,) = OracleSearch(spec, Limits(), successors=seen_successors).run().of(trace.about.name).traces
+    spec = trace.spec.with_properties([about.name])
+    (shortest,) = OracleSearch(spec, Limits(), successors=seen_successors).run().of(about.name).traces
     return attrs.evolve(shortest, spec=trace.spec)
 
 
@@ -281,13 +305,14 @@ class _Survey:
         if any(not item.kind.is_witness for item in self.shown):
             return
         statistics, state = self.statistics, machine.states[-1]
+        enabled = machine.enabled(state)  # before anything is remembered: if it fails, it fails again
         new = state not in self._seen
         self._seen.add(state)
         statistics.generated += 1
         statistics.distinct += new
         statistics.depth = max(statistics.depth, len(machine.states))
         if new:
-            statistics.count_expanded(sum(map(len, machine.enabled(state).values())))
+            statistics.count_expanded(sum(map(len, enabled.values())))
         if machine.instances:
             action = statistics.actions[machine.instances[-1].action.name]
             action.generated += 1

@@ -24,7 +24,8 @@ def logs_prefix_consistent(state: Partition) -> Iterator[str]:
             continue
         if _has_to_truncate(state, replica) or _has_to_truncate(state, peer):
             continue
-        for offset in range(min(replica.high_watermark, peer.high_watermark)):
+        shared = min(replica.high_watermark, peer.high_watermark, replica.log.end_offset, peer.log.end_offset)
+        for offset in range(shared):
             if replica.log[offset] != peer.log[offset]:
                 yield (
                     f"at offset {offset}, below both high watermarks, broker {one} has {replica.log[offset]} "

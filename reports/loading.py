@@ -67,16 +67,17 @@ def _load_module(path: Path) -> ModuleType:
     try:
         located.loader.exec_module(module)
     except LeadlineError as error:
-        raise SpecError(f"cannot load {path}: {error}") from error
-    except Exception as error:
-        text = " ".join(str(error).split())
-        raise SpecError(f"cannot load {path}{_line(path, error)}: {type(error).__name__}: {text}") from error
+        raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {error}") from error
+    except (Exception, SystemExit) as error:  # a script that exits must not end us, least of all with 0
+        own_syntax = isinstance(error, SyntaxError) and error.filename == located.origin
+        text = " ".join(str(error.args[0] if own_syntax else error).split())  # the file and line are said once
+        raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {type(error).__name__}: {text}") from error
     return module
 
 
-def _line(path: Path, error: Exception) -> str:
-    """Where in the user's file the error was raised."""
-    if isinstance(error, SyntaxError):
-        return f", line {error.lineno}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return f", line {lines[-1]}" if lines else ""
+def _line(filename: str | None, error: BaseException) -> str:
+    """Where in the user's file the error was raised, as far as that is known."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
+    if isinstance(error, SyntaxError) and error.filename == filename:
+        lines.append(error.lineno)
+    return f", line {lines[-1]}" if lines and lines[-1] else ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import attrs
 import cattrs
@@ -19,6 +21,16 @@ from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.loading import load_spec
 
 SHIPPED = Path(__file__).with_name("suite.toml")
+
+Expected = Literal["holds", "violated", "incomplete"]
+Engine = Literal["explore", "fuzz"]
+Bounds = dict[str, int | bool | str]
+
+LIMITS = frozenset({"depth", "max_states", "max_seconds"})
+"""The keys of a check that only ``explore`` reads."""
+
+SETTINGS = frozenset({"examples", "steps", "seed"})
+"""The keys of a check that only ``fuzz`` reads."""
 
 
 @attrs.frozen(kw_only=True)
@@ -40,11 +52,11 @@ class Check:
     """
 
     spec: str
-    expect: Literal["holds", "violated", "incomplete"]
+    expect: Expected
     violates: str | None = None
     name: str = ""
-    bounds: dict[str, int | bool | str] = attrs.field(factory=dict)
-    engine: Literal["explore", "fuzz"] = "explore"
+    bounds: Bounds = attrs.field(factory=dict)
+    engine: Engine = "explore"
     properties: list[str] | None = None
     trace_length: int | None = None
     distinct_states: int | None = None
@@ -69,16 +81,20 @@ class Prepared:
         return self.check.name or self.spec.name
 
     def run(self, progress: Progress | None = None) -> Outcome:
-        """Run the check with its engine."""
+        """Run the check with its engine. Raises LeadlineError: the spec misbehaved; names the check."""
+        try:
+            return Outcome(self, self._result(progress))
+        except LeadlineError as error:
+            raise LeadlineError(f"{self.title}: {error}") from error
+
+    def _result(self, progress: Progress | None) -> Result:
         check = self.check
         if check.engine == "fuzz":
-            result = stateful.fuzz(
+            return stateful.fuzz(
                 self.spec, examples=check.examples, steps=check.steps, seed_value=check.seed, progress=progress
             )
-        else:
-            limits = Limits(depth=check.depth, max_states=check.max_states, max_seconds=check.max_seconds)
-            result = oracle.explore(self.spec, limits, progress)
-        return Outcome(self, result)
+        limits = Limits(depth=check.depth, max_states=check.max_states, max_seconds=check.max_seconds)
+        return oracle.explore(self.spec, limits, progress)
 
 
 @attrs.frozen(eq=False)
@@ -123,9 +139,15 @@ def find_suite(folder: Path) -> Path | None:
     own, project = folder / "leadline.toml", folder / "pyproject.toml"
     if own.is_file():
         return own
-    if project.is_file() and "leadline" in _read(project).get("tool", {}):
+    if project.is_file() and _tool_table(_read(project)) is not None:
         return project
     return None
+
+
+def _tool_table(content: dict[str, Any]) -> Any:
+    """The table [tool.leadline] of a pyproject.toml; None if there is none."""
+    tool = content.get("tool")
+    return tool.get("leadline") if isinstance(tool, dict) else None
 
 
 def read_suite(path: Path) -> list[Prepared]:
@@ -139,35 +161,54 @@ def read_suite(path: Path) -> list[Prepared]:
         LeadlineError: the file cannot be read, or a check makes no sense; names the check.
     """
     content = _read(path)
-    table = content.get("tool", {}).get("leadline", {}) if path.name == "pyproject.toml" else content
-    entries = table.get("check")
-    if set(table) - {"check"}:
-        raise LeadlineError(f"{path}: unknown key {min(set(table) - {'check'})!r}: a suite has only [[check]] tables")
+    in_project = path.name == "pyproject.toml"
+    header = "[[tool.leadline.check]]" if in_project else "[[check]]"
+    table = _tool_table(content) if in_project else content
+    keys = set(table) if isinstance(table, dict) else set()
+    if keys - {"check"}:
+        raise LeadlineError(f"{path}: unknown key {min(keys - {'check'})!r}: a suite has only {header} tables")
+    entries = table["check"] if keys else None
     if not isinstance(entries, list) or not entries:
-        raise LeadlineError(f"{path} has no checks: write one or more [[check]] tables")
+        raise LeadlineError(f"{path} has no checks: write one or more {header} tables")
     return [_prepared(path, number, entry) for number, entry in enumerate(entries, start=1)]
 
 
 def _prepared(path: Path, number: int, entry: Any) -> Prepared:
-    name = entry.get("name") or entry.get("spec") if isinstance(entry, dict) else None
+    if not isinstance(entry, dict):
+        raise LeadlineError(f"{path}, check {number} must be a table, not {entry!r}")
+    name = entry.get("name") or entry.get("spec")
     where = f"{path}, check {number}{f' ({name})' if name else ''}"
     try:
         check = _converter().structure(entry, Check)
     except cattrs.BaseValidationError as error:
         raise LeadlineError(f"{where}: {_explained(error)}") from error
-    if (check.expect == "violated") != (check.violates is not None):
-        raise LeadlineError(f'{where}: expect = "violated" and violates = "PROPERTY" belong together')
-    if check.engine == "fuzz" and check.expect == "holds":
-        raise LeadlineError(f'{where}: fuzz can prove nothing: expect = "incomplete" if nothing is to be found')
     try:
+        _check_sense(check, set(entry))
         spec = load_spec(check.spec, path.parent).with_bounds(check.bounds)
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
         if check.violates and check.violates not in (wanted or []):
             raise LeadlineError(f"violates = {check.violates!r} is not among its properties")
-        Limits(check.depth, check.max_states, check.max_seconds)
         return Prepared(check, spec if wanted is None else spec.with_properties(wanted))
     except LeadlineError as error:
         raise LeadlineError(f"{where}: {error}") from error
+
+
+def _check_sense(check: Check, given: set[str]) -> None:
+    """Refuse keys whose values are impossible, or that belong with others that were not given."""
+    if (check.expect == "violated") != (check.violates is not None):
+        raise LeadlineError('expect = "violated" and violates = "PROPERTY" belong together')
+    if check.engine == "fuzz" and check.expect == "holds":
+        raise LeadlineError('fuzz can prove nothing: expect = "incomplete" if nothing is to be found')
+    if check.trace_length is not None and check.violates is None:
+        raise LeadlineError('trace_length belongs with violates = "PROPERTY"')
+    other, idle = ("explore", LIMITS) if check.engine == "fuzz" else ("fuzz", SETTINGS)
+    for key in sorted(idle & given):
+        raise LeadlineError(f'{key} is for engine = "{other}", but this check\'s is "{check.engine}"')
+    for key in ("examples", "steps", "trace_length", "distinct_states"):
+        value = getattr(check, key)
+        if value is not None and value < 1:
+            raise LeadlineError(f"{key} = {value} is not possible: it must be more than 0")
+    Limits(check.depth, check.max_states, check.max_seconds)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -183,26 +224,41 @@ def _converter() -> cattrs.Converter:
     """A converter that takes TOML's own types as they are, and nothing in place of them."""
     converter = cattrs.Converter(forbid_extra_keys=True)
 
-    def exactly(*kinds: type) -> Any:
+    def take(kind: Any, right: str, fits: Callable[[Any], bool]) -> None:
         def structure(value: Any, _: Any) -> Any:
-            if type(value) not in kinds:
-                raise TypeError(f"must be of type {kinds[0].__name__}, not {value!r}")
+            if not fits(value):
+                raise TypeError(f"must be {right}, not {value!r}")
             return value
 
-        return structure
+        if isinstance(kind, type):
+            converter.register_structure_hook(kind, structure)
+        else:
+            converter.register_structure_hook_func(lambda asked: bool(asked == kind), structure)
 
-    for kind in (int, str, bool):
-        converter.register_structure_hook(kind, exactly(kind))
-    converter.register_structure_hook(float, exactly(float, int))
-    converter.register_structure_hook(int | bool | str, exactly(int, bool, str))
+    take(str, "a string", lambda value: type(value) is str)
+    take(int, "an integer", lambda value: type(value) is int)
+    take(float, "a number", lambda value: type(value) in (int, float) and not math.isnan(value))
+    take(list[str], "an array of strings", lambda value: type(value) is list and {str}.issuperset(map(type, value)))
+    take(
+        Bounds,
+        "a table of integers, booleans and strings",
+        lambda value: type(value) is dict and {int, bool, str}.issuperset(map(type, value.values())),
+    )
+    for choice in (Expected, Engine):
+        take(choice, f"one of {', '.join(get_args(choice))}", get_args(choice).__contains__)
     return converter
 
 
 def _explained(error: cattrs.BaseValidationError) -> str:
-    first = cattrs.transform_error(error, format_exception=lambda inner, _: str(inner))[0]
-    message, _, where = first.partition(" @ $.")
-    if message.startswith("extra fields"):
-        known = [field.name for field in attrs.fields(Check)]
-        extra = message[message.index("(") + 1 : message.index(")")].split(", ")[0]
-        return f"unknown key {extra!r}{nearest(extra, known)}"
-    return f"{where.split('[')[0] or 'it'}: {message.removesuffix(' @ $')}"
+    """One of the things that are wrong with an entry: an unknown key before others, that may follow from it."""
+    complaints = cattrs.transform_error(error, format_exception=lambda inner, _: _complaint(inner))
+    first = min(complaints, key=lambda text: not text.startswith("unknown"))
+    message, _, key = first.rpartition(" @ $")
+    return f"{key[1:]} {message}".lstrip()
+
+
+def _complaint(error: BaseException) -> str:
+    if isinstance(error, cattrs.ForbiddenExtraKeysError):
+        extra = min(error.extra_fields)
+        return f"unknown key {extra!r}{nearest(extra, [field.name for field in attrs.fields(Check)])}"
+    return "is missing" if isinstance(error, KeyError) else str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,9 +28,26 @@ CHANGED_MARK = "*"
 
 
 def console(stderr: bool = False) -> Console:
-    """A console for standard output or standard error: plain, 80 columns or as wide as its terminal."""
+    """A console for standard output or standard error, as wide as its terminal.
+
+    Plain and 100 columns wide where there is no terminal; plain with ``NO_COLOR`` too.
+    """
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, soft_wrap=False, width=None if stream.isatty() else 100)
+    return PatientConsole(
+        stderr=stderr,
+        highlight=False,
+        markup=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        width=None if stream.isatty() else 100,
+    )
+
+
+class PatientConsole(Console):
+    """A console that leaves it to the command line to end when whoever reads its output has gone."""
+
+    def on_broken_pipe(self) -> None:
+        """Called by `rich` while it handles a `BrokenPipeError`."""
+        raise BrokenPipeError
 
 
 def story_view(story: Story, *, plain: bool, titled: bool = True) -> RenderableType:
@@ -94,7 +112,7 @@ def _row(frame: Frame, row: str, label_width: int, widths: dict[str, int], plain
 def result_view(result: Result) -> RenderableType:
     """A run's result: the verdict on each property and on the whole, and the counts, in all and by action."""
     parts: list[RenderableType] = [_properties_table(result)] if result.properties else []
-    parts += [_actions_table(result.statistics), _verdict_line(result), Text(statistics_text(result.statistics))]
+    parts += [_actions_table(result), _verdict_line(result), Text(statistics_text(result.statistics))]
     return Group(*parts)
 
 
@@ -117,13 +135,14 @@ def _properties_table(result: Result) -> Table:
     return table
 
 
-def _actions_table(statistics: Statistics) -> Table:
+def _actions_table(result: Result) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("action", header_style="dim")
     for title in ("generated", "new states"):
         table.add_column(title, header_style="dim", justify="right")
-    for name, count in statistics.actions.items():
-        cells = (f"{count.generated:,}", f"{count.distinct:,}") if count.generated else ("never enabled", "")
+    idle = "never enabled" if result.exhausted else "not enabled yet"
+    for name, count in result.statistics.actions.items():
+        cells = (f"{count.generated:,}", f"{count.distinct:,}") if count.generated else (idle, "")
         table.add_row(name, *cells, style="" if count.generated else "yellow")
     return table
 
@@ -219,10 +238,11 @@ def is_plain(out: Console) -> bool:
 def progress_line(what: str) -> Iterator[Callable[[Statistics], None] | None]:
     """A live line on standard error with the counts of a run; nothing where there is no terminal."""
     out = console(stderr=True)
-    if not out.is_terminal:
+    if not out.is_terminal or is_plain(out):
         yield None
         return
-    with Progress(SpinnerColumn(), TextColumn("{task.description}"), console=out, transient=True) as progress:
+    line = TextColumn("{task.description}", markup=False)
+    with Progress(SpinnerColumn(), line, console=out, transient=True) as progress:
         task = progress.add_task(what)
 
         def show(statistics: Statistics) -> None:

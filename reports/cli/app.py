@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from importlib.metadata import version
+from typing import Any
 
 import click
 
@@ -26,6 +29,18 @@ class Commands(click.Group):
         if command is None and not ctx.resilient_parsing:
             raise click.UsageError(f"unknown command {cmd_name!r}{nearest(cmd_name, self.commands)}")
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderGone from error  # click would exit with 1, which is a verdict here
+        except SystemExit as error:
+            raise LeadlineError(f"a spec must not exit, but an action or a property did, with {error}") from error
+
+
+class ReaderGone(Exception):
+    """Whoever read our output has gone, as `head` does."""
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -51,8 +66,13 @@ for command in (check, specs, explore, fuzz, trace, replay):
 
 def main() -> None:
     """Run the command line and exit."""
+    sys.stdout = sys.stdout or io.StringIO()  # None where it was closed before we began
+    sys.stderr = sys.stderr or io.StringIO()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows ?
     try:
-        code = app.main(standalone_mode=False)
+        code = app.main(prog_name="leadline", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as shown:
         click.echo(shown.ctx.get_help() if shown.ctx else "")
@@ -64,11 +84,19 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         print("leadline: interrupted", file=sys.stderr)
         code = INCOMPLETE
-    except BrokenPipeError:
-        # whoever read our output has gone, as `head` does; leave without Python's complaint at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ReaderGone, BrokenPipeError):
+        _silence_stdout()
         code = INCOMPLETE
+    except OSError as error:  # a full disk
+        code = _fail(f"cannot write to standard output: {error.strerror or error}")
+        _silence_stdout()
     sys.exit(code)
+
+
+def _silence_stdout() -> None:
+    """Leave without Python's complaint at exit that what is still buffered cannot be written."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str) -> int:

@@ -35,7 +35,7 @@ def check(file: Path | None) -> int:
     out = console()
     path = file or find_suite(Path())
     if path is None:
-        out.print("no leadline.toml and no \\[tool.leadline] here: running the shipped suite", style="dim")
+        out.print("no leadline.toml and no [tool.leadline] here: running the shipped suite", style="dim")
     checks = read_suite(path or SHIPPED)
     width = max(len(prepared.title) for prepared in checks)
     shown, codes = set[bool](), []

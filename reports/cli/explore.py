@@ -8,8 +8,15 @@ import click
 
 from checker import oracle
 from checker.result import Limits
-from reports.cli.options import chosen_spec, output_options, report, spec_options
-from reports.terminal import console, heading, progress_line
+from reports.cli.options import (
+    check_outputs,
+    chosen_spec,
+    only_the_result_on_stdout,
+    output_options,
+    report,
+    spec_options,
+)
+from reports.terminal import progress_line
 
 ENGINES = {"oracle": oracle.explore}
 
@@ -50,15 +57,15 @@ def explore(
 
     \b
     leadline explore atomic/kip-101 -b max_epoch=2
-    leadline explore atomic/kip-320 -b brokers=3,log_size=1,records=1 -i strong_isr
+    leadline explore atomic/kip-320 -b brokers=3,log_size=1 -i strong_isr
     leadline explore my_protocol.py:spec --depth 12 --json result.json
 
     Exit code 0: it holds; 1: violated; 2: a mistake in what was given; 3: incomplete.
     """
-    chosen = chosen_spec(spec, bounds, names, no_invariants)
     limits = Limits(depth, max_states, max_seconds, keep_going, traces)
-    if json_file != "-":
-        console().print(heading(chosen, engine, {}))
-    with progress_line(chosen.name) as progress:
-        result = ENGINES[engine](chosen, limits, progress)
+    with only_the_result_on_stdout(json_file):
+        chosen = chosen_spec(spec, bounds, names, no_invariants)
+        check_outputs(json_file, trace_out)
+        with progress_line(chosen.name) as progress:
+            result = ENGINES[engine](chosen, limits, progress)
     return report(result, json_file, trace_out)

@@ -7,8 +7,15 @@ from pathlib import Path
 import click
 
 from checker import stateful
-from reports.cli.options import chosen_spec, output_options, report, spec_options
-from reports.terminal import console, heading, progress_line
+from reports.cli.options import (
+    check_outputs,
+    chosen_spec,
+    only_the_result_on_stdout,
+    output_options,
+    report,
+    spec_options,
+)
+from reports.terminal import progress_line
 
 
 @click.command(short_help="Search a spec at random with Hypothesis.")
@@ -38,11 +45,11 @@ def fuzz(
 
     \b
     leadline fuzz atomic/hw-truncation --seed 7
-    leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --examples 5000 --trace-out traces
+    leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --examples 5000
     """
-    chosen = chosen_spec(spec, bounds, names, no_invariants)
-    if json_file != "-":
-        console().print(heading(chosen, "fuzz", {"examples": examples, "steps": steps, "seed": seed}))
-    with progress_line(chosen.name) as progress:
-        result = stateful.fuzz(chosen, examples=examples, steps=steps, seed_value=seed, progress=progress)
+    with only_the_result_on_stdout(json_file):
+        chosen = chosen_spec(spec, bounds, names, no_invariants)
+        check_outputs(json_file, trace_out)
+        with progress_line(chosen.name) as progress:
+            result = stateful.fuzz(chosen, examples=examples, steps=steps, seed_value=seed, progress=progress)
     return report(result, json_file, trace_out)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +23,7 @@ from checker.spec import Spec
 from reports.exit_codes import OF_VERDICT
 from reports.json_report import result_object
 from reports.loading import load_spec
-from reports.terminal import console, result_view, show_traces
+from reports.terminal import console, heading, result_view, show_traces
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -85,6 +88,32 @@ def chosen_spec(reference: str, bounds: tuple[str, ...], names: tuple[str, ...],
     return spec.with_properties(wanted) if wanted else spec
 
 
+@contextmanager
+def only_the_result_on_stdout(json_file: str | None) -> Iterator[None]:
+    """Where standard output is for the JSON object, what a spec prints while it runs goes to standard error."""
+    with contextlib.redirect_stdout(sys.stderr) if json_file == "-" else contextlib.nullcontext():
+        yield
+
+
+def check_outputs(json_file: str | None, trace_out: Path | None) -> None:
+    """Refuse what cannot be written to before a search, which may be long, is begun.
+
+    Raises:
+        LeadlineError: names the file or folder.
+    """
+    if trace_out is not None:
+        with _writing(trace_out):
+            trace_out.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=trace_out).close()
+    if json_file not in (None, "-"):
+        path = Path(json_file)
+        with _writing(path):
+            if path.exists():
+                path.open("a").close()
+            else:
+                tempfile.TemporaryFile(dir=path.parent).close()
+
+
 def report(result: Result, json_file: str | None, trace_out: Path | None) -> int:
     """Show a result, save what was asked for.
 
@@ -94,6 +123,7 @@ def report(result: Result, json_file: str | None, trace_out: Path | None) -> int
     files = save_traces(result, trace_out) if trace_out is not None else {}
     if json_file != "-":
         out = console()
+        out.print(heading(result.spec, result.engine, result.settings))
         show_traces(out, result, titled=False)
         out.print(result_view(result))
         for paths in files.values():
@@ -104,7 +134,8 @@ def report(result: Result, json_file: str | None, trace_out: Path | None) -> int
         if json_file == "-":
             sys.stdout.write(text + "\n")
         else:
-            _write(Path(json_file), text + "\n")
+            with _writing(Path(json_file)):
+                Path(json_file).write_text(text + "\n", encoding="utf-8")
     return OF_VERDICT[result.verdict]
 
 
@@ -122,17 +153,16 @@ def save_traces(result: Result, folder: Path) -> dict[Property, list[Path]]:
             stem = re.sub(r"[^\w.-]+", "-", result.spec.name).strip("-.")
             suffix = f"-{number}" if len(item.traces) > 1 else ""
             path = folder / f"{stem}-{item.property.name}{suffix}{SUFFIX}"
-            try:
+            with _writing(path):
                 folder.mkdir(parents=True, exist_ok=True)
                 write_trace(trace, path)
-            except OSError as error:
-                raise LeadlineError(f"cannot write {path}: {error.strerror}") from error
             files.setdefault(item.property, []).append(path)
     return files
 
 
-def _write(path: Path, text: str) -> None:
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        path.write_text(text, encoding="utf-8")
+        yield
     except OSError as error:
         raise LeadlineError(f"cannot write {path}: {error.strerror}") from error

@@ -35,7 +35,8 @@ def trace(file: Path, spec: str | None) -> None:
     except LeadlineError as error:
         if spec is not None:
             raise
-        console(stderr=True).print(f"leadline: shown as recorded, not replayed: {error}", style="yellow")
+        note = f"leadline: shown as recorded, not replayed: {error}"
+        console(stderr=True).print(note, style="yellow", soft_wrap=True)  # one line, however long
         story = story_of_file(recorded)
     out.print(story_view(story, plain=is_plain(out)))
 

@@ -1,0 +1,53 @@
+"""States of the `atomic` family made by hand, with logs written as they are drawn: ``m0@0 ┃ m1@1``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from model.atomic.protocols import KIP_320, Protocol
+from model.atomic.state import NO_EPOCH, Bounds, Partition, Quorum, Replica, Request
+from model.log import Log, Record
+
+ROOMY = Bounds(brokers=3, log_size=9, records=9, max_epoch=3)
+"""Bounds that keep no action of these states from being enabled."""
+
+
+def log(text: str) -> Log:
+    """The log that ``m0@0 m1@1`` stands for: record 0 of leader epoch 0, then record 1 of leader epoch 1."""
+    return Log(tuple(Record(*map(int, cell.removeprefix("m").split("@"))) for cell in text.split()))
+
+
+def replica(
+    drawn: str,
+    *,
+    epoch: int = NO_EPOCH,
+    leader: int | None = None,
+    isr: Iterable[int] = (),
+    high_watermark: int | None = None,
+) -> Replica:
+    """The replica whose log is drawn, with ``┃`` at the high watermark unless that is given apart."""
+    below, _, above = drawn.partition("┃")
+    watermark = log(below).end_offset if high_watermark is None else high_watermark
+    return Replica(log(below + above), watermark, epoch, leader, frozenset(isr))
+
+
+def partition(
+    *replicas: Replica,
+    leader: int | None = None,
+    epoch: int = NO_EPOCH,
+    isr: Iterable[int] = (),
+    requests: dict[int, tuple[int | None, Iterable[int]]] | None = None,
+    protocol: Protocol = KIP_320,
+    bounds: Bounds = ROOMY,
+) -> Partition:
+    """The state with these replicas, this quorum, and these requests: leader and ISR by leader epoch."""
+    sent = {at: Request(who, frozenset(members)) for at, (who, members) in (requests or {}).items()}
+    values = [record.value for each in replicas for record in each.log.records]
+    return Partition(
+        next_value=max(values, default=-1) + 1,
+        quorum=Quorum(leader, epoch, frozenset(isr)),
+        requests=tuple(sent.get(at) for at in range(bounds.max_epoch + 1)),
+        replicas=replicas,
+        protocol=protocol,
+        bounds=bounds,
+    )
