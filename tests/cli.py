@@ -19,7 +19,7 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from unittest import mock
 
 import attrs
@@ -154,18 +154,22 @@ def environment(**changes: str) -> dict[str, str]:
     return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1", **changes}
 
 
-def leadline(*arguments: str, folder: Path, **changes: str) -> Run:
-    """Run the installed command in a folder, with some environment variables changed."""
+def leadline(*arguments: str, folder: Path, stdout: IO[str] | None = None, **changes: str) -> Run:
+    """Run the installed command in a folder, with some environment variables changed.
+
+    Where standard output goes to a file, ``out`` is empty.
+    """
     process = subprocess.run(
         [COMMAND, *arguments],
         cwd=folder,
         env=environment(**changes),
-        capture_output=True,
+        stdout=stdout or subprocess.PIPE,
+        stderr=subprocess.PIPE,
         encoding="utf-8",
         timeout=120,
         check=False,
     )
-    return Run(process.returncode, process.stdout, process.stderr)
+    return Run(process.returncode, process.stdout or "", process.stderr)
 
 
 def call(*arguments: str, folder: Path) -> Run:

@@ -190,7 +190,7 @@ def test_old_request_is_obeyed_after_a_newer_one_was_sent(protocol: Protocol) ->
     [
         partition(leads(0, "┃"), BLANK, BLANK),
         partition(BLANK, BLANK, BLANK, requests={0: (None, ALL)}),
-        partition(BLANK, leads(1, "┃"), BLANK, requests={0: (1, ALL)}),
+        partition(BLANK, BLANK, BLANK, requests={0: (1, ALL)}),
         partition(leads(0, "┃"), follows(0, "┃"), BLANK, requests={0: (0, ALL)}),
         partition(leads(0, "┃"), follows(2, "┃", epoch=1), BLANK, requests={0: (0, ALL)}),
     ],
@@ -211,7 +211,7 @@ def new_follower(protocol: Protocol, own: str, leader: str) -> Partition:
     ("protocol", "own", "leader", "truncated"),
     [
         (HW_TRUNCATION, "m0@0 ┃ m1@0", "m0@0 m1@0 ┃", "m0@0 ┃"),
-        (HW_TRUNCATION, "m0@0 m1@0 ┃", "m0@0 ┃ m2@1", "m0@0 m1@0 ┃"),
+        (HW_TRUNCATION, "m0@0 m1@0 ┃", "m0@0 ┃", "m0@0 m1@0 ┃"),
         (KIP_101, "┃", "m0@0 ┃", "┃"),
         (KIP_101, "m0@0 ┃ m1@0", "m0@0 m1@0 ┃", "m0@0 ┃ m1@0"),
         (KIP_101, "m0@0 m1@0 ┃ m3@0", "m0@0 ┃", "m0@0 ┃"),
@@ -258,8 +258,8 @@ def test_answer_beyond_the_own_log_end_is_not_obeyed() -> None:
 
 @pytest.mark.parametrize(
     "named",
-    [BLANK, follows(1, "m0@0 ┃", epoch=1), leads(0, "m0@0 ┃", epoch=0), leads(0, "m0@0 ┃", epoch=3)],
-    ids=["knows nothing", "follows another one", "leads in an earlier epoch", "leads in a later epoch"],
+    [BLANK, follows(2, "m0@0 ┃", epoch=2), leads(0, "m0@0 ┃", epoch=0), leads(0, "m0@0 ┃", epoch=3)],
+    ids=["knows nothing", "follows another one in that epoch", "leads in an earlier epoch", "leads in a later epoch"],
 )
 @protocols
 def test_only_kip_320_asks_that_the_named_broker_leads_in_the_requests_epoch(
@@ -340,10 +340,17 @@ def test_broker_does_not_write(first: Replica, bounds: Bounds) -> None:
     [
         ("┃", "┃ m0@0", "┃ m0@0"),
         ("┃", "m0@0 ┃", "m0@0 ┃"),
+        ("┃", "m0@0 m1@0 ┃", "m0@0 ┃"),
         ("┃ m0@0", "m0@0 m1@0 ┃", "m0@0 m1@0 ┃"),
         ("m0@0 ┃", "┃ m0@0 m1@1 m2@1", "┃ m0@0 m1@1"),
     ],
-    ids=["uncommitted", "committed", "two at once become committed", "the leader's high watermark is behind"],
+    ids=[
+        "uncommitted",
+        "committed",
+        "more is committed than fetched",
+        "two at once become committed",
+        "the leader's high watermark is behind",
+    ],
 )
 @protocols
 def test_follower_fetches_one_record_and_the_high_watermark(
@@ -377,8 +384,11 @@ def test_only_kip_320_refuses_a_fetch_from_another_epoch(protocol: Protocol) -> 
 
 @protocols
 def test_only_the_first_try_refuses_a_fetch_after_a_record_of_another_epoch(protocol: Protocol) -> None:
-    state = partition(leads(0, "m1@1 m2@1 ┃", epoch=1), follows(0, "┃ m0@0", epoch=1), BLANK, protocol=protocol)
+    leader = leads(0, "m1@1 m2@1 ┃", epoch=1)
+    state = partition(leader, follows(0, "┃ m0@0", epoch=1), BLANK, protocol=protocol)
     assert enabled(state, replicate, 0, 1) is (protocol is not KIP_320_FIRST_TRY)
+    state = partition(leader, follows(0, "┃ m0@1", epoch=1), BLANK, protocol=protocol)
+    assert enabled(state, replicate, 0, 1)
 
 
 # --- the leader's high watermark ----------------------------------------------------------------------------
@@ -528,11 +538,12 @@ def test_since_kip_320_the_high_watermark_must_have_reached_the_leaders_epoch(
     ("leader", "quorum"),
     [
         (leads(0, "m0@0 ┃", epoch=1, isr={0, 2}), {"leader": 2, "epoch": 2}),
+        (leads(0, "m0@0 ┃", epoch=1, isr={0, 2}), {"leader": 2, "epoch": 1}),
         (leads(0, "m0@0 ┃", epoch=1, isr={0, 2}), {"leader": None, "epoch": 2}),
         (leads(0, "m0@0 ┃", epoch=1, isr={0, 2}), {"leader": 0, "epoch": 2}),
         (follows(2, "m0@0 ┃", epoch=1, isr={0, 2}), {"leader": 0, "epoch": 1}),
     ],
-    ids=["another one leads", "nobody leads", "it leads in a later epoch", "it has not heard"],
+    ids=["another one leads", "in the same epoch", "nobody leads", "it leads in a later epoch", "it has not heard"],
 )
 def test_only_the_true_leader_writes_the_isr(
     leader: Replica, quorum: dict[str, int | None], protocol: Protocol

@@ -115,10 +115,19 @@ def test_high_watermark_beyond_the_log_end_is_named() -> None:
         (leads(0, "┃ m0@0"), leads(0, "m0@0 ┃")),
         (leads(0, "m0@0 ┃"), leads(0, "┃ m0@0", epoch=1)),
         (leads(0, "m0@0 ┃"), follows(1, "┃", epoch=1)),
+        (leads(0, "m0@0 ┃"), follows(1, "┃")),
         (follows(1, "m0@0 ┃"), follows(1, "┃")),
         (follows(1, "m0@0 ┃"), leads(0, "┃ m0@0")),
     ],
-    ids=["stays", "advances", "leads in a later epoch", "follows", "a follower's", "leads now only"],
+    ids=[
+        "stays",
+        "advances",
+        "leads in a later epoch",
+        "follows",
+        "follows in the same one",
+        "a follower's",
+        "leads now only",
+    ],
 )
 def test_high_watermark_of_a_leader_goes_back_only_outside_its_epoch(before: Replica, after: Replica) -> None:
     assert watermarks.hw_monotonic(partition(before, replica("┃")), partition(after, replica("┃")))
@@ -139,6 +148,7 @@ def test_high_watermark_that_goes_back_in_a_leaders_epoch_is_named() -> None:
     [
         partition(leads(0, "m0@0 ┃ m1@0"), follows(0, "m0@0 ┃ m2@0")),
         partition(leads(0, "m0@0 m1@0 ┃"), follows(0, "┃ m2@0")),
+        partition(leads(0, "┃ m0@0"), follows(0, "m1@0 ┃")),
         partition(leads(0, "m0@0 ┃"), follows(0, "m1@1 ┃", epoch=1)),
         partition(follows(2, "m0@0 ┃"), follows(1, "m1@1 ┃"), replica("┃")),
         partition(leads(0, "m0@0", high_watermark=2), follows(0, "m0@0 m1@0 ┃")),
@@ -146,7 +156,8 @@ def test_high_watermark_that_goes_back_in_a_leaders_epoch_is_named() -> None:
     ],
     ids=[
         "different above a high watermark",
-        "different above one of them",
+        "different above the follower's",
+        "different above the leader's",
         "different epochs",
         "different leaders",
         "nothing there: hw_within_log says so",
@@ -280,12 +291,20 @@ def test_a_record_is_committed_when_a_believed_leaders_high_watermark_has_moved(
     ("before", "after", "changes"),
     [
         ((leads(0, "┃"), replica("┃")), (leads(0, "┃"), leads(1, "┃", epoch=1)), True),
+        ((leads(0, "┃"), replica("┃")), (leads(0, "┃"), leads(1, "┃")), False),
         ((leads(0, "┃"), leads(1, "┃", epoch=1)), (leads(0, "┃"), leads(1, "┃", epoch=1)), False),
         ((leads(0, "┃"), replica("┃")), (leads(0, "┃"), follows(0, "┃")), False),
         ((replica("┃"), replica("┃")), (leads(0, "┃"), replica("┃")), False),
         ((replica("┃"), leads(1, "┃", epoch=1)), (leads(0, "┃"), leads(1, "┃", epoch=1)), False),
     ],
-    ids=["another leads", "both led before", "another follows", "the first leader", "an earlier leader, late"],
+    ids=[
+        "another leads",
+        "another leads in the same epoch",
+        "both led before",
+        "another follows",
+        "the first leader",
+        "an earlier leader, late",
+    ],
 )
 def test_leader_changes_when_a_broker_begins_to_lead_in_a_later_epoch(
     before: tuple[Replica, ...], after: tuple[Replica, ...], changes: bool

@@ -324,6 +324,12 @@ def test_states_at_the_depth_bound_are_checked_and_deeper_ones_are_not(bad: str,
     assert explore(walks("axb bxc cxd", no_bad_node, bad=bad), Limits(depth=3)).verdict is verdict
 
 
+def test_a_violation_at_the_depth_bound_is_what_stopped_the_search() -> None:
+    result = explore(walks("axb bxc cxd", no_bad_node, bad="c"), Limits(depth=3))
+
+    assert (result.verdict, result.reason) == (Verdict.VIOLATED, "stopped at the first violation")
+
+
 def test_a_witness_found_within_the_depth_bound_holds_though_the_run_is_incomplete() -> None:
     result = explore(walks("axb bxc", good_node, good="b"), Limits(depth=2))
 

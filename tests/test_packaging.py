@@ -1,0 +1,118 @@
+"""The wheel, installed for real in a fresh environment, does what the checkout does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from email.message import Message
+from email.parser import HeaderParser
+from pathlib import Path
+
+import pytest
+
+from reports.suite import SHIPPED, read_suite
+from tests.cli import environment
+
+PROJECT = Path(__file__).parent.parent
+
+
+def run(*command: str | Path, folder: Path) -> str:
+    """Run a command that must succeed; what it wrote to standard output."""
+    process = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, encoding="utf-8", check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the checkout as pip builds it anywhere: with the build system it asks for."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, PROJECT, folder=folder)
+    (built,) = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts of a fresh environment with the wheel in it; the dependencies are this environment's."""
+    folder = tmp_path_factory.mktemp("fresh")
+    venv.create(folder, symlinks=True, with_pip=False)
+    python = folder / "bin" / "python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", wheel, folder=folder)
+    packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=folder).strip())
+    # a line of a .pth file makes the packages there importable, but not this environment's editable install
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return python.parent
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    """What the wheel says of itself."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return HeaderParser().parsestr(archive.read(name).decode("utf-8"))
+
+
+def test_the_wheel_has_the_four_packages_whole_the_suite_and_the_licence(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    packages = ("checker", "invariants", "model", "reports")
+    sources = {str(path.relative_to(PROJECT)) for package in packages for path in (PROJECT / package).rglob("*.py")}
+    assert sources <= names
+    assert "reports/suite.toml" in names
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == set(packages)
+
+
+def test_the_wheel_says_what_it_needs_and_what_it_is(metadata: Message) -> None:
+    assert metadata["Name"] == "leadline"
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    requirements = metadata.get_all("Requires-Dist") or []
+    assert {text for text in requirements if text.startswith("pyspark")} == {"pyspark<5,>=4.0; extra == 'spark'"}
+    assert any(text.startswith("pytest") and text.endswith("; extra == 'test'") for text in requirements)
+    needed = [text for text in requirements if "extra ==" not in text]
+    assert {text.split("<")[0].split(">")[0] for text in needed} == {
+        "attrs",
+        "cattrs",
+        "click",
+        "hypothesis",
+        "networkx",
+        "rich",
+    }
+    assert all("<" in text and ">=" in text for text in needed)  # pinned by ranges
+
+
+def test_what_is_installed_is_imported_and_not_the_checkout(installed: Path, tmp_path: Path) -> None:
+    paths = "; ".join(
+        f"import {name}; print({name}.__file__)" for name in ("checker", "invariants", "model", "reports")
+    )
+    files = run(installed / "python", "-c", paths, folder=tmp_path).split()
+    assert len(files) == 4
+    assert all(Path(file).is_relative_to(installed.parent) for file in files)
+
+
+def test_the_installed_command_lists_the_specs(installed: Path, metadata: Message, tmp_path: Path) -> None:
+    listed = run(installed / "leadline", "specs", folder=tmp_path)
+    assert [line.split()[0] for line in listed.splitlines() if line.startswith("atomic/")] == [
+        "atomic/hw-truncation",
+        "atomic/kip-101",
+        "atomic/kip-279",
+        "atomic/kip-320-first-try",
+        "atomic/kip-320",
+    ]
+    version = metadata["Version"]
+    assert run(installed / "leadline", "--version", folder=tmp_path) == f"leadline, version {version}\n"
+
+
+def test_the_installed_command_checks_a_suite_in_another_folder(installed: Path, tmp_path: Path) -> None:
+    suite = '[[check]]\nspec = "atomic/kip-101"\nexpect = "holds"\ndistinct_states = 1177\n'
+    (tmp_path / "leadline.toml").write_text(suite, encoding="utf-8")
+    assert run(installed / "leadline", "check", folder=tmp_path).endswith("1 of 1 checks as expected\n")
+
+
+def test_the_installed_command_finds_the_shipped_suite(installed: Path, tmp_path: Path) -> None:
+    code = "from reports.suite import SHIPPED, read_suite; print(len(read_suite(SHIPPED)))"
+    assert run(installed / "python", "-c", code, folder=tmp_path) == f"{len(read_suite(SHIPPED))}\n"
