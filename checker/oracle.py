@@ -7,22 +7,17 @@ violation was found, so that each violated property has all its shortest counter
 from __future__ import annotations
 
 import copy
-import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
-
-import attrs
-import networkx as nx
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
 
 from checker.action import ActionInstance
 from checker.errors import SpecError
-from checker.graph import shortest_path_graph, shortest_traces
+from checker.evidence import Sighting, property_results
 from checker.properties import Kind, Property
-from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, judge
+from checker.result import ActionCount, Limits, Result, Statistics
 from checker.spec import Spec
 from checker.state import check_state, identity_leaf
-from checker.trace import Trace
 
 S = TypeVar("S")
 
@@ -34,14 +29,6 @@ PROGRESS_EVERY = 500
 
 AUDITED = 100
 """The first states of a search are expanded twice, to catch actions that are not pure functions."""
-
-
-@attrs.frozen(eq=False)
-class Sighting(Generic[S]):
-    """Where a property was seen violated (a witness: satisfied): at a state, or at a step from it."""
-
-    state: S
-    step: tuple[ActionInstance[S], S] | None = None
 
 
 class _StopSearch(Exception):
@@ -93,7 +80,7 @@ class OracleSearch(Generic[S]):
             exhausted=reason is None,
             reason=reason,
             statistics=self.statistics,
-            properties=tuple(self._property_result(item, reason is None) for item in self.spec.checks),
+            properties=property_results(self.spec, self.sightings, self.arrivals, self.limits, reason is None),
         )
 
     def _search(self) -> str | None:
@@ -171,31 +158,6 @@ class OracleSearch(Generic[S]):
         self.statistics.seconds = time.monotonic() - self._started
         if self.progress is not None:
             self.progress(self.statistics)
-
-    def _property_result(self, item: Property, exhausted: bool) -> PropertyResult:
-        seen = self.sightings[item]
-        wanted = 1 if item.kind.is_witness else self.limits.traces
-        traces = tuple(itertools.islice(self._traces(item, seen), wanted))
-        return PropertyResult(item, judge(item, bool(seen), exhausted), traces)
-
-    def _traces(self, item: Property, seen: list[Sighting[S]]) -> Iterator[Trace[S]]:
-        """Shortest counterexamples: first one to each violating state, then other ways to the same ones."""
-        graph = shortest_path_graph(self.arrivals, [sighting.state for sighting in seen])
-        ways = [self._evidence(item, sighting, graph) for sighting in seen]
-        shortest: int | None = None
-        for round_of_ways in itertools.zip_longest(*ways):
-            for trace in filter(None, round_of_ways):
-                shortest = len(trace) if shortest is None else shortest
-                if len(trace) == shortest:
-                    yield trace
-
-    def _evidence(self, item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
-        for path in shortest_traces(graph, sighting.state, self.spec):
-            states, instances = path.states, path.instances
-            if sighting.step is not None:
-                instance, state = sighting.step
-                states, instances = (*states, state), (*instances, instance)
-            yield Trace(self.spec, states, instances, item)
 
 
 def explore(spec: Spec[S], limits: Limits | None = None, progress: Progress | None = None) -> Result:

@@ -1,0 +1,191 @@
+"""Layout: a state taken apart into slots, one for each leaf, and put together again.
+
+A state is a tree: attrs values and component tuples are its inner nodes; what is in no component is a
+leaf. Each leaf has a slot, numbered from 0. A slot's values are numbered too, as they are met, so that a
+state is a row of small integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from checker.state import is_component, is_constant
+
+
+class ShapeChanged(Exception):
+    """A component was not shaped as in the initial state; it has to be kept whole, as one leaf.
+
+    Attributes:
+        path: where it is in the state.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(path)
+
+
+@attrs.frozen(eq=False)
+class Leaf:
+    """A value kept whole, in one slot."""
+
+    path: str
+    slot: int
+
+    def build(self, values: Callable[[int], Any]) -> Any:
+        """The value, given each slot's."""
+        return values(self.slot)
+
+
+@attrs.frozen(eq=False)
+class Struct:
+    """An attrs value, taken apart into its fields.
+
+    Attributes:
+        path: where it is in the state; empty for the state itself.
+        cls: its class.
+        children: the node of each field, by name.
+        constants: the value of each constant field, by name.
+        aliases: each field's name by the name its constructor takes.
+    """
+
+    path: str
+    cls: type
+    children: dict[str, Node]
+    constants: dict[str, Any]
+    aliases: dict[str, str]
+
+    def build(self, values: Callable[[int], Any]) -> Any:
+        """The attrs value, given each slot's value."""
+        return self.cls(
+            **{
+                alias: self.constants[name] if name in self.constants else self.children[name].build(values)
+                for alias, name in self.aliases.items()
+            }
+        )
+
+
+@attrs.frozen(eq=False)
+class Parts:
+    """A component tuple, taken apart into its elements.
+
+    Attributes:
+        path: where it is in the state.
+        elements: the node of each.
+        whole: whether no element is a leaf, so that a tuple of views reads nothing.
+    """
+
+    path: str
+    elements: tuple[Node, ...]
+    whole: bool
+
+    def build(self, values: Callable[[int], Any]) -> Any:
+        """The tuple, given each slot's value."""
+        return tuple(element.build(values) for element in self.elements)
+
+
+Node = Leaf | Struct | Parts
+
+
+class Domain:
+    """The values that a slot was seen to take, numbered in the order they were met.
+
+    Attributes:
+        values: by number.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+
+    def number(self, value: Any) -> int:
+        """The number of a value, a new one if it was not met before."""
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._numbers[value] = len(self.values)
+            self.values.append(value)
+        return number
+
+
+class Layout:
+    """The slots of a spec's states, as its first initial state shows them.
+
+    Parameters:
+        state: an initial state.
+        whole: paths of components to keep whole, because their shape is not the same in every state.
+
+    Attributes:
+        root: the state as a tree of nodes.
+        domains: the values of each slot.
+    """
+
+    def __init__(self, state: Any, whole: frozenset[str] = frozenset()) -> None:
+        self._whole = whole
+        self.domains: list[Domain] = []
+        root = self._struct(state, "")
+        assert isinstance(root, Struct)
+        self.root = root
+
+    @property
+    def slots(self) -> int:
+        """How many slots there are."""
+        return len(self.domains)
+
+    def row(self, state: Any) -> list[int]:
+        """The number of each slot's value in a state.
+
+        Raises:
+            ShapeChanged: a component is not shaped as in the initial state.
+        """
+        numbers = [0] * self.slots
+
+        def visit(node: Node, value: Any) -> None:
+            match node:
+                case Leaf():
+                    numbers[node.slot] = self.domains[node.slot].number(value)
+                case Struct():
+                    if type(value) is not node.cls:
+                        raise ShapeChanged(node.path)
+                    for name, child in node.children.items():
+                        visit(child, getattr(value, name))
+                case Parts():
+                    if type(value) is not tuple or len(value) != len(node.elements):
+                        raise ShapeChanged(node.path)
+                    for element, item in zip(node.elements, value, strict=True):
+                        visit(element, item)
+
+        visit(self.root, state)
+        return numbers
+
+    def state(self, numbers: Sequence[int]) -> Any:
+        """The state with these numbers in its slots."""
+        return self.root.build(lambda slot: self.domains[slot].values[numbers[slot]])
+
+    def _leaf(self, path: str) -> Leaf:
+        self.domains.append(Domain())
+        return Leaf(path, len(self.domains) - 1)
+
+    def _struct(self, value: Any, path: str) -> Node:
+        fields = attrs.fields(type(value))
+        if path in self._whole or not all(field.init for field in fields):
+            return self._leaf(path)
+        children: dict[str, Node] = {}
+        constants: dict[str, Any] = {}
+        for field in fields:
+            inner, inner_path = getattr(value, field.name), f"{path}.{field.name}".lstrip(".")
+            if is_constant(field):
+                constants[field.name] = inner
+            elif not is_component(field) or inner_path in self._whole:
+                children[field.name] = self._leaf(inner_path)
+            elif isinstance(inner, tuple):
+                elements = [self._part(item, f"{inner_path}[{index}]") for index, item in enumerate(inner)]
+                whole = all(isinstance(element, Struct) for element in elements)
+                children[field.name] = Parts(inner_path, tuple(elements), whole)
+            else:
+                children[field.name] = self._part(inner, inner_path)
+        return Struct(path, type(value), children, constants, {field.alias: field.name for field in fields})
+
+    def _part(self, value: Any, path: str) -> Node:
+        return self._struct(value, path) if attrs.has(type(value)) else self._leaf(path)

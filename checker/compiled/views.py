@@ -1,0 +1,294 @@
+"""Recording views: a stand-in for a state that records which slots are read, in order.
+
+A view is an instance of a generated subclass of the state's own class, whose fields are properties. Methods,
+properties and `isinstance` work as on the real class. `attrs.evolve` on a view copies without reading, and
+a component that comes back untouched in its own place is known to be unchanged.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from checker.compiled.layout import Layout, Leaf, Node, Parts, ShapeChanged, Struct
+
+_EVOLVE = attrs.evolve.__code__
+_ORIGIN = "_origin"
+
+
+class Recorder:
+    """What one call reads of one state (a step predicate: of two), in the order of first reading.
+
+    Parameters:
+        layout: the layout of the states.
+        rows: for each state, the numbers of its slots' values.
+
+    Attributes:
+        reads: the slots read; those of a second state are counted on from the first's.
+        views: the views made of the states' components.
+    """
+
+    def __init__(self, layout: Layout, *rows: Sequence[int]) -> None:
+        self.layout = layout
+        self.reads: dict[int, int] = {}
+        self.views: dict[tuple[Node, int], Any] = {}
+        self._numbers = [number for row in rows for number in row]
+
+    def read(self, slot: int, offset: int) -> Any:
+        """The value in a slot of the state whose slots are counted from an offset."""
+        number = self.reads[slot + offset] = self._numbers[slot + offset]
+        return self.layout.domains[slot].values[number]
+
+    def read_all(self) -> None:
+        """Take every slot of every state for read."""
+        self.reads = dict(enumerate(self._numbers))
+
+    def view(self, which: int = 0) -> Any:
+        """A view of one of the states."""
+        return _view(self, which * self.layout.slots, self.layout.root)
+
+    def changes(self, successor: Any) -> dict[int, int]:
+        """What a next state changes in the first: the new number of each slot that was written.
+
+        Raises:
+            ShapeChanged: a component is not shaped as in the initial state.
+        """
+        changes: dict[int, int] = {}
+        self._compare(self.layout.root, successor, changes)
+        return changes
+
+    def _compare(self, node: Node, value: Any, changes: dict[int, int]) -> None:
+        match node:
+            case Leaf():
+                changes[node.slot] = self.layout.domains[node.slot].number(real(value))
+            case Struct():
+                if isinstance(value, View) and value._node is node and value._offset == 0:
+                    for name, inner in (value._changed or {}).items():
+                        self._compare(node.children[name], inner, changes)
+                    return
+                if not (type(value) is node.cls or (isinstance(value, View) and type(value).real_class is node.cls)):
+                    raise ShapeChanged(node.path)
+                for name, child in node.children.items():
+                    self._compare(child, getattr(value, name), changes)
+            case Parts():
+                if isinstance(value, PartsView) and value._node is node and value._offset == 0:
+                    for index, inner in (value._changed or {}).items():
+                        self._compare(node.elements[index], inner, changes)
+                    return
+                if not isinstance(value, tuple) or len(value) != len(node.elements):
+                    raise ShapeChanged(node.path)
+                for element, inner in zip(node.elements, value, strict=True):
+                    self._compare(element, inner, changes)
+
+
+class _CopyAttribute:
+    """All that `attrs.evolve` sees of a view: one field, which holds the view itself."""
+
+    init = True
+    name = _ORIGIN
+    alias = _ORIGIN
+
+
+class ViewType(type):
+    """The class of view classes."""
+
+    real_class: type
+
+    @property
+    def __attrs_attrs__(cls) -> Any:
+        # `attrs.evolve` asks for the fields, reads all that are not replaced, and calls the class; here
+        # it gets one field, the view, so that nothing is read that the author did not read
+        if sys._getframe(2).f_code is _EVOLVE and cls.copies_without_reading:  # type: ignore[attr-defined]
+            return (_CopyAttribute,)
+        return cls.real_class.__attrs_attrs__  # type: ignore[attr-defined]
+
+    def __call__(cls, *args: Any, _origin: Any = None, **changes: Any) -> Any:
+        if _origin is None:
+            return cls.real_class(*args, **changes)
+        aliases = _origin._node.aliases
+        unknown = [alias for alias in changes if alias not in aliases]
+        if unknown:
+            raise TypeError(f"{cls.__name__}.__init__() got an unexpected keyword argument {unknown[0]!r}")
+        named = {aliases[alias]: value for alias, value in changes.items()}
+        return _view(_origin._recorder, _origin._offset, _origin._node, {**(_origin._changed or {}), **named})
+
+
+class View:
+    """What all views are, besides instances of the class they stand in for."""
+
+    __slots__ = ()
+
+
+class PartsView(Sequence[Any]):
+    """A stand-in for a component tuple with leaves, which are read only when they are asked for."""
+
+    __slots__ = ("_changed", "_node", "_offset", "_recorder")
+
+    def __init__(self, recorder: Recorder, offset: int, node: Parts, changed: dict[int, Any] | None = None) -> None:
+        self._recorder, self._offset, self._node, self._changed = recorder, offset, node, changed
+
+    @property
+    def __class__(self) -> Any:  # it is a tuple, for all that a spec can see
+        return tuple
+
+    def __len__(self) -> int:
+        return len(self._node.elements)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return tuple(self[inner] for inner in range(*index.indices(len(self))))
+        index = range(len(self))[index]
+        if self._changed is not None and index in self._changed:
+            return self._changed[index]
+        return _value(self._recorder, self._offset, self._node.elements[index])
+
+    def __add__(self, other: Any) -> Any:
+        return tuple(self) + tuple(other)
+
+    def __radd__(self, other: Any) -> Any:
+        return tuple(other) + tuple(self)
+
+    def __mul__(self, times: int) -> Any:
+        return tuple(self) * times
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == (tuple(other) if isinstance(other, tuple) else other)
+
+    def __lt__(self, other: Any) -> bool:
+        return tuple(self) < tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def replaced(self, index: int, value: Any) -> PartsView:
+        """With one element replaced, the others not read."""
+        index = range(len(self))[index]
+        return PartsView(self._recorder, self._offset, self._node, {**(self._changed or {}), index: value})
+
+
+def real(value: Any) -> Any:
+    """A value with the views in it replaced by what they stand for."""
+    if isinstance(value, View):
+        node = value._node  # type: ignore[attr-defined]
+        return node.cls(**{alias: real(getattr(value, name)) for alias, name in node.aliases.items()})
+    if type(value) in (int, bool, str):
+        return value
+    if isinstance(value, tuple):
+        items = [real(item) for item in value]
+        if type(value) is PartsView:
+            return tuple(items)
+        if all(item is old for item, old in zip(items, value, strict=True)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, frozenset):
+        return frozenset(map(real, value)) if any(isinstance(item, View | tuple) for item in value) else value
+    if attrs.has(type(value)):
+        return _real_attrs(value)
+    return value
+
+
+def _real_attrs(value: Any) -> Any:
+    changes = {}
+    for field in attrs.fields(type(value)):
+        inner = getattr(value, field.name)
+        purified = real(inner)
+        if purified is not inner and field.init:
+            changes[field.alias] = purified
+    return attrs.evolve(value, **changes) if changes else value
+
+
+def _value(recorder: Recorder, offset: int, node: Node) -> Any:
+    if type(node) is Leaf:
+        return recorder.read(node.slot, offset)
+    seen = recorder.views.get((node, offset))
+    if seen is None:
+        if isinstance(node, Struct):
+            seen = _view(recorder, offset, node)
+        elif isinstance(node, Parts) and node.whole:
+            seen = tuple(_value(recorder, offset, element) for element in node.elements)
+        else:
+            assert isinstance(node, Parts)
+            seen = PartsView(recorder, offset, node)
+        recorder.views[(node, offset)] = seen
+    return seen
+
+
+def _view(recorder: Recorder, offset: int, node: Struct, changed: dict[str, Any] | None = None) -> Any:
+    cls = view_class(node.cls)
+    view = object.__new__(cls)
+    cls.fill(view, recorder, offset, node, changed)
+    return view
+
+
+@functools.cache
+def view_class(cls: type) -> Any:
+    """The class of the views of an attrs class."""
+
+    def fill(view: Any, recorder: Recorder, offset: int, node: Struct, changed: dict[str, Any] | None) -> None:
+        set_recorder(view, recorder)
+        set_offset(view, offset)
+        set_node(view, node)
+        set_changed(view, changed)
+
+    def same(self: Any, other: object) -> Any:
+        if isinstance(other, View):
+            if (
+                type(other) is type(self)
+                and other._node is self._node
+                and other._offset == self._offset
+                and other._changed is None
+                and self._changed is None
+            ):
+                return True
+            other = real(other)
+        return real(self) == other
+
+    members: dict[str, Any] = {
+        "__slots__": ("_changed", "_node", "_offset", "_recorder"),
+        "__eq__": same,
+        "__ne__": lambda self, other: not same(self, other),
+        "__hash__": lambda self: hash(real(self)),
+        "__reduce__": lambda self: (_identity, (real(self),)),
+        "__deepcopy__": lambda self, memo: real(self),
+        "real_class": cls,
+        "copies_without_reading": _copies_without_reading(cls),
+        "fill": staticmethod(fill),
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        **{field.name: _property(field.name) for field in attrs.fields(cls)},
+    }
+    made: Any = ViewType(cls.__name__, (cls, View), members)
+    set_recorder, set_offset = made._recorder.__set__, made._offset.__set__
+    set_node, set_changed = made._node.__set__, made._changed.__set__
+    setattr(made, _ORIGIN, property(lambda self: self))
+    return made
+
+
+def _copies_without_reading(cls: type) -> bool:
+    """Whether a class's constructor does nothing but keep what it is given."""
+    return not hasattr(cls, "__attrs_post_init__") and all(
+        field.converter is None and field.validator is None for field in attrs.fields(cls)
+    )
+
+
+def _property(name: str) -> property:
+    def get(self: Any) -> Any:
+        changed, node = self._changed, self._node
+        if changed is not None and name in changed:
+            return changed[name]
+        if name in node.constants:
+            return node.constants[name]
+        return _value(self._recorder, self._offset, node.children[name])
+
+    return property(get)
+
+
+def _identity(value: Any) -> Any:
+    return value

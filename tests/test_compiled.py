@@ -1,0 +1,414 @@
+"""The compiled engine gives the oracle's answers, on shipped specs and on random ones."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from checker import Limits, Result, Spec, SpecError, Verdict, action, compiled, component, constant, invariant, oracle
+from checker.compiled.layout import Layout
+from checker.compiled.views import PartsView, Recorder
+from checker.properties import step_invariant, step_witness, witness
+from invariants.catalog import CATALOG
+
+
+def answers(result: Result) -> Any:
+    """All that two engines must agree on."""
+    statistics = attrs.asdict(result.statistics)
+    del statistics["seconds"]
+    properties = [(item.property.name, item.verdict, [len(trace) for trace in item.traces]) for item in result.properties]
+    return result.verdict, result.reason, result.exhausted, statistics, properties
+
+
+def assert_same_answers(spec: Spec[Any], limits: Limits) -> None:
+    expected, found = oracle.explore(spec, limits), compiled.explore(spec, limits)
+    assert answers(found) == answers(expected)
+    for item, other in zip(found.properties, expected.properties, strict=True):
+        assert len(set(map(repr, item.traces))) == len(other.traces)
+        for trace in item.traces:
+            assert trace.states[0] in spec.initials()
+            for step in trace.steps:
+                assert step.after in spec.take(step.instance, step.before)
+
+
+LIMITS = [
+    Limits(),
+    Limits(keep_going=True),
+    Limits(traces=4),
+    Limits(keep_going=True, traces=3),
+    Limits(depth=5),
+    Limits(max_states=300),
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("name", CATALOG)
+def test_shipped_specs_get_the_same_answers(name: str, limits: Limits) -> None:
+    assert_same_answers(CATALOG[name], limits)
+
+
+@pytest.mark.parametrize("name", ["atomic/kip-101", "atomic/kip-279"])
+def test_three_brokers_get_the_same_answers(name: str) -> None:
+    spec = CATALOG[name].with_bounds({"brokers": 3, "log_size": 1, "records": 1})
+    assert_same_answers(spec, Limits())
+
+
+# --- random specs ---
+
+
+class Colour(enum.Enum):
+    RED = 0
+    GREEN = 1
+
+
+@attrs.frozen
+class Cell:
+    number: int
+    colour: Colour | None = None
+    log: tuple[int, ...] = ()
+
+
+@attrs.frozen
+class Board:
+    total: int
+    first: Cell = component()
+    cells: tuple[Cell, ...] = component(each="cell")
+    marks: tuple[int | None, ...] = component(each="mark")
+    modulus: int = constant(default=3)
+
+    def with_cell(self, index: int, cell: Cell) -> Board:
+        place = index % len(self.cells)
+        return attrs.evolve(self, cells=(*self.cells[:place], cell, *self.cells[place + 1 :]))
+
+
+def effect(board: Board, kind: int, index: int, amount: int) -> Board:
+    """One of many ways in which an action may read and write."""
+    cell = board.cells[index % len(board.cells)]
+    mark = index % len(board.marks)
+    match kind:
+        case 0:
+            return attrs.evolve(board, total=(board.total + amount) % board.modulus)
+        case 1:
+            return board.with_cell(index, attrs.evolve(cell, number=(cell.number + amount) % board.modulus))
+        case 2:
+            return attrs.evolve(board, first=cell)
+        case 3:
+            return attrs.evolve(board, cells=board.cells[::-1])
+        case 4:
+            return board.with_cell(index, attrs.evolve(cell, colour=Colour(amount % 2) if board.total else None))
+        case 5:
+            return attrs.evolve(board, marks=(*board.marks[:mark], cell.number, *board.marks[mark + 1 :]))
+        case 6:
+            return board.with_cell(index, Cell(board.first.number, cell.colour, (*cell.log, amount)[-2:]))
+        case 7:
+            return Board(amount % board.modulus, board.first, board.cells, board.marks, board.modulus)
+        case 8:
+            return attrs.evolve(board, first=attrs.evolve(board.first, log=(sum(c.number for c in board.cells) % 3,)))
+        case _:
+            return board
+
+
+def guard(board: Board, kind: int, index: int, amount: int) -> bool:
+    cell = board.cells[index % len(board.cells)]
+    match kind:
+        case 0:
+            return board.total != amount % board.modulus
+        case 1:
+            return cell.number <= amount
+        case 2:
+            return cell == board.first or cell.colour is None
+        case 3:
+            return board.marks[index % len(board.marks)] is None
+        case 4:
+            return hash(cell) == hash(board.cells[0])
+        case 5:
+            return len(set(board.cells)) > 1 or isinstance(board.marks, tuple) and board.marks == (None,) * 2
+        case 6:
+            return bool(cell.log) and cell.log[-1] != amount
+        case _:
+            return True
+
+
+choices = st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 3))
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Spec[Board]:
+    cells, marks = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    programs = draw(st.lists(st.tuples(choices, st.lists(choices, min_size=1, max_size=2)), min_size=1, max_size=4))
+
+    def make(number: int, when: tuple[int, int, int], then: list[tuple[int, int, int]]) -> Any:
+        def act(board: Board, shift: int) -> Iterator[Board]:
+            if guard(board, when[0], when[1] + shift, when[2]):
+                for kind, index, amount in then:
+                    yield effect(board, kind, index + shift, amount)
+
+        act.__name__ = f"act{number}"
+        return action(shift=range(draw(st.integers(1, 2))))(act)
+
+    starts = draw(st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True))
+    bad, kind = draw(choices), draw(st.integers(0, 2))
+
+    @invariant("some things never are")
+    def never(board: Board) -> bool:
+        return not (guard(board, *bad) and board.total == kind and board.cells[0].number == 2)
+
+    @step_invariant("the total does not jump")
+    def steady(before: Board, after: Board) -> bool:
+        return abs(after.total - before.total) < 2 or before.first == after.first
+
+    @witness("a cell is green")
+    def green(board: Board) -> bool:
+        return any(cell.colour is Colour.GREEN for cell in board.cells)
+
+    @step_witness("a mark is set")
+    def marked(before: Board, after: Board) -> bool:
+        return before.marks != after.marks
+
+    return Spec(
+        name="random",
+        initial_states=lambda bounds: [
+            Board(start, Cell(0), tuple(Cell(index) for index in range(cells)), (None,) * marks) for start in starts
+        ],
+        actions=[make(number, *program) for number, program in enumerate(programs)],
+        properties=draw(st.lists(st.sampled_from([never, steady, green, marked]), unique=True)),
+        check_deadlock=draw(st.booleans()),
+    )
+
+
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(
+    specs(),
+    st.builds(
+        Limits,
+        depth=st.none() | st.integers(1, 6),
+        max_states=st.none() | st.integers(1, 200),
+        keep_going=st.booleans(),
+        traces=st.integers(1, 4),
+    ),
+)
+def test_random_specs_get_the_same_answers(spec: Spec[Board], limits: Limits) -> None:
+    limits = attrs.evolve(limits, max_states=limits.max_states or 2000)
+    assert_same_answers(spec, limits)
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(sorted(CATALOG)), st.data())
+def test_recorded_reads_are_complete(name: str, data: st.DataObject) -> None:
+    """What was not read may be anything: the call reads the same and changes the same."""
+    spec = CATALOG[name]
+    search = oracle.OracleSearch(spec.with_properties([]), Limits(max_states=400))
+    search.run()
+    states = list(search.arrivals)
+    layout = Layout(states[0])
+    rows = [layout.row(state) for state in states]
+    row, other = data.draw(st.sampled_from(rows)), data.draw(st.sampled_from(rows))
+    for instance in spec.instances:
+        recorder = Recorder(layout, row)
+        changes = [recorder.changes(successor) for successor in instance.successors(recorder.view())]
+        mixed = [row[slot] if slot in recorder.reads else other[slot] for slot in range(layout.slots)]
+        again = Recorder(layout, mixed)
+        assert [again.changes(successor) for successor in instance.successors(again.view())] == changes
+        assert again.reads == recorder.reads
+        direct = [layout.row(successor) for successor in spec.take(instance, layout.state(mixed))]
+        assert direct == [[step.get(slot, mixed[slot]) for slot in range(layout.slots)] for step in changes]
+
+
+# --- views ---
+
+BOARD = Board(1, Cell(1), (Cell(1), Cell(2, Colour.RED)), (None, 7))
+
+
+def recorded(board: Board = BOARD) -> tuple[Recorder, Board]:
+    layout = Layout(board)
+    recorder = Recorder(layout, layout.row(board))
+    return recorder, recorder.view()
+
+
+def paths(recorder: Recorder) -> list[str]:
+    names: dict[int, str] = {}
+
+    def visit(node: Any) -> None:
+        if hasattr(node, "slot"):
+            names[node.slot] = node.path
+        for child in (*getattr(node, "children", {}).values(), *getattr(node, "elements", ())):
+            visit(child)
+
+    visit(recorder.layout.root)
+    return [names[slot] for slot in recorder.reads]
+
+
+def test_a_view_records_the_first_read_of_each_slot_in_order() -> None:
+    recorder, view = recorded()
+    assert view.cells[1].number + view.total + view.cells[1].number == 5
+    assert paths(recorder) == ["cells[1].number", "total"]
+
+
+def test_a_constant_is_not_a_read() -> None:
+    recorder, view = recorded()
+    assert view.modulus == 3
+    assert not recorder.reads
+
+
+def test_evolve_on_a_view_reads_nothing() -> None:
+    recorder, view = recorded()
+    changed = view.with_cell(0, attrs.evolve(view.cells[0], number=5))
+    assert not recorder.reads
+    (changes,) = [recorder.changes(changed)]
+    assert [recorder.layout.domains[slot].values[number] for slot, number in changes.items()] == [5]
+
+
+def test_a_component_of_leaves_is_read_where_it_is_asked_for() -> None:
+    recorder, view = recorded()
+    assert view.marks[1] == 7
+    assert paths(recorder) == ["marks[1]"]
+
+
+def test_a_component_of_leaves_is_a_tuple_for_all_a_spec_can_see() -> None:
+    _, view = recorded()
+    marks = view.marks
+    assert isinstance(marks, PartsView)
+    assert isinstance(marks, tuple)
+    assert (*marks, 1) == marks + (1,) == (None, 7, 1)
+    assert (1,) + marks == (1, None, 7)
+    assert marks == (None, 7)
+    assert hash(marks) == hash((None, 7))
+    assert repr(marks) == "(None, 7)"
+    assert marks[-1] == 7
+    assert marks[:1] == (None,)
+    with pytest.raises(IndexError):
+        marks[2]
+
+
+def test_views_equal_what_they_stand_for() -> None:
+    _, view = recorded()
+    assert view == BOARD
+    assert BOARD == view
+    assert hash(view) == hash(BOARD)
+    assert repr(view) == repr(BOARD)
+    assert isinstance(view.first, Cell)
+    assert view.first in {Cell(1)}
+    assert view.first != view.cells[1]
+
+
+# --- specs that do not fit the mould ---
+
+
+@attrs.frozen
+class Pair:
+    left: int
+    right: int = attrs.field(default=0)
+
+    def __attrs_post_init__(self) -> None:
+        assert self.left + self.right < 9
+
+
+@attrs.frozen
+class Slot:
+    value: int
+
+
+@attrs.frozen
+class Shelf:
+    slot: Slot | Pair = component()
+    count: int = attrs.field(default=0, converter=int)
+
+
+@action()
+def put(shelf: Shelf) -> Iterator[Shelf]:
+    if isinstance(shelf.slot, Pair):
+        yield attrs.evolve(shelf, slot=Slot(shelf.count))
+    elif shelf.count < 4:
+        yield Shelf(Pair(0), shelf.count + 1)
+
+
+def test_a_component_that_changes_its_class_is_kept_whole() -> None:
+    spec = Spec(name="shelf", initial_states=lambda bounds: [Shelf(Slot(0))], actions=[put])
+    assert oracle.explore(spec).statistics.distinct == 9
+    assert_same_answers(spec, Limits())
+
+
+@action(by=(1, 2))
+def step(pair: Pair, by: int) -> Iterator[Pair]:
+    if pair.left + pair.right + by < 9:
+        yield attrs.evolve(pair, left=pair.left + by)
+        yield attrs.evolve(pair, right=pair.right + by)
+
+
+def test_a_class_that_checks_itself_is_made_in_full() -> None:
+    assert_same_answers(Spec(name="pair", initial_states=lambda bounds: [Pair(0)], actions=[step]), Limits())
+
+
+@action()
+def unpack(pair: Pair) -> Iterator[Pair]:
+    left, _ = attrs.astuple(pair)
+    if left < 3:
+        yield Pair(**{**attrs.asdict(pair), "left": left + 1})
+
+
+def test_an_action_may_take_a_state_apart_with_attrs() -> None:
+    assert_same_answers(Spec(name="pair", initial_states=lambda bounds: [Pair(0)], actions=[unpack]), Limits())
+
+
+@attrs.frozen
+class Wide:
+    numbers: tuple[int, ...] = component()
+
+
+@action(index=range(40))
+def count_up(state: Wide, index: int) -> Iterator[Wide]:
+    if state.numbers[index] < 20 and all(number == 0 for number in state.numbers[index + 1 :]):
+        yield attrs.evolve(state, numbers=(*state.numbers[:index], state.numbers[index] + 1, *state.numbers[index + 1 :]))
+
+
+def test_states_wider_than_a_word_are_kept_exactly() -> None:
+    spec = Spec(name="wide", initial_states=lambda bounds: [Wide((0,) * 40)], actions=[count_up])
+    assert_same_answers(spec, Limits(max_states=3000))
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (lambda pair: [pair.left / 0], "ZeroDivisionError"),
+        (lambda pair: [[1]], "must yield a Pair"),
+        (lambda pair: [attrs.evolve(pair, left=[1])], "TypeError"),
+    ],
+)
+def test_a_spec_at_fault_is_refused_as_by_the_oracle(fault: Any, message: str) -> None:
+    @action()
+    def break_things(pair: Pair) -> Iterator[Any]:
+        yield from fault(pair)
+
+    spec = Spec(name="faulty", initial_states=lambda bounds: [Pair(0)], actions=[break_things])
+    for engine in (oracle.explore, compiled.explore):
+        with pytest.raises(SpecError, match=message):
+            engine(spec)
+
+
+def test_an_interrupt_gives_what_was_found_until_then() -> None:
+    @action()
+    def climb(pair: Pair) -> Iterator[Pair]:
+        if pair.left == 5:
+            raise KeyboardInterrupt
+        yield attrs.evolve(pair, left=pair.left + 1)
+
+    result = compiled.explore(Spec(name="pair", initial_states=lambda bounds: [Pair(0)], actions=[climb]))
+    assert result.verdict is Verdict.INCOMPLETE
+    assert result.reason == "interrupted"
+    assert result.statistics.distinct == 6
+
+
+def test_seconds_are_a_limit() -> None:
+    @action()
+    def go(wide: Wide) -> Iterator[Wide]:
+        yield Wide((wide.numbers[0] + 1,))
+
+    spec = Spec(name="endless", initial_states=lambda bounds: [Wide((0,))], actions=[go])
+    result = compiled.explore(spec, Limits(max_seconds=0.3))
+    assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 0.3 seconds")
