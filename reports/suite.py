@@ -11,8 +11,9 @@ from typing import Any, Literal, get_args
 import attrs
 import cattrs
 
-from checker import oracle, stateful
+from checker import stateful
 from checker.bounds import nearest
+from checker.engines import ENGINES
 from checker.errors import LeadlineError
 from checker.oracle import Progress
 from checker.result import Limits, Result, Verdict
@@ -94,7 +95,7 @@ class Prepared:
                 self.spec, examples=check.examples, steps=check.steps, seed_value=check.seed, progress=progress
             )
         limits = Limits(depth=check.depth, max_states=check.max_states, max_seconds=check.max_seconds)
-        return oracle.explore(self.spec, limits, progress)
+        return ENGINES["compiled"](self.spec, limits, progress)
 
 
 @attrs.frozen(eq=False)

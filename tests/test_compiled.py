@@ -22,7 +22,7 @@ def answers(result: Result) -> Any:
     """All that two engines must agree on."""
     statistics = attrs.asdict(result.statistics)
     del statistics["seconds"]
-    properties = [(item.property.name, item.verdict, [len(trace) for trace in item.traces]) for item in result.properties]
+    properties = [(item.property.name, item.verdict, list(map(len, item.traces))) for item in result.properties]
     return result.verdict, result.reason, result.exhausted, statistics, properties
 
 
@@ -128,7 +128,7 @@ def guard(board: Board, kind: int, index: int, amount: int) -> bool:
         case 4:
             return hash(cell) == hash(board.cells[0])
         case 5:
-            return len(set(board.cells)) > 1 or isinstance(board.marks, tuple) and board.marks == (None,) * 2
+            return len(set(board.cells)) > 1 or board.marks == (None,) * 2
         case 6:
             return bool(cell.log) and cell.log[-1] != amount
         case _:
@@ -275,8 +275,8 @@ def test_a_component_of_leaves_is_a_tuple_for_all_a_spec_can_see() -> None:
     marks = view.marks
     assert isinstance(marks, PartsView)
     assert isinstance(marks, tuple)
-    assert (*marks, 1) == marks + (1,) == (None, 7, 1)
-    assert (1,) + marks == (1, None, 7)
+    assert (*marks, 1) == marks + (1,) == (None, 7, 1)  # noqa: RUF005
+    assert (1,) + marks == (1, None, 7)  # noqa: RUF005
     assert marks == (None, 7)
     assert hash(marks) == hash((None, 7))
     assert repr(marks) == "(None, 7)"
@@ -289,7 +289,7 @@ def test_a_component_of_leaves_is_a_tuple_for_all_a_spec_can_see() -> None:
 def test_views_equal_what_they_stand_for() -> None:
     _, view = recorded()
     assert view == BOARD
-    assert BOARD == view
+    assert BOARD == view  # noqa: SIM300
     assert hash(view) == hash(BOARD)
     assert repr(view) == repr(BOARD)
     assert isinstance(view.first, Cell)
@@ -364,7 +364,8 @@ class Wide:
 @action(index=range(40))
 def count_up(state: Wide, index: int) -> Iterator[Wide]:
     if state.numbers[index] < 20 and all(number == 0 for number in state.numbers[index + 1 :]):
-        yield attrs.evolve(state, numbers=(*state.numbers[:index], state.numbers[index] + 1, *state.numbers[index + 1 :]))
+        before, after = state.numbers[:index], state.numbers[index + 1 :]
+        yield Wide((*before, state.numbers[index] + 1, *after))
 
 
 def test_states_wider_than_a_word_are_kept_exactly() -> None:
@@ -389,6 +390,18 @@ def test_a_spec_at_fault_is_refused_as_by_the_oracle(fault: Any, message: str) -
     for engine in (oracle.explore, compiled.explore):
         with pytest.raises(SpecError, match=message):
             engine(spec)
+
+
+@action()
+def by_class(pair: Pair) -> Iterator[Pair]:
+    if type(pair) is Pair and pair.left < 3:
+        yield attrs.evolve(pair, left=pair.left + 1)
+
+
+def test_an_action_that_sees_through_views_gets_the_states_themselves() -> None:
+    spec = Spec(name="pair", initial_states=lambda bounds: [Pair(0)], actions=[by_class])
+    assert oracle.explore(spec).statistics.distinct == 4
+    assert_same_answers(spec, Limits())
 
 
 def test_an_interrupt_gives_what_was_found_until_then() -> None:

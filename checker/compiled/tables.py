@@ -7,17 +7,19 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from checker.action import ActionInstance
 from checker.compiled.forest import Forest, with_room
 from checker.compiled.kernel import NOT_SHOWN, SHOWN
-from checker.compiled.layout import Layout, ShapeChanged
+from checker.compiled.layout import Layout
 from checker.compiled.packing import Packing
 from checker.compiled.views import Recorder
-from checker.oracle import AUDITED, audit
+from checker.oracle import audit
 from checker.properties import Kind, Property
 from checker.spec import Spec
 
 S = TypeVar("S")
+
+AUDITED = 3
+"""The first calls of each action instance are compared with what it does on the states themselves."""
 
 Changes = dict[int, int]
 """What a step changes: the new number of each slot that it writes."""
@@ -58,6 +60,8 @@ class Tables(Generic[S]):
         self.keep = self.put = np.zeros((0, 0), np.uint64)
         self.calls = 0
         self._initial = initial
+        self._calls_of = [0] * instances
+        self._opaque: set[int] = set()
         self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
 
     @property
@@ -76,15 +80,15 @@ class Tables(Generic[S]):
             SpecError: the action misbehaved.
             ShapeChanged: a component is not shaped as in the initial state.
         """
-        instance = self.spec.instances[tree]
-        if self.calls < AUDITED:
-            audit(self.spec, self.layout.state(row), self._initial)
         self.calls += 1
-        recorder = Recorder(self.layout, row)
-        try:
-            steps = [recorder.changes(successor) for successor in instance.successors(recorder.view())]
-        except Exception:
-            recorder, steps = self._take_whole(instance, row)
+        self._calls_of[tree] += 1
+        recorder, steps = self._take(tree, row)
+        if self._calls_of[tree] <= AUDITED:
+            audit(self.spec, self.layout.state(row), self._initial)
+            whole, direct = self._take_whole(tree, row)
+            if direct != [dict(enumerate(row)) | step for step in steps]:
+                self._opaque.add(tree)
+                recorder, steps = whole, direct
         reads = recorder.reads
         written = tuple(
             tuple(sorted((slot, number) for slot, number in step.items() if reads.get(slot) != number))
@@ -93,6 +97,31 @@ class Tables(Generic[S]):
         if written not in self._leaves:
             self._leaves[written] = self._new_leaf([dict(step) for step in written])
         self.forest.learn(tree, reads, -self._leaves[written] - 1)
+
+    def _take(self, tree: int, row: Sequence[int]) -> tuple[Recorder, list[Changes]]:
+        if tree in self._opaque:
+            return self._take_whole(tree, row)
+        recorder = Recorder(self.layout, row)
+        try:
+            successors = self.spec.instances[tree].successors(recorder.view())
+            return recorder, [recorder.changes(successor) for successor in successors]
+        except Exception:
+            return self._take_whole(tree, row)
+
+    def _take_whole(self, tree: int, row: Sequence[int]) -> tuple[Recorder, list[Changes]]:
+        """What an action does on the state itself, as if it had read all of it.
+
+        For one that does what a view cannot stand in for. One at fault is refused here, as by any engine.
+        """
+        instance, recorder = self.spec.instances[tree], Recorder(self.layout, row)
+        recorder.read_all()
+        steps = []
+        for successor in self.spec.take(instance, self.layout.state(row)):
+            try:
+                steps.append(dict(enumerate(self.layout.row(successor))))
+            except TypeError:
+                raise self.spec.unhashable(instance, successor) from None
+        return recorder, steps
 
     def learn_predicate(self, tree: int, item: Property, *rows: Sequence[int]) -> None:
         """Learn what a predicate says of a state, or of the states before and after a step."""
@@ -105,21 +134,6 @@ class Tables(Generic[S]):
             complaint = self.spec.complaint(item, *map(self.layout.state, rows))
         shown = (complaint is None) == item.kind.is_witness
         self.forest.learn(tree, recorder.reads, SHOWN if shown else NOT_SHOWN)
-
-    def _take_whole(self, instance: ActionInstance[S], row: Sequence[int]) -> tuple[Recorder, list[Changes]]:
-        """What an action does that failed on a view: on the state itself, as if it had read all of it.
-
-        It may do what a view cannot, or be at fault; in that case the spec says so as in any engine.
-        """
-        recorder = Recorder(self.layout, row)
-        recorder.read_all()
-        steps = []
-        for successor in self.spec.take(instance, self.layout.state(row)):
-            try:
-                steps.append(dict(enumerate(self.layout.row(successor))))
-            except TypeError:
-                raise self.spec.unhashable(instance, successor) from None
-        return recorder, steps
 
     def _new_leaf(self, steps: list[Changes]) -> int:
         leaf = len(self._leaves)
@@ -136,6 +150,3 @@ class Tables(Generic[S]):
         self.keep, self.put = with_room(self.keep, len(self.outcomes)), with_room(self.put, len(self.outcomes))
         for number in range(known, len(self.outcomes)):
             self.keep[number], self.put[number] = packing.change(self.outcomes[number])
-
-
-__all__ = ["ShapeChanged", "Tables"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -66,7 +66,7 @@ class Recorder:
             case Leaf():
                 changes[node.slot] = self.layout.domains[node.slot].number(real(value))
             case Struct():
-                if isinstance(value, View) and value._node is node and value._offset == 0:
+                if isinstance(value, View) and value._recorder is self and value._node is node and not value._offset:
                     for name, inner in (value._changed or {}).items():
                         self._compare(node.children[name], inner, changes)
                     return
@@ -75,7 +75,7 @@ class Recorder:
                 for name, child in node.children.items():
                     self._compare(child, getattr(value, name), changes)
             case Parts():
-                if isinstance(value, PartsView) and value._node is node and value._offset == 0:
+                if type(value) is PartsView and value._recorder is self and value._node is node and not value._offset:
                     for index, inner in (value._changed or {}).items():
                         self._compare(node.elements[index], inner, changes)
                     return
@@ -121,6 +121,11 @@ class View:
     """What all views are, besides instances of the class they stand in for."""
 
     __slots__ = ()
+    _recorder: Recorder
+    _offset: int
+    _node: Struct
+    _changed: dict[str, Any] | None
+    real_class: ClassVar[type]
 
 
 class PartsView(Sequence[Any]):
@@ -131,7 +136,7 @@ class PartsView(Sequence[Any]):
     def __init__(self, recorder: Recorder, offset: int, node: Parts, changed: dict[int, Any] | None = None) -> None:
         self._recorder, self._offset, self._node, self._changed = recorder, offset, node, changed
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:  # it is a tuple, for all that a spec can see
         return tuple
 
@@ -176,14 +181,14 @@ class PartsView(Sequence[Any]):
 def real(value: Any) -> Any:
     """A value with the views in it replaced by what they stand for."""
     if isinstance(value, View):
-        node = value._node  # type: ignore[attr-defined]
+        node = value._node
         return node.cls(**{alias: real(getattr(value, name)) for alias, name in node.aliases.items()})
     if type(value) in (int, bool, str):
         return value
+    if type(value) is PartsView:
+        return tuple(map(real, value))
     if isinstance(value, tuple):
         items = [real(item) for item in value]
-        if type(value) is PartsView:
-            return tuple(items)
         if all(item is old for item, old in zip(items, value, strict=True)):
             return value
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from checker import oracle
+from checker.engines import ENGINES
 from checker.result import Limits
 from reports.cli.options import (
     check_outputs,
@@ -18,12 +18,10 @@ from reports.cli.options import (
 )
 from reports.terminal import progress_line
 
-ENGINES = {"oracle": oracle.explore}
-
 
 @click.command(short_help="Search every reachable state of a spec.")
 @spec_options
-@click.option("--engine", type=click.Choice(list(ENGINES)), default="oracle", show_default=True)
+@click.option("--engine", type=click.Choice(list(ENGINES)), default="compiled", show_default=True)
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours of up to N states.")
 @click.option("--max-states", type=click.IntRange(1), metavar="N", help="Stop at N distinct states.")
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds.")
