@@ -13,25 +13,23 @@ from typing import Any
 
 import pytest
 
-from checker import Spec, Verdict, explore
+from checker import Spec, Verdict
+from checker.compiled import explore
 from invariants.catalog import CATALOG
 from model.atomic.state import Partition
 from tests.scenario import Scenario
 
 FIGURES = json.loads((Path(__file__).parent / "tla_figures.json").read_text())
 BOUNDS = ("brokers", "log_size", "records", "max_epoch")
-LARGE = (3, 2, 2, 2)
-"""Bounds whose searches take minutes in plain Python."""
 
 
 def spec_of(protocol: str, bounds: Iterable[int]) -> Spec[Partition]:
     return CATALOG[f"atomic/{protocol}"].with_bounds(dict(zip(BOUNDS, bounds, strict=True)))
 
 
-def row(protocol: str, bounds: tuple[int, ...], *values: Any, slow: bool = False) -> Any:
-    """The parameters of one test, marked slow where the search takes long."""
-    marks = [pytest.mark.slow] if slow or bounds == LARGE else []
-    return pytest.param(protocol, bounds, *values, marks=marks, id=f"{protocol}-{bounds}-{values[0]}")
+def row(protocol: str, bounds: tuple[int, ...], *values: Any) -> Any:
+    """The parameters of one test."""
+    return pytest.param(protocol, bounds, *values, id=f"{protocol}-{bounds}-{values[0]}")
 
 
 def bounds_of(figure: dict[str, Any]) -> tuple[int, ...]:
@@ -81,9 +79,9 @@ THREE_BROKERS = [
     row("kip-320-first-try", (3, 1, 1, 1), None, None),
     row("kip-320", (3, 1, 1, 1), None, None),
     row("kip-279", (3, 1, 1, 2), 11, 11),
-    row("kip-101", (3, 1, 1, 2), 11, 11, slow=True),
-    row("kip-320-first-try", (3, 1, 1, 2), 12, 13, slow=True),
-    row("kip-320", (3, 1, 1, 2), None, None, slow=True),
+    row("kip-101", (3, 1, 1, 2), 11, 11),
+    row("kip-320-first-try", (3, 1, 1, 2), 12, 13),
+    row("kip-320", (3, 1, 1, 2), None, None),
 ]
 
 

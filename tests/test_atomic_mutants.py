@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from checker import Spec, Verdict, explore
+from checker import Spec, Verdict
+from checker.compiled import explore
 from invariants.catalog import ATOMIC_PROPERTIES, CATALOG, atomic
 from model.atomic.actions import (
     advance_high_watermark,
@@ -303,7 +304,6 @@ def test_mutant_is_killed_after_three_quick_elections(
     assert found == dict.fromkeys(BOTH_ISRS, states - len(THREE_QUICK_ELECTIONS))
 
 
-@pytest.mark.slow
 @of_three_epochs
 def test_mutant_of_three_epochs_is_killed(
     spec: Spec[Partition], bounds: tuple[int, int, int, int], states: int
@@ -365,10 +365,7 @@ HARMLESS: list[tuple[str, Spec[Partition], tuple[int, int], tuple[int, int]]] = 
 @pytest.mark.parametrize(
     ("spec", "bounds", "counts"),
     [pytest.param(spec, (2, 2, 2, 2), counts, id=name) for name, spec, counts, _ in HARMLESS]
-    + [
-        pytest.param(spec, (3, 1, 1, 1), counts, id=f"{name}, 3 brokers", marks=pytest.mark.slow)
-        for name, spec, _, counts in HARMLESS
-    ],
+    + [pytest.param(spec, (3, 1, 1, 1), counts, id=f"{name}, 3 brokers") for name, spec, _, counts in HARMLESS],
 )
 def test_harmless_change_is_not_killed(
     spec: Spec[Partition], bounds: tuple[int, int, int, int], counts: tuple[int, int]

@@ -43,7 +43,6 @@ def shown_traces(run: Run) -> int:
 # The shipped suite
 
 
-@pytest.mark.slow
 def test_the_shipped_suite_runs_in_a_folder_without_one_and_all_is_as_expected(tmp_path: Path) -> None:
     checks = tomllib.loads(SHIPPED.read_text(encoding="utf-8"))["check"]
     run = on_terminal("check", folder=tmp_path)

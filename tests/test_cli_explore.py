@@ -57,7 +57,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
     assert {**run.json, "seconds": None} == {
         "spec": "stairs.py:spec",
         "bounds": {"top": 2},
-        "engine": "oracle",
+        "engine": "compiled",
         "settings": {},
         "verdict": "holds",
         "reason": None,

@@ -429,6 +429,13 @@ def test_refuses_a_file_that_json_chokes_on(file: Path, content: str) -> None:
         read_trace(file)
 
 
+def test_refuses_an_integer_that_python_does_not_read(file: Path) -> None:
+    file.write_text(json.dumps({"vars": ["x"], "states": [{"x": {"#bigint": "9" * 5_000}}]}))
+
+    with refused(f"{file} is not an ITF trace", "digits", error=TraceError):
+        read_trace(file)
+
+
 @pytest.mark.parametrize(
     "content", [[], "trace", 5, None, {}, {"states": [{}]}, {"vars": ["x"]}, {"vars": "x", "states": [{}]}]
 )

@@ -85,10 +85,11 @@ class Tables(Generic[S]):
         recorder, steps = self._take(tree, row)
         if self._calls_of[tree] <= AUDITED:
             audit(self.spec, self.layout.state(row), self._initial)
-            whole, direct = self._take_whole(tree, row)
+            direct = self._take_whole(tree, row)
             if direct != [dict(enumerate(row)) | step for step in steps]:
                 self._opaque.add(tree)
-                recorder, steps = whole, direct
+                recorder.read_all()
+                steps = direct
         reads = recorder.reads
         written = tuple(
             tuple(sorted((slot, number) for slot, number in step.items() if reads.get(slot) != number))
@@ -99,29 +100,31 @@ class Tables(Generic[S]):
         self.forest.learn(tree, reads, -self._leaves[written] - 1)
 
     def _take(self, tree: int, row: Sequence[int]) -> tuple[Recorder, list[Changes]]:
-        if tree in self._opaque:
-            return self._take_whole(tree, row)
+        """What an action does in a state, and what it read of it.
+
+        One that does what a view cannot stand in for is given the state itself, and has read all of it.
+        """
         recorder = Recorder(self.layout, row)
         try:
             successors = self.spec.instances[tree].successors(recorder.view())
-            return recorder, [recorder.changes(successor) for successor in successors]
+            steps = [recorder.changes(successor) for successor in successors]
+            if tree not in self._opaque:
+                return recorder, steps
         except Exception:
-            return self._take_whole(tree, row)
-
-    def _take_whole(self, tree: int, row: Sequence[int]) -> tuple[Recorder, list[Changes]]:
-        """What an action does on the state itself, as if it had read all of it.
-
-        For one that does what a view cannot stand in for. One at fault is refused here, as by any engine.
-        """
-        instance, recorder = self.spec.instances[tree], Recorder(self.layout, row)
+            pass  # if the action is at fault, it will be so again, and then the spec says how
         recorder.read_all()
+        return recorder, self._take_whole(tree, row)
+
+    def _take_whole(self, tree: int, row: Sequence[int]) -> list[Changes]:
+        """What an action does on the state itself: every slot's number, for each step."""
+        instance = self.spec.instances[tree]
         steps = []
         for successor in self.spec.take(instance, self.layout.state(row)):
             try:
                 steps.append(dict(enumerate(self.layout.row(successor))))
             except TypeError:
                 raise self.spec.unhashable(instance, successor) from None
-        return recorder, steps
+        return steps
 
     def learn_predicate(self, tree: int, item: Property, *rows: Sequence[int]) -> None:
         """Learn what a predicate says of a state, or of the states before and after a step."""

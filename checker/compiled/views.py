@@ -44,8 +44,9 @@ class Recorder:
         return self.layout.domains[slot].values[number]
 
     def read_all(self) -> None:
-        """Take every slot of every state for read."""
-        self.reads = dict(enumerate(self._numbers))
+        """Take every slot of every state for read, after those that were."""
+        for slot, number in enumerate(self._numbers):
+            self.reads.setdefault(slot, number)
 
     def view(self, which: int = 0) -> Any:
         """A view of one of the states."""
@@ -68,7 +69,8 @@ class Recorder:
             case Struct():
                 if isinstance(value, View) and value._recorder is self and value._node is node and not value._offset:
                     for name, inner in (value._changed or {}).items():
-                        self._compare(node.children[name], inner, changes)
+                        if name not in node.constants:
+                            self._compare(node.children[name], inner, changes)
                     return
                 if not (type(value) is node.cls or (isinstance(value, View) and type(value).real_class is node.cls)):
                     raise ShapeChanged(node.path)
