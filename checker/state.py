@@ -78,6 +78,13 @@ def check_state_class(cls: type) -> None:
         raise SpecError(f"a state must be a frozen attrs value, but {cls.__name__} is not an attrs class")
     if not attrs.inspect(cls).is_frozen:
         raise SpecError(f"a state must not change, but {cls.__name__} is not frozen: use @attrs.frozen")
+    if cls.__eq__ is object.__eq__:
+        raise SpecError(f"states are compared by value, but {cls.__name__} has eq=False")
+    for field in variables(cls):
+        if not field.eq:
+            raise SpecError(
+                f"states are compared by value, but {cls.__name__}.{field.name} has eq=False: use constant()"
+            )
 
 
 def check_state(state: Any, initial: Any) -> None:

@@ -11,9 +11,8 @@ from typing import Any, Literal, get_args
 import attrs
 import cattrs
 
-from checker import stateful
+from checker import oracle, stateful
 from checker.bounds import nearest
-from checker.engines import ENGINES
 from checker.errors import LeadlineError
 from checker.oracle import Progress
 from checker.result import Limits, Result, Verdict
@@ -95,7 +94,7 @@ class Prepared:
                 self.spec, examples=check.examples, steps=check.steps, seed_value=check.seed, progress=progress
             )
         limits = Limits(depth=check.depth, max_states=check.max_states, max_seconds=check.max_seconds)
-        return ENGINES["compiled"](self.spec, limits, progress)
+        return oracle.explore(self.spec, limits, progress)
 
 
 @attrs.frozen(eq=False)
@@ -120,12 +119,16 @@ class Outcome:
         if check.violates is not None:
             item = result.of(check.violates)
             if item.verdict is not Verdict.VIOLATED:
-                return f"expected {check.violates} to be violated, but it is not"
-            if check.trace_length is not None and len(item.traces[0]) != check.trace_length:
-                return f"expected a trace of {check.trace_length} states, but it has {len(item.traces[0])}"
+                first = ", ".join(
+                    found.property.name for found in result.properties if found.verdict is Verdict.VIOLATED
+                )
+                return f"expected {check.violates} to be violated, but {first} was first, and the search stopped there"
+            length = len(item.traces[0]) if item.traces else 0
+            if check.trace_length is not None and length != check.trace_length:
+                return f"expected a trace of {check.trace_length} states, but it has {length}"
         if check.distinct_states is not None and result.statistics.distinct != check.distinct_states:
             return f"expected {check.distinct_states:,} distinct states, but there are {result.statistics.distinct:,}"
-        return ""
+        return f"expected {check.expect}, but it was interrupted" if result.reason == "interrupted" else ""
 
     @property
     def exit_code(self) -> int:

@@ -177,7 +177,7 @@ UNMET = {
     "another property": (
         f'{VIOLATED.replace("third_step_free", "on_stairs")}properties = ["on_stairs", "third_step_free"]\n',
         1,
-        "expected on_stairs to be violated, but it is not",
+        "expected on_stairs to be violated, but third_step_free was first, and the search stopped there",
     ),
     "not found by fuzzing": (
         f'{VIOLATED.replace("top = 3", "top = 2")}engine = "fuzz"\nexamples = 5\n',
@@ -231,7 +231,8 @@ def test_names_are_shown_and_aligned(folder: Path) -> None:
 
 
 def test_control_c_ends_in_3_and_says_what_was_not_run(folder: Path) -> None:
-    long = '[[check]]\nspec = "atomic/kip-320"\nbounds = { brokers = 3 }\nexpect = "holds"\n'
+    bounds = "brokers = 3, log_size = 3, records = 3, max_epoch = 3"
+    long = f'[[check]]\nspec = "atomic/kip-320"\nbounds = {{ {bounds} }}\nexpect = "holds"\n'
     (folder / "leadline.toml").write_text(HOLDS + long + HOLDS, encoding="utf-8")
     with terminal(80) as (shown, written):
         process = subprocess.Popen(

@@ -12,9 +12,13 @@ from typing import Any
 
 import pytest
 
+from reports.cli.explore import ENGINES
 from tests.cli import COMMAND, ESCAPE, STAIRS, call, environment, leadline, on_terminal, read_until, terminal, write
 
 KIP_320 = ("explore", "atomic/kip-320")
+ENDLESS = "brokers=3,log_size=3,records=3,max_epoch=3"
+"""Bounds with which a search takes many minutes."""
+
 ATOMIC_BOUNDS = {"brokers": 2, "log_size": 2, "records": 2, "max_epoch": 1}
 
 
@@ -50,14 +54,14 @@ def verdicts(result: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(stairs: Path) -> None:
-    run = leadline("explore", "stairs.py:spec", "--json", "-", folder=stairs)
+    run = leadline("explore", "stairs.py:spec", "--engine", "oracle", "--json", "-", folder=stairs)
     assert (run.code, run.err) == (0, "")
     seconds = run.json.pop("seconds")
     assert 0 <= seconds < 60
     assert {**run.json, "seconds": None} == {
         "spec": "stairs.py:spec",
         "bounds": {"top": 2},
-        "engine": "compiled",
+        "engine": "oracle",
         "settings": {},
         "verdict": "holds",
         "reason": None,
@@ -125,7 +129,7 @@ def test_a_limit_that_is_not_reached_does_not_make_a_run_incomplete(tmp_path: Pa
 
 
 def test_without_a_terminal_the_report_says_verdicts_counts_and_what_was_never_enabled(stairs: Path) -> None:
-    run = call("explore", "stairs.py", folder=stairs)
+    run = call("explore", "stairs.py", "--engine", "oracle", folder=stairs)
     assert (run.code, run.err) == (0, "")
     assert run.lines[:-2] == [
         "stairs.py:spec  top=2  oracle",
@@ -297,10 +301,11 @@ def test_output_that_cannot_show_a_character_shows_another(tmp_path: Path) -> No
 # Interrupts, and readers that leave
 
 
-def test_control_c_in_a_search_ends_in_3_with_a_partial_report(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_control_c_in_a_search_ends_in_3_with_a_partial_report(tmp_path: Path, engine: str) -> None:
     with terminal(80) as (shown, written):
         process = subprocess.Popen(
-            [COMMAND, *KIP_320, "-b", "brokers=3"],
+            [COMMAND, *KIP_320, "-b", ENDLESS, "--engine", engine],
             cwd=tmp_path,
             env=environment(),
             stdout=subprocess.PIPE,

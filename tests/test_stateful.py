@@ -14,13 +14,15 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from checker import Spec, Verdict, action, explore, step_invariant
+from checker import Spec, Verdict, action, explore, invariant
 from checker.itf import decode_trace, encode_trace
 from checker.replay import replay
 from checker.result import ActionCount, Result, Statistics
 from checker.stateful import PropertyViolated, SpecMachine, fuzz, state_machine
 from tests.machines import (
     Clock,
+    Counters,
+    Graph,
     all_at_limit,
     below_ceiling,
     clock,
@@ -34,6 +36,7 @@ from tests.machines import (
     ring,
     tick,
     values,
+    walk_spec,
     walks,
 )
 from tests.refusals import refused
@@ -245,28 +248,27 @@ def test_fuzz_finds_an_invariant_violated_by_the_shortest_trace() -> None:
     assert (result.engine, result.exhausted) == ("fuzz", False)
 
 
-@step_invariant("the clock always moves on")
-def moves_on(before: Clock, after: Clock) -> bool:
-    return after.hour > before.hour
+FORKS = range(1, 60)
+FORK = tuple((0, f"to {node}", node) for node in FORKS)
 
 
-@action("the clock is put back from 2")
-def wind_back(state: Clock) -> Iterator[Clock]:
-    if state.hour == 2:
-        yield Clock(0)
+def test_a_step_invariant_is_never_violated_by_a_step_that_does_not_exist() -> None:
+    # A search sees only some of the forks. No fork leads to itself, though that would be a bad step.
+    back = tuple((node, "back", 0) for node in FORKS)
+    bad_steps = frozenset((node, after) for node in FORKS for after in (0, node))
+    spec = walk_spec(Graph((*FORK, *back), (0,), bad_steps=bad_steps), no_bad_step)
+    (trace,) = fuzz(spec, examples=5).of("no_bad_step").traces
+
+    assert trace.states[0] == trace.states[2]
+    assert [repr(instance) for instance in trace.instances][1:] == ["walk(label=back)"]
 
 
-@action("an hour passes until 2")
-def tick_to_two(state: Clock) -> Iterator[Clock]:
-    if state.hour < 2:
-        yield Clock(state.hour + 1)
+def test_a_state_that_was_not_visited_is_not_taken_for_a_deadlock() -> None:
+    # Every fork leads on to 100, and from there to the dead end.
+    on = (*((node, "on", 100) for node in FORKS), (100, "on", 101))
+    (trace,) = fuzz(walk_spec(Graph((*FORK, *on), (0,)), check_deadlock=True), examples=5).of("deadlock").traces
 
-
-def test_fuzz_finds_a_step_invariant_violated_and_makes_up_no_step() -> None:
-    result = fuzz(clock(tick_to_two, wind_back, properties=[moves_on]), examples=20)
-    (trace,) = result.of("moves_on").traces
-
-    assert [instance.action.name for instance in trace.instances] == ["tick_to_two", "tick_to_two", "wind_back"]
+    assert [state.node for state in trace.states][2:] == [100, 101]
 
 
 def test_fuzz_finds_a_deadlock_where_it_is_asked_for_and_only_there() -> None:
@@ -340,6 +342,19 @@ def test_the_shortened_trace_replays_and_is_hardly_longer_than_the_oracle_s(seed
     assert replay(BUGGY, decode_trace(encode_trace(trace))).states == trace.states
     assert trace.spec is BUGGY
     assert len(shortest) <= len(trace) <= len(shortest) + 2
+
+
+@invariant("counter 0 is at most 3")
+def first_is_small(state: Counters) -> bool:
+    return values(state)[0] <= 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_that_a_violation_does_not_need_are_left_out(seed: int) -> None:
+    result = fuzz(counters(first_is_small, counters=4, limit=9), examples=20, seed_value=seed)
+
+    assert result.statistics.depth > 8
+    assert [instance.arguments for instance in result.of("first_is_small").traces[0].instances] == [{"index": 0}] * 4
 
 
 @pytest.mark.parametrize("steps", [1, 3, 15])

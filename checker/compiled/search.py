@@ -13,7 +13,7 @@ from checker.compiled import kernel
 from checker.compiled.forest import with_room
 from checker.compiled.layout import Layout, ShapeChanged
 from checker.compiled.packing import Packing
-from checker.compiled.tables import Tables
+from checker.compiled.tables import SeesViews, Tables
 from checker.evidence import Sighting, property_results
 from checker.oracle import Progress
 from checker.properties import Property
@@ -38,13 +38,21 @@ class CompiledSearch(Generic[S]):
         limits: what may stop the search early.
         progress: called every so often with the counts so far.
         whole: paths of components to keep whole, because their shape changes.
+        given_states: the trees of actions and predicates that views will not do for.
     """
 
-    def __init__(self, spec: Spec[S], limits: Limits, progress: Progress | None, whole: frozenset[str]) -> None:
+    def __init__(
+        self,
+        spec: Spec[S],
+        limits: Limits,
+        progress: Progress | None,
+        whole: frozenset[str],
+        given_states: frozenset[int],
+    ) -> None:
         self.spec, self.limits, self.progress = spec, limits, progress
         self._initials = spec.initials()
         self._layout = Layout(self._initials[0], whole)
-        self._tables = Tables(spec, self._layout, self._initials[0])
+        self._tables = Tables(spec, self._layout, self._initials[0], given_states)
         self._started = time.monotonic()
         self._counts = np.zeros((len(spec.instances), 2), np.int64)
         self._cursor = np.zeros(10, np.int64)
@@ -301,8 +309,11 @@ def explore(spec: Spec[S], limits: Limits | None = None, progress: Progress | No
         SpecError: the spec misbehaved.
     """
     whole: frozenset[str] = frozenset()
+    given_states: frozenset[int] = frozenset()
     while True:
         try:
-            return CompiledSearch(spec, limits or Limits(), progress, whole).run()
+            return CompiledSearch(spec, limits or Limits(), progress, whole, given_states).run()
         except ShapeChanged as change:
             whole |= {change.path}
+        except SeesViews as change:
+            given_states |= {change.tree}

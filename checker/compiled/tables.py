@@ -12,14 +12,24 @@ from checker.compiled.kernel import NOT_SHOWN, SHOWN
 from checker.compiled.layout import Layout
 from checker.compiled.packing import Packing
 from checker.compiled.views import Recorder
-from checker.oracle import audit
+from checker.oracle import AUDITED, audit
 from checker.properties import Kind, Property
 from checker.spec import Spec
 
 S = TypeVar("S")
 
-AUDITED = 3
-"""The first calls of each action instance are compared with what it does on the states themselves."""
+
+class SeesViews(Exception):
+    """An action or a predicate does otherwise on a view than on a state; it has to be given states.
+
+    Attributes:
+        tree: which, by its place in the forest.
+    """
+
+    def __init__(self, tree: int) -> None:
+        self.tree = tree
+        super().__init__(tree)
+
 
 Changes = dict[int, int]
 """What a step changes: the new number of each slot that it writes."""
@@ -32,6 +42,7 @@ class Tables(Generic[S]):
         spec: the spec.
         layout: the layout of its states.
         initial: an initial state.
+        given_states: the trees of what is given states instead of views.
 
     Attributes:
         forest: a tree for each action instance, then for each state predicate, then for each step predicate.
@@ -43,7 +54,7 @@ class Tables(Generic[S]):
         calls: recorded calls made so far.
     """
 
-    def __init__(self, spec: Spec[S], layout: Layout, initial: S) -> None:
+    def __init__(self, spec: Spec[S], layout: Layout, initial: S, given_states: frozenset[int]) -> None:
         self.spec, self.layout = spec, layout
         self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
@@ -60,8 +71,7 @@ class Tables(Generic[S]):
         self.keep = self.put = np.zeros((0, 0), np.uint64)
         self.calls = 0
         self._initial = initial
-        self._calls_of = [0] * instances
-        self._opaque: set[int] = set()
+        self._given_states = given_states
         self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
 
     @property
@@ -81,15 +91,13 @@ class Tables(Generic[S]):
             ShapeChanged: a component is not shaped as in the initial state.
         """
         self.calls += 1
-        self._calls_of[tree] += 1
-        recorder, steps = self._take(tree, row)
-        if self._calls_of[tree] <= AUDITED:
+        if self.calls <= AUDITED:
             audit(self.spec, self.layout.state(row), self._initial)
-            direct = self._take_whole(tree, row)
-            if direct != [dict(enumerate(row)) | step for step in steps]:
-                self._opaque.add(tree)
-                recorder.read_all()
-                steps = direct
+        recorder, steps = self._take(tree, row)
+        # a view is not the state itself, and an action may notice: what it does on the state counts
+        direct = self._take_whole(tree, row)
+        if direct != [dict(enumerate(row)) | step for step in steps]:
+            raise SeesViews(tree)
         reads = recorder.reads
         written = tuple(
             tuple(sorted((slot, number) for slot, number in step.items() if reads.get(slot) != number))
@@ -100,20 +108,17 @@ class Tables(Generic[S]):
         self.forest.learn(tree, reads, -self._leaves[written] - 1)
 
     def _take(self, tree: int, row: Sequence[int]) -> tuple[Recorder, list[Changes]]:
-        """What an action does in a state, and what it read of it.
-
-        One that does what a view cannot stand in for is given the state itself, and has read all of it.
-        """
+        """What an action does on a view of a state, and what it read of it."""
         recorder = Recorder(self.layout, row)
+        if tree in self._given_states:
+            recorder.read_all()
+            return recorder, self._take_whole(tree, row)
         try:
             successors = self.spec.instances[tree].successors(recorder.view())
-            steps = [recorder.changes(successor) for successor in successors]
-            if tree not in self._opaque:
-                return recorder, steps
+            return recorder, [recorder.changes(successor) for successor in successors]
         except Exception:
-            pass  # if the action is at fault, it will be so again, and then the spec says how
-        recorder.read_all()
-        return recorder, self._take_whole(tree, row)
+            self._take_whole(tree, row)  # if the action is at fault, it is so again, and then the spec says how
+            raise SeesViews(tree) from None
 
     def _take_whole(self, tree: int, row: Sequence[int]) -> list[Changes]:
         """What an action does on the state itself: every slot's number, for each step."""
@@ -130,11 +135,17 @@ class Tables(Generic[S]):
         """Learn what a predicate says of a state, or of the states before and after a step."""
         self.calls += 1
         recorder = Recorder(self.layout, *rows)
-        try:
-            complaint = item.complaint(*(recorder.view(which) for which in range(len(rows))))
-        except Exception:
+        complaint = self.spec.complaint(item, *map(self.layout.state, rows))
+        if tree in self._given_states:
             recorder.read_all()
-            complaint = self.spec.complaint(item, *map(self.layout.state, rows))
+        try:
+            same = tree in self._given_states or (item.complaint(*map(recorder.view, range(len(rows)))) is None) == (
+                complaint is None
+            )
+        except Exception:
+            same = False
+        if not same:
+            raise SeesViews(tree)
         shown = (complaint is None) == item.kind.is_witness
         self.forest.learn(tree, recorder.reads, SHOWN if shown else NOT_SHOWN)
 

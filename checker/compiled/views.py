@@ -168,6 +168,15 @@ class PartsView(Sequence[Any]):
     def __lt__(self, other: Any) -> bool:
         return tuple(self) < tuple(other)
 
+    def __le__(self, other: Any) -> bool:
+        return tuple(self) <= tuple(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return tuple(self) > tuple(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return tuple(self) >= tuple(other)
+
     def __hash__(self) -> int:
         return hash(tuple(self))
 
@@ -195,7 +204,7 @@ def real(value: Any) -> Any:
             return value
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, frozenset):
-        return frozenset(map(real, value)) if any(isinstance(item, View | tuple) for item in value) else value
+        return frozenset(map(real, value))
     if attrs.has(type(value)):
         return _real_attrs(value)
     return value

@@ -90,6 +90,8 @@ def main() -> None:
     except OSError as error:  # a full disk
         code = _fail(f"cannot write to standard output: {error.strerror or error}")
         _silence_stdout()
+    except Exception as error:  # a spec's own code may raise anywhere; it is no verdict
+        code = _fail(f"unexpected {type(error).__name__}: {error}")
     sys.exit(code)
 
 

@@ -21,7 +21,7 @@ from reports.terminal import progress_line
 
 @click.command(short_help="Search every reachable state of a spec.")
 @spec_options
-@click.option("--engine", type=click.Choice(list(ENGINES)), default="compiled", show_default=True)
+@click.option("--engine", type=click.Choice(list(ENGINES)), default="oracle", show_default=True)
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours of up to N states.")
 @click.option("--max-states", type=click.IntRange(1), metavar="N", help="Stop at N distinct states.")
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds.")
