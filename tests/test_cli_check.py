@@ -252,10 +252,9 @@ def test_control_c_ends_in_3_and_says_what_was_not_run(folder: Path) -> None:
     lines = out.splitlines()
     assert lines[0].startswith("ok ")
     assert lines[1].startswith("FAIL  atomic/kip-320  incomplete, ")
-    assert lines[2:] == [
-        "      expected holds, but it is incomplete: interrupted",
-        "1 of 3 checks as expected, 1 not run",
-    ]
+    assert lines[2].startswith("      expected holds, but it ")
+    assert lines[2].endswith(" interrupted")
+    assert lines[3:] == ["1 of 3 checks as expected, 1 not run"]
 
 
 # Mistakes in a suite
