@@ -9,7 +9,7 @@ part of the state's identity. Every other field is a leaf, kept whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -17,8 +17,6 @@ from checker.errors import SpecError
 
 _COMPONENT = "leadline.component"
 _CONSTANT = "leadline.constant"
-
-T = TypeVar("T")
 
 
 def component(*, each: str = "", default: Any = attrs.NOTHING) -> Any:

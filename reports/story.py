@@ -81,8 +81,7 @@ def ending_of(name: str, kind: Kind, sentence: str) -> str:
 def bounds_text(bounds: dict[str, Any]) -> str:
     """Bounds as they are given to ``-b``."""
     return ",".join(
-        f"{name}={str(value).lower() if value in (True, False) and isinstance(value, bool) else value}"
-        for name, value in bounds.items()
+        f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in bounds.items()
     )
 
 

@@ -93,11 +93,12 @@ class Tables(Generic[S]):
         self.calls += 1
         if self.calls <= AUDITED:
             audit(self.spec, self.layout.state(row), self._initial)
-        recorder, steps = self._take(tree, row)
-        # a view is not the state itself, and an action may notice: what it does on the state counts
-        direct = self._take_whole(tree, row)
-        if direct != [dict(enumerate(row)) | step for step in steps]:
-            raise SeesViews(tree)
+        steps = self._take_whole(tree, row)
+        recorder = Recorder(self.layout, row)
+        if tree in self._given_states:
+            recorder.read_all()
+        else:
+            steps = self._take_on_view(tree, recorder, steps, row)
         reads = recorder.reads
         written = tuple(
             tuple(sorted((slot, number) for slot, number in step.items() if reads.get(slot) != number))
@@ -107,18 +108,16 @@ class Tables(Generic[S]):
             self._leaves[written] = self._new_leaf([dict(step) for step in written])
         self.forest.learn(tree, reads, -self._leaves[written] - 1)
 
-    def _take(self, tree: int, row: Sequence[int]) -> tuple[Recorder, list[Changes]]:
-        """What an action does on a view of a state, and what it read of it."""
-        recorder = Recorder(self.layout, row)
-        if tree in self._given_states:
-            recorder.read_all()
-            return recorder, self._take_whole(tree, row)
+    def _take_on_view(self, tree: int, recorder: Recorder, direct: list[Changes], row: Sequence[int]) -> list[Changes]:
+        """What an action does on a view of a state, which must be what it does on the state itself."""
         try:
             successors = self.spec.instances[tree].successors(recorder.view())
-            return recorder, [recorder.changes(successor) for successor in successors]
-        except Exception:
-            self._take_whole(tree, row)  # if the action is at fault, it is so again, and then the spec says how
-            raise SeesViews(tree) from None
+            steps = [recorder.changes(successor) for successor in successors]
+        except Exception as error:
+            raise SeesViews(tree) from error
+        if direct != [dict(enumerate(row)) | step for step in steps]:
+            raise SeesViews(tree)
+        return steps
 
     def _take_whole(self, tree: int, row: Sequence[int]) -> list[Changes]:
         """What an action does on the state itself: every slot's number, for each step."""

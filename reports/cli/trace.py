@@ -60,7 +60,6 @@ def replay(file: Path, spec: str | None) -> int:
         return VIOLATED
     about = (
         f", which {'shows' if followed.about.kind.is_witness else 'violates'} {followed.about.name}"
-        * bool(followed.about)
         if followed.about
         else ""
     )
