@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import attrs
 
 from checker.errors import SpecError
+from checker.names import nearest
 
 _HELP = "leadline.help"
 _RANGE = "leadline.range"
@@ -130,10 +130,3 @@ def _read(value: Any, kind: type) -> Any:
         return int(value)
     except ValueError:
         return value
-
-
-def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = repr) -> str:
-    """What to say after an unknown name: the nearest known ones, or all of them when they are few."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or (names if len(names) <= 12 else [])
-    return f": did you mean {' or '.join(map(describe, close))}?" if close else ""

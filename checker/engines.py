@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from checker import oracle
-from checker.oracle import Progress
+from checker.progress import Progress
 from checker.result import Limits, Result
 from checker.spec import Spec
 

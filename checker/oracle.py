@@ -6,29 +6,19 @@ violation was found, so that each violated property has all its shortest counter
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from checker.action import ActionInstance
-from checker.errors import SpecError
+from checker.audit import AUDITED, audit
 from checker.evidence import Sighting, property_results
+from checker.progress import PROGRESS_EVERY, Progress
 from checker.properties import Kind, Property
 from checker.result import ActionCount, Limits, Result, Statistics
 from checker.spec import Spec
-from checker.state import check_state, identity_leaf
 
 S = TypeVar("S")
-
-Progress = Callable[[Statistics], None]
-"""Called every so often during a search, with the counts so far."""
-
-PROGRESS_EVERY = 500
-"""Expanded states between two calls of the progress function."""
-
-AUDITED = 100
-"""The first states of a search are expanded twice, to catch actions that are not pure functions."""
 
 
 class _StopSearch(Exception):
@@ -176,21 +166,3 @@ def explore(spec: Spec[S], limits: Limits | None = None, progress: Progress | No
             function, a state is not hashable.
     """
     return OracleSearch(spec, limits or Limits(), progress).run()
-
-
-def audit(spec: Spec[S], state: S, initial: S) -> None:
-    """Expand a state twice and refuse actions that change it or that do not repeat themselves.
-
-    Raises:
-        SpecError: naming the action.
-    """
-    check_state(state, initial)
-    before = copy.deepcopy(state)
-    if leaf := identity_leaf(state, before):
-        raise SpecError(f"a state must equal a copy of itself, but {leaf} holds an object that only equals itself")
-    for instance in spec.instances:
-        once, again = spec.take(instance, state), spec.take(instance, state)
-        if before != state:
-            raise SpecError(f"action {instance} changed the state it was given: it must yield a new one")
-        if once != again:
-            raise SpecError(f"action {instance} is not deterministic: the same state gave different next states")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from checker.action import ActionInstance
-from checker.bounds import nearest
 from checker.errors import TraceError
 from checker.itf import Recorded, TraceFile, decode, encode
+from checker.names import nearest
 from checker.properties import Property
 from checker.spec import Spec
 from checker.state import variables

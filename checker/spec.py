@@ -11,8 +11,9 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from checker.action import Action, ActionInstance
-from checker.bounds import NoBounds, change_bounds, describe_bounds, nearest
+from checker.bounds import NoBounds, change_bounds, describe_bounds
 from checker.errors import LeadlineError, SpecError
+from checker.names import nearest
 from checker.properties import DEADLOCK, Kind, Property
 from checker.state import check_state, check_state_class
 

@@ -21,8 +21,10 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from checker.action import ActionInstance
+from checker.audit import AUDITED, audit
 from checker.errors import SpecError
-from checker.oracle import AUDITED, PROGRESS_EVERY, OracleSearch, Progress, audit
+from checker.oracle import OracleSearch
+from checker.progress import PROGRESS_EVERY, Progress
 from checker.properties import Kind, Property
 from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, judge
 from checker.spec import Spec

@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from checker.bounds import nearest
 from checker.errors import LeadlineError, SpecError
+from checker.names import nearest
 from checker.spec import Spec
 from invariants.catalog import CATALOG
 

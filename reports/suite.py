@@ -12,9 +12,9 @@ import attrs
 import cattrs
 
 from checker import oracle, stateful
-from checker.bounds import nearest
 from checker.errors import LeadlineError
-from checker.oracle import Progress
+from checker.names import nearest
+from checker.progress import Progress
 from checker.result import Limits, Result, Verdict
 from checker.spec import Spec
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED

@@ -7,7 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
-from checker.bounds import bound, change_bounds, describe_bounds, nearest, parse_bounds
+from checker.bounds import bound, change_bounds, describe_bounds, parse_bounds
+from checker.names import nearest
 from tests.refusals import refused
 
 

@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from checker import Limits, Result, Spec, Verdict, action, explore
-from checker.oracle import PROGRESS_EVERY
+from checker.progress import PROGRESS_EVERY
 from checker.result import ActionCount, Statistics
 from tests.machines import (
     all_at_limit,

@@ -15,7 +15,7 @@ from checker.compiled.layout import Layout, ShapeChanged
 from checker.compiled.packing import Packing
 from checker.compiled.tables import SeesViews, Tables
 from checker.evidence import Sighting, property_results
-from checker.oracle import Progress
+from checker.progress import Progress
 from checker.properties import Property
 from checker.result import ActionCount, Limits, Result, Statistics
 from checker.spec import Spec

@@ -7,12 +7,12 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from checker.audit import AUDITED, audit
 from checker.compiled.forest import Forest, with_room
 from checker.compiled.kernel import NOT_SHOWN, SHOWN
 from checker.compiled.layout import Layout
 from checker.compiled.packing import Packing
 from checker.compiled.views import Recorder
-from checker.oracle import AUDITED, audit
 from checker.properties import Kind, Property
 from checker.spec import Spec
 

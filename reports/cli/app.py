@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from checker.bounds import nearest
 from checker.errors import LeadlineError
+from checker.names import nearest
 from reports.cli.check import check
 from reports.cli.explore import explore
 from reports.cli.fuzz import fuzz

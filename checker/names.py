@@ -1,0 +1,13 @@
+"""Names: what to say to somebody who gave one that is not known."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+
+
+def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = repr) -> str:
+    """What to say after an unknown name: the nearest known ones, or all of them when they are few."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or (names if len(names) <= 12 else [])
+    return f": did you mean {' or '.join(map(describe, close))}?" if close else ""
