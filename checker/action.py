@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import string
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import attrs
@@ -49,16 +49,21 @@ class Action(Generic[S, P]):
 
     def _values(self, parameter: str, domain: Domain, bounds: Any) -> list[Any]:
         try:
-            values = list(domain if isinstance(domain, Iterable) else domain(bounds))  # an Enum class is both
+            given = domain if isinstance(domain, Iterable) else domain(bounds)  # an Enum class is both
+            values = list(given)
             distinct = len(set(values))
         except Exception as error:
             raise SpecError(f"action {self.name}: the domain of {parameter!r} fails: {error}") from error
+        if isinstance(given, Set):
+            raise SpecError(
+                f"action {self.name}: the domain of {parameter!r} is a set, which has no order: give a list or a range"
+            )
         if distinct != len(values):
             raise SpecError(f"action {self.name}: the domain of {parameter!r} holds a value twice: {values}")
         return values
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, cache_hash=True)
 class ActionInstance(Generic[S]):
     """An action with its parameters given: ``replicate(leader=0, follower=1)``."""
 

@@ -15,13 +15,13 @@ AUDITED = 100
 """The first states of a search are audited: that catches nearly all, and costs nothing in a long one."""
 
 
-def audit(spec: Spec[S], state: S, initial: S) -> None:
+def audit(spec: Spec[S], state: S) -> None:
     """Expand a state twice and refuse actions that change it or that do not repeat themselves.
 
     Raises:
         SpecError: naming the action.
     """
-    check_state(state, initial)
+    check_state(state, spec.initials()[0])
     before = copy.deepcopy(state)
     if leaf := identity_leaf(state, before):
         raise SpecError(f"a state must equal a copy of itself, but {leaf} holds an object that only equals itself")

@@ -82,6 +82,13 @@ def describe_bounds(bounds: Any) -> list[tuple[str, Any, str, str]]:
     ]
 
 
+def bounds_text(bounds: Mapping[str, Any]) -> str:
+    """Bounds as they are given to ``-b``."""
+    return ",".join(
+        f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in bounds.items()
+    )
+
+
 def change_bounds(bounds: B, changes: Mapping[str, Any]) -> B:
     """The bounds with some of them changed.
 

@@ -7,7 +7,6 @@ violation was found, so that each violated property has all its shortest counter
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from checker.action import ActionInstance
@@ -34,15 +33,8 @@ class OracleSearch(Generic[S]):
         sightings: for each property, where it was seen violated (a witness: satisfied).
     """
 
-    def __init__(
-        self,
-        spec: Spec[S],
-        limits: Limits,
-        progress: Progress | None = None,
-        successors: Callable[[S], Iterable[tuple[ActionInstance[S], S]]] | None = None,
-    ) -> None:
+    def __init__(self, spec: Spec[S], limits: Limits, progress: Progress | None = None) -> None:
         self.spec = spec
-        self.successors = successors or spec.successors
         self.limits = limits
         self.progress = progress
         self.statistics = Statistics(actions={action.name: ActionCount() for action in spec.actions})
@@ -74,8 +66,7 @@ class OracleSearch(Generic[S]):
         )
 
     def _search(self) -> str | None:
-        initials = self.spec.initials()
-        for state in initials:
+        for state in self.spec.initials():
             self._found(state, [])
             self.statistics.generated += 1
         while self._level:
@@ -86,18 +77,18 @@ class OracleSearch(Generic[S]):
             if self.statistics.depth == self.limits.depth:
                 return f"reached depth {self.limits.depth}"
             for state in frontier:
-                self._expand(state, initials[0])
+                self._expand(state)
         return None
 
-    def _expand(self, state: S, initial: S) -> None:
+    def _expand(self, state: S) -> None:
         if self.statistics.expanded % PROGRESS_EVERY == 0:
             self._publish()
         if self.limits.max_seconds is not None and time.monotonic() - self._started > self.limits.max_seconds:
             raise _StopSearch(f"reached {self.limits.max_seconds:g} seconds")
         if self.statistics.expanded < AUDITED:
-            audit(self.spec, state, initial)
+            audit(self.spec, state)
         steps = 0
-        for instance, successor in self.successors(state):
+        for instance, successor in self.spec.successors(state):
             steps += 1
             self._step(state, instance, successor)
         for item in self._deadlock if not steps else ():
@@ -106,11 +97,7 @@ class OracleSearch(Generic[S]):
 
     def _step(self, state: S, instance: ActionInstance[S], successor: S) -> None:
         count = self.statistics.actions[instance.action.name]
-        try:
-            known = successor in self.arrivals
-        except TypeError:
-            raise self.spec.unhashable(instance, successor) from None
-        if not known:
+        if successor not in self.arrivals:
             self._found(successor, [(state, instance)])
             count.distinct += 1
         elif successor in self._level:

@@ -70,7 +70,7 @@ def _instance(spec: Spec[S], index: int, target: Recorded) -> ActionInstance[S]:
         arguments = {name: decode(encode(value)) for name, value in instance.arguments.items()}
         if instance.action.name == target.action and arguments == target.arguments:
             return instance
-    raise TraceError(f"step {index}: {target.label} is not possible with the bounds {spec.bounds}")
+    raise TraceError(f"step {index}: {target.label} is not possible with {spec.named_bounds}")
 
 
 def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], state: S, target: Recorded) -> S:

@@ -65,7 +65,7 @@ class Statistics:
         distinct: different states reached, initial states included.
         generated: every next state produced, initial states included, repetitions too.
         depth: number of states on the longest shortest path, the initial state counting 1.
-        queue: states found whose next states were not all generated.
+        queue: states found whose next states were not all generated; None of a random search, which has no queue.
         expanded: states whose next states were all generated.
         successors: steps from all expanded states together.
         out_degree_min, out_degree_max: fewest and most steps from one of them.
@@ -77,7 +77,7 @@ class Statistics:
     distinct: int = 0
     generated: int = 0
     depth: int = 0
-    queue: int = 0
+    queue: int | None = 0
     expanded: int = 0
     successors: int = 0
     out_degree_min: int = 0

@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Generic, TypeVar
 
 import attrs
 
 from checker.action import Action, ActionInstance
-from checker.bounds import NoBounds, change_bounds, describe_bounds
+from checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
 from checker.errors import LeadlineError, SpecError
 from checker.names import nearest
 from checker.properties import DEADLOCK, Kind, Property
-from checker.state import check_state, check_state_class
+from checker.state import check_shape, check_state, check_state_class
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -82,6 +82,11 @@ class Spec(Generic[S]):
         """The properties, and the absence of deadlock where that is asked for."""
         return (*self.properties, DEADLOCK) if self.check_deadlock else self.properties
 
+    @property
+    def named_bounds(self) -> str:
+        """The bounds as they are given to ``-b``, for the end of a sentence."""
+        return bounds_text(attrs.asdict(self.bounds)) or "no bounds"
+
     @functools.cached_property
     def instances(self) -> tuple[ActionInstance[S], ...]:
         """Every action with every combination of parameters that the bounds allow, in the spec's order."""
@@ -118,16 +123,22 @@ class Spec(Generic[S]):
         Raises:
             SpecError: there are none, or they cannot be states.
         """
+        return list(self._initials)
+
+    @functools.cached_property
+    def _initials(self) -> tuple[S, ...]:
         returned = _guarded("initial_states", lambda: self.initial_states(self.bounds))
         if not isinstance(returned, Iterable):
             raise SpecError(f"spec {self.name}: initial_states must return a collection of states, not {returned!r}")
+        if isinstance(returned, Set):
+            raise SpecError(f"spec {self.name}: initial_states must return a list, not a set, which has no order")
         states = _guarded("initial_states", lambda: list(returned))
         if not states:
-            raise SpecError(f"spec {self.name} has no initial state with bounds {self.bounds}")
+            raise SpecError(f"spec {self.name} has no initial state with {self.named_bounds}")
         check_state_class(type(states[0]))
         for state in states:
             check_state(state, states[0])
-        return list(dict.fromkeys(states))
+        return tuple(dict.fromkeys(states))
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:
         """The next states of one action instance; empty if it is not enabled.
@@ -144,15 +155,13 @@ class Spec(Generic[S]):
         for successor in successors:
             if type(successor) is not type(state):
                 raise SpecError(f"action {instance} must yield a {_name(type(state))}, not {successor!r}")
+            try:
+                check_shape(successor, state)
+                if not _hashable(successor):
+                    check_state(successor, state)  # it names the field
+            except SpecError as error:
+                raise SpecError(f"action {instance}: {error}") from error
         return successors
-
-    def unhashable(self, instance: ActionInstance[S], successor: S) -> SpecError:
-        """What to raise when a next state turns out not to be hashable: it names the field."""
-        try:
-            check_state(successor, successor)
-        except SpecError as error:
-            return SpecError(f"action {instance} must yield such states as can be compared: {error}")
-        return SpecError(f"action {instance} yielded a state that is not hashable: {type(successor).__name__}")
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
         """Every step from a state: the action instance that takes it, and the next state. See `take`."""
@@ -167,6 +176,14 @@ class Spec(Generic[S]):
             SpecError: the predicate raised an exception.
         """
         return _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _guarded(what: str, call: Callable[[], T]) -> T:

@@ -105,24 +105,40 @@ def check_state(state: Any, initial: Any) -> None:
                 f"a state must be hashable, but {type(state).__name__}.{path} holds {_described(value)}: "
                 "use tuples and frozensets"
             ) from None
-    _check_components(state, initial)
+    check_shape(state, initial)
+
+
+def check_shape(value: Any, first: Any) -> None:
+    """Refuse a state whose components are not shaped as in an earlier one, or whose constants differ.
+
+    Parameters:
+        value: the state.
+        first: a state of the same class; what the two share is not looked at again.
+
+    Raises:
+        SpecError: naming the field.
+    """
+    for field in attrs.fields(type(value)):
+        now, before = getattr(value, field.name), getattr(first, field.name)
+        if now is before and value is not first:
+            continue
+        name = f"{type(value).__name__}.{field.name}"
+        if is_constant(field):
+            if now is not before and now != before:
+                raise SpecError(f"constant {name} is not the same in every state: it must be, or be no constant()")
+            continue
+        if is_component(field):
+            _check_component(name, now, before)
+        both_tuples = is_component(field) and isinstance(now, tuple) and isinstance(before, tuple)
+        for inner, inner_before in zip(now, before, strict=True) if both_tuples else [(now, before)]:
+            if attrs.has(type(inner)) and type(inner) is type(inner_before):
+                check_shape(inner, inner_before)
 
 
 def identity_leaf(state: Any, copied: Any) -> str | None:
     """The first leaf that differs between a state and a deep copy of it; None if there is none."""
     pairs = zip(_leaves(state), _leaves(copied), strict=True)
     return next((f"{type(state).__name__}.{path}" for (path, one), (_, other) in pairs if one != other), None)
-
-
-def _check_components(value: Any, first: Any) -> None:
-    for field in variables(value):
-        now, before = getattr(value, field.name), getattr(first, field.name)
-        if is_component(field):
-            _check_component(f"{type(value).__name__}.{field.name}", now, before)
-        both_tuples = is_component(field) and isinstance(now, tuple) and isinstance(before, tuple)
-        for inner, inner_before in zip(now, before, strict=True) if both_tuples else [(now, before)]:
-            if attrs.has(type(inner)) and type(inner) is type(inner_before):
-                _check_components(inner, inner_before)
 
 
 def _check_component(name: str, value: Any, first: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from checker.bounds import bounds_text
 from checker.itf import TraceFile
 from checker.properties import Kind
 from checker.trace import Trace
@@ -76,13 +77,6 @@ def story_of_file(recorded: TraceFile) -> Story:
 def ending_of(name: str, kind: Kind, sentence: str) -> str:
     """What the end of a trace shows about a property."""
     return f"{name} is {'shown' if kind.is_witness else 'violated'}: {sentence}"
-
-
-def bounds_text(bounds: dict[str, Any]) -> str:
-    """Bounds as they are given to ``-b``."""
-    return ",".join(
-        f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in bounds.items()
-    )
 
 
 def _frames(steps: list[tuple[str, str]], states: list[Lanes]) -> tuple[Frame, ...]:

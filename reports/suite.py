@@ -11,8 +11,9 @@ from typing import Any, Literal, get_args
 import attrs
 import cattrs
 
-from checker import oracle, stateful
+from checker import oracle
 from checker.errors import LeadlineError
+from checker.fuzz import fuzz
 from checker.names import nearest
 from checker.progress import Progress
 from checker.result import Limits, Result, Verdict
@@ -63,7 +64,7 @@ class Check:
     depth: int | None = None
     max_states: int | None = None
     max_seconds: float | None = None
-    examples: int = 1000
+    examples: int = 300
     steps: int = 50
     seed: int = 0
 
@@ -90,9 +91,7 @@ class Prepared:
     def _result(self, progress: Progress | None) -> Result:
         check = self.check
         if check.engine == "fuzz":
-            return stateful.fuzz(
-                self.spec, examples=check.examples, steps=check.steps, seed_value=check.seed, progress=progress
-            )
+            return fuzz(self.spec, examples=check.examples, steps=check.steps, seed_value=check.seed, progress=progress)
         limits = Limits(depth=check.depth, max_states=check.max_states, max_seconds=check.max_seconds)
         return oracle.explore(self.spec, limits, progress)
 

@@ -15,12 +15,12 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from checker.bounds import describe_bounds
+from checker.bounds import bounds_text, describe_bounds
 from checker.properties import Property
 from checker.result import PropertyResult, Result, Statistics, Verdict
 from checker.spec import Spec
 from reports.lanes import Lanes
-from reports.story import Frame, Story, bounds_text, story_of
+from reports.story import Frame, Story, story_of
 
 STYLES = {Verdict.HOLDS: "green", Verdict.VIOLATED: "bold red", Verdict.INCOMPLETE: "yellow"}
 CHANGED_STYLE = "bold yellow"
@@ -170,9 +170,10 @@ def _verdict_line(result: Result) -> Text:
 
 def statistics_text(statistics: Statistics) -> str:
     """The counts of a run in two lines."""
+    queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
     return (
-        f"{statistics.distinct:,} distinct states, {statistics.generated:,} generated, depth {statistics.depth}, "
-        f"{statistics.queue:,} on queue\n"
+        f"{statistics.distinct:,} distinct states, {statistics.generated:,} generated, "
+        f"depth {statistics.depth}{queue}\n"
         f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
         f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s"
     )
@@ -247,10 +248,11 @@ def progress_line(what: str) -> Iterator[Callable[[Statistics], None] | None]:
 
         def show(statistics: Statistics) -> None:
             rate = statistics.distinct / statistics.seconds if statistics.seconds else 0.0
+            queue = "" if statistics.queue is None else f"  queue {statistics.queue:,}"
             progress.update(
                 task,
                 description=f"{what}  {statistics.distinct:,} distinct  {statistics.generated:,} generated  "
-                f"{rate:,.0f}/s  depth {statistics.depth}  queue {statistics.queue:,}",
+                f"{rate:,.0f}/s  depth {statistics.depth}{queue}",
             )
 
         yield show

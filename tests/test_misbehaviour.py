@@ -11,8 +11,8 @@ import attrs
 import pytest
 
 from checker import Spec, action, explore, invariant
+from checker.fuzz import fuzz
 from checker.state import component, constant
-from checker.stateful import fuzz
 from tests.refusals import refused
 
 

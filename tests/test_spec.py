@@ -124,7 +124,7 @@ def failing_states(bounds: Any) -> list[Clock]:
 
 
 def test_refuses_no_initial_state_and_says_with_which_bounds() -> None:
-    with refused("spec lab", "no initial state", "HardBounds(limit=3)"):
+    with refused("spec lab", "no initial state with limit=3"):
         spec(initial_states=no_states, bounds=HardBounds()).initials()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,13 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from checker import Spec, Verdict, action, explore, invariant
+from checker import Spec, Verdict, explore, invariant, step_invariant
+from checker.fuzz import fuzz
 from checker.itf import decode_trace, encode_trace
+from checker.progress import PROGRESS_EVERY
 from checker.replay import replay
 from checker.result import ActionCount, Result, Statistics
-from checker.stateful import PropertyViolated, SpecMachine, fuzz, state_machine
+from checker.stateful import PropertyViolated, SpecMachine, state_machine
 from tests.machines import (
     Clock,
     Counters,
@@ -34,6 +35,7 @@ from tests.machines import (
     no_bad_step,
     path,
     ring,
+    stutter,
     tick,
     values,
     walk_spec,
@@ -289,13 +291,24 @@ def test_fuzz_finds_a_violation_where_no_action_exists() -> None:
     assert length(fuzz(walks("", no_bad_node, bad="a"), examples=5), "no_bad_node") == 1
 
 
-def test_fuzz_finds_several_properties_violated_by_one_search_or_says_they_are_incomplete() -> None:
-    result = fuzz(walks("axb bxc cxa", no_bad_node, no_bad_step, bad="b", bad_steps="bc"), examples=20)
+def test_after_a_violation_fuzz_goes_on_for_the_other_properties() -> None:
+    spec = walks("axb bxc cxa", no_bad_node, no_bad_step, good_node, bad="b", bad_steps="bc ca", good="c")
+    result = fuzz(spec, examples=20)
 
-    assert [(item.property.name, item.verdict) for item in result.properties] == [
-        ("no_bad_node", Verdict.VIOLATED),
-        ("no_bad_step", Verdict.INCOMPLETE),
+    assert [(item.property.name, item.verdict, len(item.traces[0])) for item in result.properties] == [
+        ("no_bad_node", Verdict.VIOLATED, 2),
+        ("no_bad_step", Verdict.VIOLATED, 3),
+        ("good_node", Verdict.HOLDS, 3),
     ]
+
+
+def test_fuzz_ends_when_every_property_is_violated_and_only_then() -> None:
+    drawn = "axb bxa"
+    ended = fuzz(walks(drawn, no_bad_node, bad="b"), examples=200).statistics
+    searched_on = fuzz(walks(drawn, no_bad_node, no_bad_step, bad="b"), examples=200).statistics
+
+    assert ended.generated == 2
+    assert searched_on.generated > 200
 
 
 def test_fuzz_reports_the_witnesses_that_it_met() -> None:
@@ -313,7 +326,10 @@ def test_fuzz_never_proves_and_says_what_it_tried() -> None:
     result = fuzz(counters(below_ceiling), examples=20, steps=10, seed_value=3)
 
     assert (result.verdict, result.of("below_ceiling").verdict) == (Verdict.INCOMPLETE, Verdict.INCOMPLETE)
-    assert result.reason == "20 random behaviours of at most 10 steps are only a sample"
+    steps = sum(count.generated for count in result.statistics.actions.values())
+    behaviours = result.statistics.generated - steps  # each adds its initial state
+    assert behaviours > 20
+    assert result.reason == f"{behaviours} random behaviours of at most 10 steps are only a sample"
     assert result.settings == {"examples": 20, "steps": 10, "seed": 3}
 
 
@@ -344,6 +360,16 @@ def test_the_shortened_trace_replays_and_is_hardly_longer_than_the_oracle_s(seed
     assert len(shortest) <= len(trace) <= len(shortest) + 2
 
 
+@invariant("it is never noon")
+def never_noon(state: Clock) -> bool:
+    return state.hour < 12
+
+
+@step_invariant("time passes")
+def time_passes(before: Clock, after: Clock) -> bool:
+    return before != after
+
+
 @invariant("counter 0 is at most 3")
 def first_is_small(state: Counters) -> bool:
     return values(state)[0] <= 3
@@ -369,11 +395,11 @@ def test_behaviours_may_be_longer_than_the_usual_bursts_allow() -> None:
     assert fuzz(clock(tick), examples=10, steps=999).statistics.depth > 201
 
 
-def test_a_violation_beyond_the_allowed_steps_is_not_found() -> None:
-    spec = counters(below_ceiling, counters=1, limit=9, ceiling=4)
+def test_a_violation_two_steps_beyond_the_allowed_ones_is_not_found() -> None:
+    spec = counters(below_ceiling, counters=1, limit=9, ceiling=4)  # the states a step further are looked at too
 
-    assert fuzz(spec, examples=20, steps=4).verdict is Verdict.INCOMPLETE
-    assert fuzz(spec, examples=20, steps=5).verdict is Verdict.VIOLATED
+    assert fuzz(spec, examples=20, steps=3).verdict is Verdict.INCOMPLETE
+    assert fuzz(spec, examples=20, steps=4).verdict is Verdict.VIOLATED
 
 
 def test_statistics_of_a_search_count_steps_taken_and_states_met() -> None:
@@ -383,7 +409,7 @@ def test_statistics_of_a_search_count_steps_taken_and_states_met() -> None:
 
     assert statistics.actions == {"tick": ActionCount(ticks, 2), "ring": ActionCount(0, 0)}
     assert statistics.never_enabled == ["ring"]
-    assert (statistics.distinct, statistics.depth, statistics.queue) == (3, 7, 0)
+    assert (statistics.distinct, statistics.depth, statistics.queue) == (3, 7, None)
     assert statistics.generated > ticks > 50
     assert (statistics.expanded, statistics.out_degree_min, statistics.out_degree_max) == (3, 1, 1)
     assert statistics.out_degree_mean == 1.0
@@ -434,15 +460,37 @@ def test_fuzz_refuses_a_budget_that_is_not_positive(name: str, value: int) -> No
         fuzz(clock(tick), **{name: value})
 
 
-@action("an hour passes, until somebody is tired of it")
-def tick_and_tire(state: Clock) -> Iterator[Clock]:
-    if state.hour == 2:
-        raise KeyboardInterrupt
-    yield Clock(state.hour + 1)
+def tired(statistics: Statistics) -> None:
+    """Progress that is told to somebody who does not want to wait."""
+    raise KeyboardInterrupt
 
 
 def test_an_interrupt_gives_what_fuzz_found_until_then() -> None:
-    result = fuzz(attrs.evolve(clock(tick_and_tire), properties=[forward]), examples=20)
+    result = fuzz(clock(tick, ring), progress=tired)
 
     assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "interrupted")
-    assert result.statistics.distinct == 2
+    assert (result.statistics.distinct, result.statistics.generated) == (3, PROGRESS_EVERY)
+
+
+def test_an_interrupt_keeps_what_was_violated_until_then() -> None:
+    result = fuzz(clock(tick, ring, properties=[forward, never_noon]), progress=tired)
+
+    assert (result.verdict, result.reason) == (Verdict.VIOLATED, "interrupted")
+    assert length(result, "forward") == 4
+
+
+def test_steps_that_change_nothing_are_looked_at_but_not_taken() -> None:
+    # The walk of the action `stutter` alone would never end; two thirds of the steps would go nowhere.
+    statistics = fuzz(clock(tick, stutter), examples=10, steps=6).statistics
+
+    assert statistics.actions["stutter"] == ActionCount(3, 0)  # once in each state
+    assert statistics.actions["tick"].generated > 50
+    assert fuzz(clock(stutter), examples=10).statistics.depth == 1
+
+
+def test_a_step_that_changes_nothing_may_violate_a_step_invariant() -> None:
+    (trace,) = fuzz(clock(tick, stutter, properties=[time_passes]), examples=5).of("time_passes").traces
+    failure = violation(clock(tick, stutter, properties=[time_passes]))
+
+    assert list(map(repr, trace.instances)) == list(map(repr, failure.trace.instances)) == ["stutter()"]
+    assert [state.hour for state in failure.trace.states] == [0, 0]

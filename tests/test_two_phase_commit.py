@@ -6,10 +6,11 @@ import pytest
 from hypothesis import settings
 
 from checker import Verdict, explore
+from checker.fuzz import fuzz
 from checker.itf import decode_trace, encode_trace
 from checker.replay import replay
 from checker.result import ActionCount, Result
-from checker.stateful import fuzz, state_machine
+from checker.stateful import state_machine
 from tests.two_phase_commit import Outcome, Stage, tm_commits_too_soon, two_phase_commit
 
 TestTwoPhaseCommit = state_machine(two_phase_commit()).TestCase

@@ -92,7 +92,7 @@ class Tables(Generic[S]):
         """
         self.calls += 1
         if self.calls <= AUDITED:
-            audit(self.spec, self.layout.state(row), self._initial)
+            audit(self.spec, self.layout.state(row))
         steps = self._take_whole(tree, row)
         recorder = Recorder(self.layout, row)
         if tree in self._given_states:
@@ -121,14 +121,8 @@ class Tables(Generic[S]):
 
     def _take_whole(self, tree: int, row: Sequence[int]) -> list[Changes]:
         """What an action does on the state itself: every slot's number, for each step."""
-        instance = self.spec.instances[tree]
-        steps = []
-        for successor in self.spec.take(instance, self.layout.state(row)):
-            try:
-                steps.append(dict(enumerate(self.layout.row(successor))))
-            except TypeError:
-                raise self.spec.unhashable(instance, successor) from None
-        return steps
+        successors = self.spec.take(self.spec.instances[tree], self.layout.state(row))
+        return [dict(enumerate(self.layout.row(successor))) for successor in successors]
 
     def learn_predicate(self, tree: int, item: Property, *rows: Sequence[int]) -> None:
         """Learn what a predicate says of a state, or of the states before and after a step."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from checker import stateful
+from checker.fuzz import fuzz as search
 from reports.cli.options import (
     check_outputs,
     chosen_spec,
@@ -20,7 +20,14 @@ from reports.terminal import progress_line
 
 @click.command(short_help="Search a spec at random with Hypothesis.")
 @spec_options
-@click.option("--examples", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="Examples.")
+@click.option(
+    "--examples",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    metavar="N",
+    help="Hypothesis examples to draw, each of 200 steps or a little more, in one behaviour or several.",
+)
 @click.option(
     "--steps", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Most steps in a behaviour."
 )
@@ -39,17 +46,18 @@ def fuzz(
     trace_out: Path | None,
     json_file: str | None,
 ) -> int:
-    """Search behaviours of SPEC at random, and shorten the first counterexample found.
+    """Search behaviours of SPEC at random, and shorten the counterexamples found.
 
-    For spaces too large to exhaust. Finding nothing proves nothing: that ends as incomplete, exit code 3.
+    The search ends when the examples are used up, or every invariant is violated. For spaces too large to
+    exhaust. Finding nothing proves nothing: that ends as incomplete, exit code 3.
 
     \b
     leadline fuzz atomic/hw-truncation --seed 7
-    leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --examples 5000
+    leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --examples 2000
     """
     with only_the_result_on_stdout(json_file):
         chosen = chosen_spec(spec, bounds, names, no_invariants)
         check_outputs(json_file, trace_out)
         with progress_line(chosen.name) as progress:
-            result = stateful.fuzz(chosen, examples=examples, steps=steps, seed_value=seed, progress=progress)
+            result = search(chosen, examples=examples, steps=steps, seed_value=seed, progress=progress)
     return report(result, json_file, trace_out)

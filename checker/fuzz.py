@@ -1,0 +1,102 @@
+"""Fuzzing: a search of a spec's behaviours at random, with Hypothesis."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis.errors import Flaky
+from hypothesis.stateful import run_state_machine_as_test
+
+from checker.errors import SpecError
+from checker.progress import Progress
+from checker.result import Result
+from checker.shorten import shortened, shortest_among
+from checker.spec import Spec
+from checker.stateful import state_machine
+from checker.survey import Survey
+from checker.trace import Trace
+
+BURST = 200
+"""Steps drawn at once: many, since nothing is to be shrunk by leaving some out."""
+
+
+class _NothingLeft(BaseException):
+    """Every property is violated. Not an Exception, so that Hypothesis ends at once, as for Ctrl-C."""
+
+
+def fuzz(
+    spec: Spec[Any],
+    *,
+    examples: int = 300,
+    steps: int = 50,
+    seed_value: int = 0,
+    progress: Progress | None = None,
+) -> Result:
+    """Search a spec's behaviours at random with Hypothesis, and shorten what violates a property.
+
+    After a violation the search goes on for the other properties, as long as there are any.
+
+    Parameters:
+        spec: what to search.
+        examples: examples of Hypothesis, each of some hundred steps, in one behaviour or more.
+        steps: the most steps in a behaviour.
+        seed_value: the same seed searches the same behaviours.
+        progress: called every so often with the counts so far.
+
+    Returns:
+        The result: violated, with shortened traces, or incomplete, since sampling proves nothing. Its
+        counts are those of the search; ``depth`` is of the longest behaviour.
+
+    Raises:
+        SpecError: the spec misbehaved: an action or a property raised, or gave two different answers.
+    """
+    for name, value in (("examples", examples), ("steps", steps)):
+        if value <= 0:
+            raise SpecError(f"limit {name}={value} is not possible: it must be more than 0")
+    survey = Survey(spec, progress)
+    breakable = [item for item in spec.checks if not item.kind.is_witness]
+
+    class Surveyed(state_machine(spec)):  # type: ignore[misc]
+        longest = steps
+        burst = (BURST, BURST)
+        sought = [*spec.checks]  # noqa: RUF012  # each is looked for until it is met
+
+        def arrived(self) -> None:
+            survey.count(self)
+
+        def met(self, trace: Trace[Any]) -> None:
+            survey.keep(trace)
+            self.sought.remove(trace.about)  # type: ignore[arg-type]
+            if breakable and len(survey.violated) == len(breakable):
+                raise _NothingLeft
+
+    config = settings(
+        max_examples=examples,
+        stateful_step_count=1 + -(-steps // BURST),  # the first is the beginning
+        deadline=None,
+        database=None,
+        derandomize=False,
+        report_multiple_bugs=False,
+        verbosity=Verbosity.quiet,
+        print_blob=False,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    interrupted = False
+    try:
+        run_state_machine_as_test(seed(seed_value)(Surveyed), settings=config)
+    except _NothingLeft:
+        pass
+    except Flaky as error:
+        raise SpecError(f"{spec.name} is not deterministic: the same steps gave different outcomes") from error
+    except KeyboardInterrupt:
+        interrupted = True
+    with contextlib.suppress(KeyboardInterrupt):  # an interrupt leaves them as they are
+        for item in survey.violated:
+            survey.traces[item] = shortened(survey.traces[item], Surveyed.visited)
+        survey.traces.update(shortest_among(Surveyed.visited, spec.checks))
+    sampled = f"{survey.behaviours:,} random behaviours of at most {steps} steps are only a sample"
+    reason = "interrupted" if interrupted else sampled
+    return survey.result(reason, {"examples": examples, "steps": steps, "seed": seed_value})
