@@ -1,23 +1,27 @@
 """Trace files in the Informal Trace Format (ITF, Apalache ADR-015), our canonical format.
 
-An attrs value is a record, a tuple a `#tup`, a frozenset a `#set`, a mapping a `#map`, an integer a
-`#bigint`, an Enum member and None a variant without a value. What has no form of its own is
-`#unserializable`. In ``#meta``: the spec and its bounds, the property, and for each state the action
+A state is a record of its variables, and so is a component; any other attrs value or dataclass is a variant
+tagged by its class, an Enum member one whose value is its name, None one called ``Nil`` without a value. A
+tuple is a `#tup`, a frozenset a `#set`, a mapping a `#map`, an integer a `#bigint`; what has no form of its
+own is `#unserializable`. In ``#meta``: the spec and its bounds, the property, and for each state the action
 with its parameters that led to it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import enum
+import itertools
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any, TypeVar
 
 import attrs
 
 from checker.errors import TraceError
-from checker.state import variables
+from checker.state import is_component, variables
 from checker.trace import Trace
 
 S = TypeVar("S")
@@ -26,50 +30,25 @@ Json = Any
 SUFFIX = ".itf.json"
 _UNIT = "U_OF_UNIT"
 _NONE = "Nil"
-
-
-@attrs.frozen
-class Variant:
-    """A tagged value read from a file: an Enum member or None as it was written."""
-
-    tag: str
-
-    def __repr__(self) -> str:
-        return "None" if self.tag == _NONE else self.tag
-
-
-@attrs.frozen
-class FileRecord:
-    """A record read from a file: an attrs value as it was written."""
-
-    fields: tuple[tuple[str, Any], ...]
-
-    def __repr__(self) -> str:
-        return f"({', '.join(f'{name}={value}' for name, value in self.fields)})"
-
-
-@attrs.frozen
-class FileMap:
-    """A map read from a file."""
-
-    items: frozenset[tuple[Any, Any]]
-
-    def __repr__(self) -> str:
-        return f"{{{', '.join(sorted(f'{key}: {value}' for key, value in self.items))}}}"
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""What makes the text of an object differ from run to run."""
 
 
 @attrs.frozen
 class Recorded:
-    """One state of a trace file: its variables, and the action that led to it (None for the first)."""
+    """One state of a trace file: its variables, and the action that led to it (None for the first).
 
-    values: dict[str, Any]
+    Values and arguments are in ITF's notation, as `canonical` has it.
+    """
+
+    values: dict[str, Json]
     action: str | None
-    arguments: dict[str, Any]
+    arguments: dict[str, Json]
 
     @property
     def label(self) -> str:
         """The action with its parameters, as an action instance is written."""
-        return f"{self.action}({', '.join(f'{name}={value}' for name, value in self.arguments.items())})"
+        return f"{self.action}({', '.join(f'{name}={shown(value)}' for name, value in self.arguments.items())})"
 
 
 @attrs.frozen
@@ -92,57 +71,128 @@ class TraceFile:
 
 
 def encode(value: Any) -> Json:
-    """A value in ITF's notation."""
-    if isinstance(value, enum.Enum):
-        return {"tag": value.name, "value": _UNIT}
-    if value is None:
-        return {"tag": _NONE, "value": _UNIT}
-    if isinstance(value, bool | str):
-        return value
-    if isinstance(value, int):
-        return {"#bigint": str(value)}
+    """A value in ITF's notation; equal just when the value and its class are."""
+    match value:
+        case None:
+            return {"tag": _NONE, "value": _UNIT}
+        case enum.Flag():
+            return {"tag": _class_name(value), "value": encode(value.value)}
+        case enum.Enum():
+            return {"tag": _class_name(value), "value": value.name}
+        case bool() | str():
+            return value
+        case int():
+            return {"#bigint": str(value)}
+        case tuple():
+            return {"#tup": [encode(item) for item in value]}
+        case Set():
+            return {"#set": _sorted(encode(item) for item in value)}
+        case Mapping():
+            return {"#map": sorted(([encode(key), encode(item)] for key, item in value.items()), key=_by_key)}
+    names = _field_names(value)
+    if names is not None:
+        return {"tag": _class_name(value), "value": {name: encode(getattr(value, name)) for name in names}}
+    return {"#unserializable": _ADDRESS.sub("", repr(value))}
+
+
+def encode_state(state: Any, first: Any) -> dict[str, Json]:
+    """The variables of a state.
+
+    Parameters:
+        state: the state.
+        first: the first state of its trace. A component is a record where it is of the same class as there.
+    """
+    variables_of_first = {field.name: getattr(first, field.name) for field in variables(first)}
+    encoded = {}
+    for field in variables(state):
+        value, before = getattr(state, field.name), variables_of_first[field.name]
+        if is_component(field) and isinstance(value, tuple) and isinstance(before, tuple):
+            pairs = itertools.zip_longest(value, before[: len(value)])
+            encoded[field.name] = {"#tup": [_encode_component(*pair) for pair in pairs]}
+        else:
+            encoded[field.name] = _encode_component(value, before) if is_component(field) else encode(value)
+    return encoded
+
+
+def _encode_component(value: Any, first: Any) -> Json:
+    return encode_state(value, first) if attrs.has(type(value)) and type(value) is type(first) else encode(value)
+
+
+def _class_name(value: Any) -> str:
+    return type(value).__qualname__.rpartition("<locals>.")[2].replace(".", "_")  # a tag must be an identifier
+
+
+def _field_names(value: Any) -> list[str] | None:
+    """The names of what makes up an attrs value or a dataclass; None for any other value."""
     if attrs.has(type(value)):
-        return {field.name: encode(getattr(value, field.name)) for field in variables(value)}
-    if isinstance(value, tuple):
-        return {"#tup": [encode(item) for item in value]}
-    if isinstance(value, frozenset):
-        return {"#set": _sorted(encode(item) for item in value)}
-    if isinstance(value, Mapping):
-        return {"#map": _sorted([encode(key), encode(item)] for key, item in value.items())}
-    return {"#unserializable": repr(value)}
+        return [field.name for field in variables(value)]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [field.name for field in dataclasses.fields(value) if field.compare]
+    return None
 
 
-def _sorted(encoded: Any) -> list[Json]:
-    """Elements in one order, whatever the order of the set they come from."""
-    return sorted(encoded, key=lambda item: (len(json.dumps(item)), json.dumps(item)))
+def _sorted(encoded: Iterable[Json]) -> list[Json]:
+    """Elements in one order and each once, whatever the order of the set they come from."""
+    return list({_order(item): item for item in sorted(encoded, key=_order)}.values())
 
 
-def decode(encoded: Json) -> Any:
-    """The value of an expression in ITF's notation, as plain hashable Python.
+def _order(encoded: Json) -> tuple[int, str]:
+    text = json.dumps(encoded, sort_keys=True)
+    return len(text), text  # so that 9 is before 10
+
+
+def _by_key(pair: list[Json]) -> tuple[int, str]:
+    return _order(pair[0])
+
+
+def canonical(encoded: Json) -> Json:
+    """An expression in ITF's notation as `encode` would write it.
 
     Raises:
         TraceError: it is not an expression of ITF.
     """
     match encoded:
-        case bool() | int() | str():
+        case bool() | str():
             return encoded
-        case list():
-            return tuple(map(decode, encoded))
-        case {"#bigint": str(digits)} if digits.removeprefix("-").isdecimal():
-            return int(digits)
-        case {"#tup": list(items)}:
-            return tuple(map(decode, items))
+        case int():
+            return {"#bigint": str(encoded)}
+        case {"#bigint": str(digits)} if len(encoded) == 1 and digits.removeprefix("-").isdecimal():
+            return {"#bigint": str(int(digits))}
+        case list(items) | {"#tup": list(items)}:
+            return {"#tup": [canonical(item) for item in items]}
         case {"#set": list(items)}:
-            return frozenset(map(decode, items))
+            return {"#set": _sorted(canonical(item) for item in items)}
         case {"#map": list(items)} if all(isinstance(pair, list) and len(pair) == 2 for pair in items):
-            return FileMap(frozenset((decode(key), decode(item)) for key, item in items))
-        case {"#unserializable": str(text)}:
-            return FileRecord((("#unserializable", text),))
-        case {"tag": str(tag), "value": value} if len(encoded) == 2 and value == _UNIT:
-            return Variant(tag)
+            return {"#map": sorted(([canonical(key), canonical(item)] for key, item in items), key=_by_key)}
+        case {"#unserializable": str()} if len(encoded) == 1:
+            return encoded
         case dict() if not any(name.startswith("#") for name in encoded):
-            return FileRecord(tuple(sorted((name, decode(item)) for name, item in encoded.items())))
+            return {name: canonical(item) for name, item in encoded.items()}
     raise TraceError(f"not an ITF value: {json.dumps(encoded)[:60]}")
+
+
+def shown(encoded: Json) -> str:
+    """A canonical expression as a person writes it."""
+    match encoded:
+        case {"#bigint": digits}:
+            return str(digits)
+        case {"#tup": items}:
+            return f"({', '.join(map(shown, items))}{',' * (len(items) == 1)})"
+        case {"#set": items}:
+            return f"{{{', '.join(map(shown, items))}}}"
+        case {"#map": pairs}:
+            return f"{{{', '.join(f'{shown(key)}: {shown(item)}' for key, item in pairs)}}}"
+        case {"#unserializable": text}:
+            return str(text)
+        case {"tag": str(tag), "value": value} if len(encoded) == 2:
+            if value == _UNIT:
+                return "None" if tag == _NONE else tag
+            if isinstance(value, str):
+                return f"{tag}.{value}"
+            return tag + (shown(value) if shown(value).startswith("(") else f"({shown(value)})")
+        case dict():
+            return f"({', '.join(f'{name}={shown(item)}' for name, item in encoded.items())})"
+    return str(encoded)
 
 
 def encode_trace(trace: Trace[Any]) -> Json:
@@ -159,11 +209,11 @@ def encode_trace(trace: Trace[Any]) -> Json:
         "kind": about.kind.value if about else None,
         "sentence": about.sentence if about else None,
     }
-    states = [{"#meta": {"index": 0}, **encode(trace.states[0])}]
+    states = [{"#meta": {"index": 0}, **encode_state(trace.states[0], trace.states[0])}]
     for index, step in enumerate(trace.steps, start=1):
         arguments = {name: encode(value) for name, value in step.instance.arguments.items()}
         action = {"index": index, "action": step.instance.action.name, "parameters": arguments}
-        states.append({"#meta": action, **encode(step.after)})
+        states.append({"#meta": action, **encode_state(step.after, trace.states[0])})
     return {"#meta": meta, "vars": [field.name for field in variables(trace.states[0])], "states": states}
 
 
@@ -228,10 +278,10 @@ def _decode_state(index: int, state: Json, names: list[str]) -> Recorded:
         if name not in state:
             raise TraceError(f"state {index} lacks the variable {name!r}")
     try:
-        values = {name: decode(state[name]) for name in names}
+        values = {name: canonical(state[name]) for name in names}
         match state.get("#meta", {}):
             case {"action": str(action), "parameters": dict(parameters)}:
-                arguments = {name: decode(value) for name, value in parameters.items()}
+                arguments = {name: canonical(value) for name, value in parameters.items()}
                 return Recorded(values, action, arguments)
     except TraceError as error:
         raise TraceError(f"state {index}: {error}") from error

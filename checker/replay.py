@@ -6,11 +6,10 @@ from typing import Any, TypeVar
 
 from checker.action import ActionInstance
 from checker.errors import TraceError
-from checker.itf import Recorded, TraceFile, decode, encode
+from checker.itf import Json, Recorded, TraceFile, encode, encode_state, shown
 from checker.names import nearest
 from checker.properties import Property
 from checker.spec import Spec
-from checker.state import variables
 from checker.trace import Trace, complaint_at_end
 
 S = TypeVar("S")
@@ -35,7 +34,7 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
     instances: list[ActionInstance[S]] = []
     for index, target in enumerate(recorded.states[1:], start=1):
         instance = _instance(spec, index, target)
-        states.append(_follow(spec, index, instance, states[-1], target))
+        states.append(_follow(spec, index, instance, states, target))
         instances.append(instance)
     if about is not None and complaint_at_end(spec, about, states) is None:
         verb = "shows" if about.kind.is_witness else "violates"
@@ -53,11 +52,11 @@ def _property(spec: Spec[S], recorded: TraceFile) -> Property | None:
 
 
 def _initial(spec: Spec[S], target: Recorded) -> S:
-    initials = spec.initials()
-    for state in initials:
-        if not _difference(state, target):
+    differences = {state: _difference(state, state, target) for state in spec.initials()}
+    for state, difference in differences.items():
+        if not difference:
             return state
-    raise TraceError(f"the recorded initial state is none of the spec's: {_difference(initials[0], target)}")
+    raise TraceError(f"the recorded initial state is none of the spec's: {next(iter(differences.values()))}")
 
 
 def _instance(spec: Spec[S], index: int, target: Recorded) -> ActionInstance[S]:
@@ -67,25 +66,25 @@ def _instance(spec: Spec[S], index: int, target: Recorded) -> ActionInstance[S]:
     if target.action not in names:
         raise TraceError(f"step {index}: {spec.name} has no action {target.action!r}{nearest(target.action, names)}")
     for instance in spec.instances:
-        arguments = {name: decode(encode(value)) for name, value in instance.arguments.items()}
+        arguments = {name: encode(value) for name, value in instance.arguments.items()}
         if instance.action.name == target.action and arguments == target.arguments:
             return instance
     raise TraceError(f"step {index}: {target.label} is not possible with {spec.named_bounds}")
 
 
-def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], state: S, target: Recorded) -> S:
-    successors = spec.take(instance, state)
+def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list[S], target: Recorded) -> S:
+    successors = spec.take(instance, states[-1])
     for successor in successors:
-        if not _difference(successor, target):
+        if not _difference(successor, states[0], target):
             return successor
     if not successors:
         raise TraceError(f"step {index}: {instance} is not enabled in the state before it")
-    raise TraceError(f"step {index}: {instance} leads elsewhere: {_difference(successors[0], target)}")
+    raise TraceError(f"step {index}: {instance} leads elsewhere: {_difference(successors[0], states[0], target)}")
 
 
-def _difference(state: Any, target: Recorded) -> str:
+def _difference(state: Any, first: Any, target: Recorded) -> str:
     """The first variable whose value is not as recorded, in words; empty if there is none."""
-    values = {field.name: decode(encode(getattr(state, field.name))) for field in variables(state)}
+    values = encode_state(state, first)
     for name in [*values, *target.values]:
         if name not in target.values or name not in values:
             return f"the {'model' if name in values else 'file'} has a variable {name!r}, the other does not"
@@ -94,18 +93,22 @@ def _difference(state: Any, target: Recorded) -> str:
     return ""
 
 
-def _where(path: str, ours: Any, theirs: Any) -> str:
+def _where(path: str, ours: Json, theirs: Json) -> str:
     """Descend to the innermost part that differs."""
     for name, inner, other in _parts(ours, theirs):
         if inner != other:
             return _where(f"{path}{name}", inner, other)
-    return f"{path} is {ours} in the model, {theirs} in the file"
+    return f"{path} is {shown(ours)} in the model, {shown(theirs)} in the file"
 
 
-def _parts(ours: Any, theirs: Any) -> list[tuple[str, Any, Any]]:
-    if type(ours) is not type(theirs):
-        return []
-    if isinstance(ours, tuple) and len(ours) == len(theirs):
-        return [(f"[{index}]", *pair) for index, pair in enumerate(zip(ours, theirs, strict=True))]
-    names, others = dict(getattr(ours, "fields", ())), dict(getattr(theirs, "fields", ()))
-    return [(f".{name}", names[name], others[name]) for name in names] if names.keys() == others.keys() else []
+def _parts(ours: Json, theirs: Json) -> list[tuple[str, Json, Json]]:
+    match ours, theirs:
+        case {"#tup": list(items)}, {"#tup": list(others)} if len(items) == len(others):
+            return [(f"[{index}]", *pair) for index, pair in enumerate(zip(items, others, strict=True))]
+        case {"tag": tag, "value": dict(fields)}, {"tag": other, "value": dict(others)} if tag == other:
+            return _parts(fields, others)
+        case ({"tag": str()}, _) | (_, {"tag": str()}):
+            return []
+        case dict(), dict() if ours.keys() == theirs.keys() and not any(name.startswith("#") for name in ours):
+            return [(f".{name}", ours[name], theirs[name]) for name in ours]
+    return []

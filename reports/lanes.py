@@ -7,11 +7,12 @@ in a class attribute ``legend``. A state without that gets a row for each compon
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 
-from checker.itf import FileRecord
+from checker.itf import Json, shown
 from checker.state import element_name, is_component, variables
 
 Lanes = dict[str, dict[str, str]]
@@ -22,19 +23,14 @@ REST = "state"
 
 
 def lanes_of(state: Any) -> Lanes:
-    """The rows of a state.
-
-    Parameters:
-        state: an attrs value, or the variables read from a trace file.
-    """
-    if isinstance(state, dict):
-        return _generic({name: (value, name) for name, value in state.items()}, set(state))
+    """The rows of a state."""
     if callable(getattr(state, "lanes", None)):
         lanes: Lanes = state.lanes()
         return lanes
     fields = variables(state)
     parts = {field.name: (getattr(state, field.name), element_name(field)) for field in fields}
-    return _generic(parts, {field.name for field in fields if is_component(field)})
+    components = {field.name for field in fields if is_component(field)}
+    return _generic(parts, components, _items, _fields, written)
 
 
 def legend_of(state: Any) -> str:
@@ -58,30 +54,66 @@ def written(value: Any) -> str:
     return str(value)
 
 
-def _generic(parts: dict[str, tuple[Any, str]], components: set[str]) -> Lanes:
-    """A row for each component, and one for the rest."""
+def lanes_of_file(values: dict[str, Json]) -> Lanes:
+    """The rows of a state as a trace file has it, where its spec is not at hand: one for each record."""
+    parts = {name: (value, name) for name, value in values.items()}
+    return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)
+
+
+def _generic(
+    parts: dict[str, tuple[Any, str]],
+    components: set[str],
+    items: Callable[[Any], Sequence[Any] | None],
+    fields: Callable[[Any], dict[str, Any] | None],
+    text: Callable[[Any], str],
+) -> Lanes:
+    """A row for each component, and one for the rest.
+
+    Parameters:
+        parts: each field's value, and what one element of it is called, by name.
+        components: the names of those that have rows of their own.
+        items: the elements of a tuple; None of any other value.
+        fields: the fields of a record; None of any other value.
+        text: a value as a person writes it.
+    """
+    called = [each for name, (value, each) in parts.items() if name in components and items(value) is not None]
     lanes: Lanes = {}
     for name, (value, each) in parts.items():
-        if name in components and isinstance(value, tuple):
-            for index, element in enumerate(value):
-                lanes[f"{each} {index}"] = {**lanes.get(f"{each} {index}", {}), **_cells(element, name)}
-        elif name in components and _fields(value) is not None:
-            lanes[name] = _cells(value, name)
+        elements = items(value)
+        if name in components and elements is not None:
+            for index, element in enumerate(elements):
+                inner = fields(element)
+                # what two components have of one broker is one row, whose columns must not be taken for each other
+                prefix = f"{name}." if inner is not None and called.count(each) > 1 else ""
+                cells = {name: element} if inner is None else {f"{prefix}{key}": part for key, part in inner.items()}
+                lanes.setdefault(f"{each} {index}", {}).update({key: text(part) for key, part in cells.items()})
+        elif name in components and (inner := fields(value)) is not None:
+            lanes[name] = {key: text(part) for key, part in inner.items()}
         else:
-            lanes.setdefault(REST, {})[name] = written(value)
+            lanes.setdefault(REST, {})[name] = text(value)
     return lanes
 
 
-def _cells(value: Any, name: str) -> dict[str, str]:
-    fields = _fields(value)
-    if fields is None:
-        return {name: written(value)}
-    return {field: written(inner) for field, inner in fields.items()}
+def _items(value: Any) -> Sequence[Any] | None:
+    return value if isinstance(value, tuple) else None
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
-    if isinstance(value, FileRecord):
-        return dict(value.fields)
-    if attrs.has(type(value)):
-        return {field.name: getattr(value, field.name) for field in variables(value)}
-    return None
+    if not attrs.has(type(value)):
+        return None
+    return {field.name: getattr(value, field.name) for field in variables(value)}
+
+
+def _items_in_file(value: Json) -> Sequence[Any] | None:
+    return value["#tup"] if isinstance(value, dict) and "#tup" in value else None
+
+
+def _fields_in_file(value: Json) -> dict[str, Any] | None:
+    match value:
+        case {"tag": str(), "value": dict(inner)} if len(value) == 2:
+            return _fields_in_file(inner)
+        case {"tag": str(), "value": _} if len(value) == 2:
+            return None
+    if not isinstance(value, dict) or any(name.startswith("#") for name in value):
+        return None
+    return value

@@ -10,7 +10,7 @@ from checker.bounds import bounds_text
 from checker.itf import TraceFile
 from checker.properties import Kind
 from checker.trace import Trace
-from reports.lanes import Lanes, lanes_of, legend_of
+from reports.lanes import Lanes, lanes_of, lanes_of_file, legend_of
 
 
 @attrs.frozen
@@ -69,7 +69,7 @@ def story_of_file(recorded: TraceFile) -> Story:
     return Story(
         title=f"{recorded.spec or 'a trace'}  {bounds_text(recorded.bounds)}".rstrip(),
         legend="",
-        frames=_frames(steps, [lanes_of(state.values) for state in recorded.states]),
+        frames=_frames(steps, [lanes_of_file(state.values) for state in recorded.states]),
         ending=(f"about {recorded.about}: {recorded.sentence}",) if recorded.about else (),
     )
 

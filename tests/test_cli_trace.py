@@ -300,8 +300,7 @@ STALE: dict[str, tuple[Edit, str]] = {
     ),
     "an impossible parameter": (
         parameter_of(1, broker="7"),
-        "step 1: controller_elects(broker=7) is not possible with the bounds "
-        "Bounds(brokers=2, log_size=2, records=2, max_epoch=1)",
+        "step 1: controller_elects(broker=7) is not possible with brokers=2,log_size=2,records=2,max_epoch=1",
     ),
     "no action": (
         lambda content: content["states"][3].pop("#meta"),

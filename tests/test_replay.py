@@ -178,10 +178,18 @@ def test_values_of_another_kind_are_shown_as_they_are(three_steps: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("rms", "#tup", 1), {"tag": "LOST", "value": "U_OF_UNIT"}, "rms[1] is WORKING in the model, LOST in the file"),
-        (("tm", "outcome"), {"tag": "ABORT", "value": "U_OF_UNIT"}, "tm.outcome is None in the model, ABORT in the"),
-        (("tm", "prepared"), {"#set": [{"#bigint": "1"}]}, "tm.prepared is frozenset() in the model, frozenset({1})"),
-        (("sent",), {"#set": []}, "sent is frozenset({(rm=0)}) in the model, frozenset() in the file"),
+        (
+            ("rms", "#tup", 1),
+            {"tag": "Stage", "value": "LOST"},
+            "rms[1] is Stage.WORKING in the model, Stage.LOST in",
+        ),
+        (
+            ("tm", "outcome"),
+            {"tag": "Outcome", "value": "ABORT"},
+            "tm.outcome is None in the model, Outcome.ABORT",
+        ),
+        (("tm", "prepared"), {"#set": [{"#bigint": "1"}]}, "tm.prepared is {} in the model, {1} in"),
+        (("sent",), {"#set": []}, "sent is {Prepared(rm=0)} in the model, {} in the file"),
     ],
 )
 def test_each_kind_of_value_is_named_where_it_differs(path: tuple[Any, ...], value: Any, message: str) -> None:
