@@ -32,6 +32,7 @@ class Limits:
         depth: states on the longest path searched, the initial state counting 1; None: no limit.
         max_states: distinct states; None: no limit.
         max_seconds: seconds of search; None: no limit.
+        max_memory: bytes of memory that the process may use; None: most of what the machine has free.
         keep_going: search on after a violation, until the space is exhausted.
         traces: how many different shortest counterexamples are wanted for each property.
     """
@@ -41,9 +42,10 @@ class Limits:
     max_seconds: float | None = None
     keep_going: bool = False
     traces: int = 1
+    max_memory: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        for name in ("depth", "max_states", "max_seconds", "traces"):
+        for name in ("depth", "max_states", "max_seconds", "max_memory", "traces"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise SpecError(f"limit {name}={value} is not possible: it must be more than 0")
@@ -72,6 +74,8 @@ class Statistics:
         deadlocks: expanded states from which there is no step.
         seconds: wall-clock seconds.
         actions: counts by action name, in the spec's order.
+        memory: bytes that the states found take; 0 if the engine does not know.
+        calls: calls of actions and properties that the compiled engine had to learn from; 0 of others.
     """
 
     distinct: int = 0
@@ -85,6 +89,8 @@ class Statistics:
     deadlocks: int = 0
     seconds: float = 0.0
     actions: dict[str, ActionCount] = attrs.field(factory=dict)
+    memory: int = 0
+    calls: int = 0
 
     @property
     def out_degree_mean(self) -> float:

@@ -21,7 +21,8 @@ from invariants.catalog import CATALOG
 def answers(result: Result) -> Any:
     """All that two engines must agree on."""
     statistics = attrs.asdict(result.statistics)
-    del statistics["seconds"]
+    for name in ("seconds", "memory", "calls"):
+        del statistics[name]
     properties = [(item.property.name, item.verdict, list(map(len, item.traces))) for item in result.properties]
     return result.verdict, result.reason, result.exhausted, statistics, properties
 

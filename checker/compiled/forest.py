@@ -1,12 +1,13 @@
-"""Decision trees: what was learned of actions and predicates, as flat arrays that a compiled loop walks.
+"""Decision trees: what was learned of actions and predicates, in one flat array that a compiled loop walks.
 
 An inner node says which slot is read next, and has an edge for each value of that slot; a leaf says what
 then happens. A state whose path is known needs no Python; one whose path ends early costs one recorded
-call, which extends the tree. A code is 0 where nothing is known, n + 1 for node n, and negative for a leaf.
+call, which extends the tree. A code is 0 where nothing is known, the place of a node, or negative for a leaf.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,29 +17,26 @@ from checker.errors import SpecError
 
 UNKNOWN = 0
 
+SLOT, ROOM, EDGES = 0, 1, 2
+"""A node in the pool: the slot it reads, for how many values it has edges, and from there on the edges."""
+
 
 class Forest:
-    """Decision trees that share their arrays.
+    """Decision trees that share one array.
 
     Parameters:
         names: what each tree is of, for messages.
 
     Attributes:
-        roots: the code of each tree's root.
-        node_slot, node_base, node_room: for each node, the slot it reads, where its edges begin, and for
-            how many values it has room.
-        edges: a code for each value of each node's slot.
+        pool: first the code of each tree's root, then the nodes; see `SLOT`, `ROOM` and `EDGES`. A node and
+            its first edges lie side by side, so that a step of a walk costs one look into memory.
     """
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
-        self.roots = np.zeros(len(names), np.int32)
-        self.node_slot = np.zeros(16, np.int32)
-        self.node_base = np.zeros(16, np.int32)
-        self.node_room = np.zeros(16, np.int32)
-        self.edges = np.zeros(64, np.int32)
-        self._nodes = 0
-        self._edges_used = 0
+        self.pool = np.zeros(max(1024, 2 * len(names) + 2), np.int32)
+        self._view = self.pool.data  # much faster for single numbers
+        self._used = len(names) + 1  # so that no node is at 0, which means unknown
 
     def learn(self, tree: int, reads: dict[int, int], leaf: int) -> None:
         """Add a path to a tree.
@@ -51,44 +49,48 @@ class Forest:
         Raises:
             SpecError: the tree knows another path for these values: what was called is not a pure function.
         """
-        codes, place = self.roots, tree
+        pool, place = self._view, tree
         for slot, number in reads.items():
-            node = int(codes[place]) - 1
-            if node == UNKNOWN - 1:
-                at_root = codes is self.roots
-                node = self._new_node(slot)
-                codes = self.roots if at_root else self.edges  # which may be a larger array now
-                codes[place] = node + 1
-            if node < 0 or self.node_slot[node] != slot:
+            node = pool[place]
+            if node < UNKNOWN or (node != UNKNOWN and pool[node + SLOT] != slot):
                 raise self._impure(tree)
-            if number >= self.node_room[node]:
-                self._more_room(node, number + 1)
-            codes, place = self.edges, int(self.node_base[node]) + number
-        if codes[place] not in (UNKNOWN, leaf):
+            room = 0 if node == UNKNOWN else pool[node + ROOM]
+            if number >= room:
+                node = self._moved(place, node, slot, room, max(number + 1, 2 * room, 2))
+                pool = self._view
+            place = node + EDGES + number
+        if pool[place] not in (UNKNOWN, leaf):
             raise self._impure(tree)
-        codes[place] = leaf
+        pool[place] = leaf
+
+    def leaf(self, tree: int, row: Sequence[int]) -> int | None:
+        """The number of the leaf that a row of slot numbers reaches in a tree; None if it is not known."""
+        pool = self._view
+        code = pool[tree]
+        while code > UNKNOWN:
+            number = row[pool[code + SLOT]]
+            code = pool[code + EDGES + number] if number < pool[code + ROOM] else UNKNOWN
+        return -code - 1 if code else None
+
+    def forget(self, tree: int) -> None:
+        """Take back all that was learned of a tree."""
+        self.pool[tree] = UNKNOWN
 
     def _impure(self, tree: int) -> SpecError:
         return SpecError(f"{self.names[tree]} is not deterministic: the same state gave different outcomes")
 
-    def _new_node(self, slot: int) -> int:
-        node = self._nodes
-        self._nodes += 1
-        self.node_slot = with_room(self.node_slot, self._nodes)
-        self.node_base = with_room(self.node_base, self._nodes)
-        self.node_room = with_room(self.node_room, self._nodes)
-        self.node_slot[node], self.node_base[node], self.node_room[node] = slot, self._edges_used, 0
-        self._more_room(node, 2)
-        return node
-
-    def _more_room(self, node: int, wanted: int) -> None:
-        """Give a node a larger block of edges, at the end; the old one is left behind."""
-        base, room = int(self.node_base[node]), int(self.node_room[node])
-        larger = max(wanted, 2 * room)
-        self.edges = with_room(self.edges, self._edges_used + larger)
-        self.edges[self._edges_used : self._edges_used + room] = self.edges[base : base + room]
-        self.node_base[node], self.node_room[node] = self._edges_used, larger
-        self._edges_used += larger
+    def _moved(self, place: int, node: int, slot: int, room: int, wanted: int) -> int:
+        """Make a node with so many edges, at the end, of an old one with fewer or of none. It is at a place."""
+        made = self._used
+        self._used += EDGES + wanted
+        if self._used > len(self.pool):
+            self.pool = with_room(self.pool, self._used)
+            self._view = self.pool.data
+        pool = self._view
+        pool[made + SLOT], pool[made + ROOM] = slot, wanted
+        pool[made + EDGES : made + EDGES + room] = pool[node + EDGES : node + EDGES + room]
+        pool[place] = made
+        return made
 
 
 def with_room(array: NDArray[Any], wanted: int) -> NDArray[Any]:

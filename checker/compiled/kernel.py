@@ -1,4 +1,10 @@
-"""The compiled loops: walking decision trees for a block of states, and the set of packed states."""
+"""The compiled loops: walking decision trees for a block of states, and the set of packed states.
+
+A block of states is searched in three passes. `expand` generates the next states, each worker those of a
+part of the block. `insert` finds which of them are new, each worker in a region of the table of its own.
+`append` counts and keeps them, one by one, in the order in which plain breadth-first search finds them:
+so no figure depends on the number of workers.
+"""
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
 from __future__ import annotations
@@ -6,223 +12,381 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-DONE, LEARN_ACTION, LEARN_STEP, FULL, LIMIT = 0, 1, 2, 3, 4
-"""How `expand` ends: all done; an action or a step predicate met an unknown path; a table is full; the
-limit on states is reached."""
+from checker.compiled.forest import EDGES, ROOM, SLOT
 
-INDEX, TREE, STATES, DEGREE, EXPANDED, DEADLOCKS, FEWEST, MOST, OUTCOME, PREDICATE = range(10)
-"""What `expand` keeps between calls: the state and action instance to go on with; how many states there
-are; steps from the current state so far; states expanded, deadlocks among them, fewest and most steps from
-one; the outcome and the step predicate that are not known."""
+DONE, LEARN_ACTION, LEARN_STEP, FULL = range(4)
+"""How `expand` ends: all done; an action or a step predicate met an unknown path; the buffer is full."""
+
+INDEX, TREE, FILLED, OUTCOME, PREDICATE, PLACES = range(6)
+"""A worker's place in its part of a block: the state and the action instance to go on with, the next states
+in its buffer, the outcome and the step predicate that are not known; and how many places these are."""
+
+STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
+"""What `append` counts: states kept; states expanded; steps from the one that a limit cut short; deadlocks;
+fewest and most steps from one state; and how many counters these are."""
 
 NOT_SHOWN, SHOWN = -1, -2
 """The leaves of a predicate's tree: whether it gives evidence, a violation or a witness."""
 
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+ONE = np.uint64(1)
+
+BATCH = 64
+"""Look-ups in the table that are on their way at the same time."""
+
 
 @numba.njit(cache=True, inline="always")
-def _code(root, row, second, slots, node_slot, node_base, node_room, edges, word, shift, mask):
-    """The leaf that a state reaches in a tree, 0 if the path is not known.
-
-    A slot number beyond the first state's slots is of a second state.
-    """
-    code = root
+def _code(pool, tree, values):
+    """The leaf that slot values reach in a tree, 0 if the path is not known."""
+    code = pool[tree]
     while code > 0:
-        node = code - 1
-        slot = node_slot[node]
-        if slot < slots:
-            number = np.int64((row[word[slot]] >> shift[slot]) & mask[slot])
-        else:
-            slot -= slots
-            number = np.int64((second[word[slot]] >> shift[slot]) & mask[slot])
-        if number >= node_room[node]:
-            return 0
-        code = edges[node_base[node] + number]
+        number = values[pool[code + SLOT]]
+        if number >= pool[code + ROOM]:
+            return np.int32(0)
+        code = pool[code + EDGES + number]
     return code
 
 
 @numba.njit(cache=True, inline="always")
-def _hash(row, words):
+def _unpack(row, values, offset, word, shift, mask):
+    """The numbers of a state's slots, written to values from an offset on."""
+    for slot in range(len(word)):
+        values[offset + slot] = (row[word[slot]] >> shift[slot]) & mask[slot]
+
+
+@numba.njit(cache=True, inline="always")
+def _hash(row):
     mixed = np.uint64(0x9E3779B97F4A7C15)
-    for index in range(words):
+    for index in range(len(row)):
         mixed ^= row[index]
         mixed *= np.uint64(0xFF51AFD7ED558CCD)
-        mixed ^= mixed >> np.uint64(32)
-    return mixed
+        mixed ^= mixed >> HALF
+    return mixed * np.uint64(0xC4CEB9FE1A85EC53)
 
 
-@numba.njit(cache=True, nogil=True)
-def insert_all(states, first, last, table):
-    """Enter states that are known to be different into an empty table."""
-    words = states.shape[1]
-    room = np.uint64(len(table) - 1)
-    for index in range(first, last):
-        place = _hash(states[index], words) & room
-        while table[place] != 0:
-            place = (place + np.uint64(1)) & room
-        table[place] = index + 1
+@numba.njit(cache=True, inline="always")
+def _same(row, other):
+    for index in range(len(row)):  # noqa: SIM110
+        if row[index] != other[index]:
+            return False
+    return True
+
+
+@numba.njit(cache=True, inline="always")
+def _first_place(mixed, table):
+    """Where a hash belongs in the table: its upper half says so, its lower half is kept in the entry."""
+    return np.int64(((mixed >> HALF) * np.uint64(len(table))) >> HALF)
+
+
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_LOWEST_BIT = np.zeros(64, np.int64)
+for _bit in range(64):
+    _LOWEST_BIT[((1 << _bit) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _bit
+
+
+@numba.njit(cache=True)
+def fill_guard(pair, trees, first_values, pool, dead, words, table):
+    """Fill the table of one pair of slots; see `Guards`."""
+    _, first_step, second, second_step, base = pair
+    for number in range(first_values):
+        for other in range(first_step):
+            entry = base + (number * first_step + other * second_step) * words
+            for tree in trees:
+                code = pool[tree]
+                code = pool[code + EDGES + number] if number < pool[code + ROOM] else 0
+                if code > 0 and second_step and pool[code + SLOT] == second:
+                    code = pool[code + EDGES + other] if other < pool[code + ROOM] else 0
+                if code >= 0 or not dead[-code - 1]:
+                    table[entry + tree // 64] |= ONE << np.uint64(tree % 64)
 
 
 @numba.njit(cache=True, nogil=True)
 def expand(
-    cursor, last, max_states, states, parents, arrivals, table, counts,
-    roots, step_roots, verdicts, seen, sightings, dead,
-    node_slot, node_base, node_room, edges, leaf_start, leaf_count, keep, put, word, shift, mask,
+    cursor, last, states, found, hashes, parents, trees, shown, wanted,
+    always, pairs, guards, first_step, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
 ):  # fmt: skip
-    """Generate the next states of the states from the cursor's up to the last."""
-    words = states.shape[1]
+    """Generate the next states of the states from the cursor's up to the last, into a worker's buffer.
+
+    Each has its hash, its parent and its action instance; and, for each step predicate that is wanted,
+    whether the step shows it.
+    """
     slots = len(word)
-    room = np.uint64(len(table) - 1)
-    new = np.empty(words, np.uint64)
-    space = min(len(states), len(table) // 3 * 2)
-    index, first_tree, count, degree = cursor[INDEX], cursor[TREE], cursor[STATES], cursor[DEGREE]
+    predicates = len(wanted)
+    values = np.empty(2 * slots, np.int64)
+    left = np.empty(len(always), np.uint64)
+    index, first_tree, filled = cursor[INDEX], cursor[TREE], cursor[FILLED]
     status = DONE
-    while index < last and status == DONE:
+    while index < last:
         row = states[index]
-        for tree in range(first_tree, len(roots)):
-            code = _code(roots[tree], row, row, slots, node_slot, node_base, node_room, edges, word, shift, mask)
-            if code == 0:
-                status = LEARN_ACTION
-                first_tree = tree
-                break
-            start = leaf_start[-code - 1]
-            stop = start + leaf_count[-code - 1]
-            if start == stop:
-                continue
-            if count + stop - start > space:
-                status = FULL
-                first_tree = tree
-                break
-            # nothing is counted before all step predicates are known, so that this can be taken up again
-            for outcome in range(start, stop if len(step_roots) else start):
-                for part in range(words):
-                    new[part] = (row[part] & keep[outcome, part]) | put[outcome, part]
-                for predicate in range(len(step_roots)):
-                    verdict = _code(
-                        step_roots[predicate], row, new, slots,
-                        node_slot, node_base, node_room, edges, word, shift, mask,
-                    )  # fmt: skip
-                    verdicts[outcome - start, predicate] = verdict
-                    if verdict == 0 and status == DONE:
-                        status = LEARN_STEP
-                        cursor[OUTCOME], cursor[PREDICATE] = outcome, predicate
-            if status != DONE:
-                first_tree = tree
-                break
-            for outcome in range(start, stop):
-                for part in range(words):
-                    new[part] = (row[part] & keep[outcome, part]) | put[outcome, part]
-                place = _hash(new, words) & room
-                known = False
-                while table[place] != 0 and not known:
-                    other = table[place] - 1
-                    known = True
-                    for part in range(words):
-                        if states[other, part] != new[part]:
-                            known = False
+        _unpack(row, values, 0, word, shift, mask)
+        for part in range(len(left)):
+            left[part] = always[part]
+        for pair in range(len(pairs)):
+            number = values[pairs[pair, 0]] * pairs[pair, 1] + values[pairs[pair, 2]] * pairs[pair, 3]
+            entry = pairs[pair, 4] + number * len(left)
+            for part in range(len(left)):
+                left[part] |= guards[entry + part]
+        for group in range(first_tree // 64, len(left)):
+            bits = left[group]
+            if group == first_tree // 64:
+                bits &= ~np.uint64(0) << np.uint64(first_tree % 64)
+            while bits:
+                lowest = bits & (~bits + ONE)
+                bits ^= lowest
+                tree = group * 64 + _LOWEST_BIT[(lowest * _DE_BRUIJN) >> np.uint64(58)]
+                code = _code(pool, tree, values)
+                if code == 0:
+                    status = LEARN_ACTION
+                else:
+                    start = leaf_start[-code - 1]
+                    stop = start + leaf_count[-code - 1]
+                    if start == stop:
+                        continue
+                    if filled + stop - start > len(found):
+                        status = FULL
+                if status != DONE:
+                    first_tree = tree
+                    break
+                place = filled
+                for outcome in range(start, stop):
+                    new = found[place]
+                    for part in range(len(row)):
+                        new[part] = (row[part] & keep[outcome, part]) | put[outcome, part]
+                    if predicates:
+                        _unpack(new, values, slots, word, shift, mask)
+                        for predicate in range(predicates):
+                            if wanted[predicate]:
+                                verdict = _code(pool, first_step + predicate, values)
+                                if verdict == 0:
+                                    status = LEARN_STEP
+                                    cursor[OUTCOME], cursor[PREDICATE] = outcome, predicate
+                                    break
+                                shown[place, predicate] = verdict == SHOWN
+                        if status != DONE:
                             break
-                    if not known:
-                        place = (place + np.uint64(1)) & room
-                if not known:
-                    if count == max_states:
-                        status = LIMIT
-                        break
-                    for part in range(words):
-                        states[count, part] = new[part]
-                    parents[count] = index
-                    arrivals[count] = tree
-                    count += 1
-                    table[place] = count
-                    counts[tree, 1] += 1
-                counts[tree, 0] += 1
-                degree += 1
-                for predicate in range(len(step_roots)):
-                    if verdicts[outcome - start, predicate] == SHOWN and seen[predicate] < sightings.shape[1]:
-                        sightings[predicate, seen[predicate], 0] = index
-                        sightings[predicate, seen[predicate], 1] = tree
-                        sightings[predicate, seen[predicate], 2] = outcome
-                        seen[predicate] += 1
+                    hashes[place] = _hash(new)
+                    parents[place] = index
+                    trees[place] = tree
+                    place += 1
+                if status != DONE:
+                    first_tree = tree
+                    break
+                filled = place  # only now, so that an action instance is taken up again as a whole
             if status != DONE:
-                first_tree = tree
                 break
         if status != DONE:
             break
-        if degree == 0:
-            if cursor[DEADLOCKS] < len(dead):
-                dead[cursor[DEADLOCKS]] = index
-            cursor[DEADLOCKS] += 1
-        if cursor[EXPANDED] == 0 or degree < cursor[FEWEST]:
-            cursor[FEWEST] = degree
-        cursor[MOST] = max(cursor[MOST], degree)
-        cursor[EXPANDED] += 1
-        degree = 0
         first_tree = 0
         index += 1
-    cursor[INDEX], cursor[TREE], cursor[STATES], cursor[DEGREE] = index, first_tree, count, degree
+    cursor[INDEX], cursor[TREE], cursor[FILLED] = index, first_tree, filled
     return status
 
 
 @numba.njit(cache=True, nogil=True)
-def check(
-    cursor, last, states, roots, seen, sightings,
-    node_slot, node_base, node_room, edges, word, shift, mask,
-):  # fmt: skip
-    """Evaluate state predicates from the cursor's state and predicate up to the last state.
+def insert(region, regions, count, filled, found, hashes, places, states, table):
+    """Enter the next states whose place is in one region of the table, those that are new.
 
-    Returns whether it stopped at an unknown path.
+    Parameters:
+        count: how many states are kept.
+        filled: for each worker, how many next states are in its buffer.
+        found: shape (workers, room, words): the next states.
+        places: for each of them, where in the table it was entered, or -1 if it was known. The entry has
+            the number it would have if all were new; `append` puts it right.
     """
-    slots = len(word)
-    for index in range(cursor[INDEX], last):
-        row = states[index]
-        for tree in range(cursor[TREE], len(roots)):
-            if seen[tree] >= sightings.shape[1]:
+    size = len(table) // regions
+    low, high = region * size, (region + 1) * size
+    room = found.shape[1]
+    batch = np.empty(BATCH, np.int64)
+    places_seen = np.empty(BATCH, np.int64)
+    entries = np.empty(BATCH, np.uint64)
+    touched = np.uint64(0)
+    for worker in range(len(filled)):
+        index = 0
+        while index < filled[worker]:
+            taken = 0
+            while taken < BATCH and index < filled[worker]:
+                place = _first_place(hashes[worker, index], table)
+                batch[taken], places_seen[taken] = index, place
+                taken += low <= place < high
+                index += 1
+            # memory is slow, and gives many answers at once: first ask for all entries, then for all states
+            for number in range(taken):
+                entries[number] = table[places_seen[number]]
+            for number in range(taken):
+                touched ^= states[min(max(np.int64(entries[number] & LOW) - 1, 0), count - 1), 0]
+            for number in range(taken):
+                mixed, place = hashes[worker, batch[number]], places_seen[number]
+                new = found[worker, batch[number]]
+                while True:
+                    entry = table[place]
+                    if entry == 0:
+                        made = np.uint64(count + worker * room + batch[number] + 1)
+                        table[place] = (mixed << HALF) | made
+                        places[worker, batch[number]] = place
+                        break
+                    if entry >> HALF == mixed & LOW:
+                        other = np.int64(entry & LOW) - 1
+                        if other < count:
+                            same = _same(new, states[other])
+                        else:
+                            other -= count
+                            same = _same(new, found[other // room, other % room])
+                        if same:
+                            places[worker, batch[number]] = -1
+                            break
+                    place += 1
+                    if place == high:
+                        place = low
+    return touched
+
+
+@numba.njit(cache=True, nogil=True)
+def append(
+    counters, counts, first, lasts, filled, found, found_parents, trees, places, shown,
+    max_states, states, parents, arrivals, table, dead, seen, seen_at,
+):  # fmt: skip
+    """Count the steps of a block, and keep its new states, in order, until there are as many as may be.
+
+    Parameters:
+        first: the first state of the block.
+        lasts: for each worker, where its part of the block ends.
+        seen, seen_at: for each step predicate, how many steps of the block were seen to show it, and which:
+            the worker and the place in its buffer. As many as there is room for.
+
+    Returns:
+        Whether the limit cut it short.
+    """
+    count = counters[STATES]
+    index = first
+    for worker in range(len(lasts)):
+        place = 0
+        while index < lasts[worker]:
+            degree = 0
+            while place < filled[worker] and found_parents[worker, place] == index:
+                tree = trees[worker, place]
+                where = places[worker, place]
+                if where >= 0:
+                    if count == max_states:
+                        counters[STATES], counters[DEGREE] = count, degree
+                        _take_back(worker, place, filled, places, table)
+                        return True
+                    for part in range(states.shape[1]):
+                        states[count, part] = found[worker, place, part]
+                    parents[count] = index
+                    arrivals[count] = tree
+                    count += 1
+                    table[where] = (table[where] & ~LOW) | np.uint64(count)
+                    counts[tree, 1] += 1
+                counts[tree, 0] += 1
+                degree += 1
+                for predicate in range(len(seen)):
+                    if shown[worker, place, predicate] and seen[predicate] < seen_at.shape[1]:
+                        seen_at[predicate, seen[predicate], 0] = worker
+                        seen_at[predicate, seen[predicate], 1] = place
+                        seen[predicate] += 1
+                place += 1
+            if degree == 0:
+                if counters[DEADLOCKS] < len(dead):
+                    dead[counters[DEADLOCKS]] = index
+                counters[DEADLOCKS] += 1
+            if counters[EXPANDED] == 0 or degree < counters[FEWEST]:
+                counters[FEWEST] = degree
+            counters[MOST] = max(counters[MOST], degree)
+            counters[EXPANDED] += 1
+            index += 1
+    counters[STATES] = count
+    return False
+
+
+@numba.njit(cache=True)
+def _take_back(first_worker, first_place, filled, places, table):
+    """Clear the entries of what is not kept. All were entered last, so no other entry is behind them."""
+    for worker in range(first_worker, len(filled)):
+        for place in range(first_place if worker == first_worker else 0, filled[worker]):
+            if places[worker, place] >= 0:
+                table[places[worker, place]] = 0
+
+
+@numba.njit(cache=True, nogil=True)
+def rebuild(region, regions, count, states, table):
+    """Enter states that are known to be different into one region of an empty table."""
+    size = len(table) // regions
+    low, high = region * size, (region + 1) * size
+    for index in range(count):
+        mixed = _hash(states[index])
+        place = _first_place(mixed, table)
+        if low <= place < high:
+            while table[place] != 0:
+                place += 1
+                if place == high:
+                    place = low
+            table[place] = (mixed << HALF) | np.uint64(index + 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def check(cursor, last, states, wanted, seen, seen_at, first_tree, pool, word, shift, mask):
+    """Evaluate state predicates, from the cursor's state and predicate up to the last state.
+
+    Parameters:
+        wanted: for each predicate, how many states that show it are still wanted.
+        seen, seen_at: how many were seen, and which.
+
+    Returns:
+        Whether it stopped at an unknown path.
+    """
+    values = np.empty(len(word), np.int64)
+    index, start = cursor[INDEX], cursor[TREE]
+    while index < last:
+        _unpack(states[index], values, 0, word, shift, mask)
+        for predicate in range(start, len(wanted)):
+            if seen[predicate] >= wanted[predicate]:
                 continue
-            code = _code(roots[tree], row, row, slots, node_slot, node_base, node_room, edges, word, shift, mask)
+            code = _code(pool, first_tree + predicate, values)
             if code == 0:
-                cursor[INDEX], cursor[TREE] = index, tree
+                cursor[INDEX], cursor[TREE] = index, predicate
                 return True
             if code == SHOWN:
-                sightings[tree, seen[tree]] = index
-                seen[tree] += 1
-        cursor[TREE] = 0
-    cursor[INDEX] = last
+                seen_at[predicate, seen[predicate]] = index
+                seen[predicate] += 1
+        start = 0
+        index += 1
+    cursor[INDEX], cursor[TREE] = index, 0
     return False
 
 
 @numba.njit(cache=True, nogil=True)
 def steps_into(
-    first, last, states, table, marked, found,
-    roots, node_slot, node_base, node_room, edges, leaf_start, leaf_count, keep, put, word, shift, mask,
+    first, last, states, targets, table, steps,
+    instances, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
 ):  # fmt: skip
-    """Find the steps from a block of states into marked states, all of whose paths are known.
+    """Find the steps from a block of states into some target states, all of whose paths are known.
 
-    Each is entered in ``found`` as (state before, action instance, marked state), as far as there is room.
+    Each is entered in ``steps`` as (state before, action instance, target), as far as there is room.
     Returns how many there are.
     """
-    words = states.shape[1]
-    room = np.uint64(len(table) - 1)
-    new = np.empty(words, np.uint64)
+    values = np.empty(len(word), np.int64)
+    new = np.empty(states.shape[1], np.uint64)
     count = 0
     for index in range(first, last):
         row = states[index]
-        for tree in range(len(roots)):
-            code = _code(roots[tree], row, row, len(word), node_slot, node_base, node_room, edges, word, shift, mask)
+        _unpack(row, values, 0, word, shift, mask)
+        for tree in range(instances):
+            code = _code(pool, tree, values)
             start = leaf_start[-code - 1]
             for outcome in range(start, start + leaf_count[-code - 1]):
-                for part in range(words):
+                for part in range(len(new)):
                     new[part] = (row[part] & keep[outcome, part]) | put[outcome, part]
-                place = _hash(new, words) & room
+                mixed = _hash(new)
+                place = _first_place(mixed, table)
                 while table[place] != 0:
-                    other = table[place] - 1
-                    same = True
-                    for part in range(words):
-                        if states[other, part] != new[part]:
-                            same = False
-                            break
-                    if same:
-                        if marked[other]:
-                            if count < len(found):
-                                found[count, 0], found[count, 1], found[count, 2] = index, tree, other
-                            count += 1
+                    target = np.int64(table[place] & LOW) - 1
+                    if _same(new, targets[target]):
+                        if count < len(steps):
+                            steps[count, 0], steps[count, 1], steps[count, 2] = index, tree, target
+                        count += 1
                         break
-                    place = (place + np.uint64(1)) & room
+                    place += 1
+                    if place == len(table):
+                        place = 0
     return count

@@ -7,7 +7,7 @@ state is a row of small integers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -34,10 +34,6 @@ class Leaf:
     path: str
     slot: int
 
-    def build(self, values: Callable[[int], Any]) -> Any:
-        """The value, given each slot's."""
-        return values(self.slot)
-
 
 @attrs.frozen(eq=False)
 class Struct:
@@ -49,6 +45,8 @@ class Struct:
         children: the node of each field, by name.
         constants: the value of each constant field, by name.
         aliases: each field's name by the name its constructor takes.
+        slots: those of all leaves below, which follow one another.
+        built: what was put together before, by the numbers in these slots.
     """
 
     path: str
@@ -56,15 +54,8 @@ class Struct:
     children: dict[str, Node]
     constants: dict[str, Any]
     aliases: dict[str, str]
-
-    def build(self, values: Callable[[int], Any]) -> Any:
-        """The attrs value, given each slot's value."""
-        return self.cls(
-            **{
-                alias: self.constants[name] if name in self.constants else self.children[name].build(values)
-                for alias, name in self.aliases.items()
-            }
-        )
+    slots: slice
+    built: dict[tuple[int, ...], Any] = attrs.field(factory=dict)
 
 
 @attrs.frozen(eq=False)
@@ -75,15 +66,14 @@ class Parts:
         path: where it is in the state.
         elements: the node of each.
         whole: whether no element is a leaf, so that a tuple of views reads nothing.
+        slots, built: as of a `Struct`.
     """
 
     path: str
     elements: tuple[Node, ...]
     whole: bool
-
-    def build(self, values: Callable[[int], Any]) -> Any:
-        """The tuple, given each slot's value."""
-        return tuple(element.build(values) for element in self.elements)
+    slots: slice
+    built: dict[tuple[int, ...], Any] = attrs.field(factory=dict)
 
 
 Node = Leaf | Struct | Parts
@@ -104,8 +94,9 @@ class Domain:
         """The number of a value, a new one if it was not met before."""
         number = self._numbers.get(value)
         if number is None:
-            number = self._numbers[value] = len(self.values)
-            self.values.append(value)
+            number = len(self.values)
+            self.values.append(value)  # first, so that an interrupt in between does no harm
+            self._numbers[value] = number
         return number
 
 
@@ -160,8 +151,25 @@ class Layout:
         return numbers
 
     def state(self, numbers: Sequence[int]) -> Any:
-        """The state with these numbers in its slots."""
-        return self.root.build(lambda slot: self.domains[slot].values[numbers[slot]])
+        """The state with these numbers in its slots. Components are shared with the states built before."""
+        return self._build(self.root, tuple(numbers))
+
+    def _build(self, node: Node, numbers: tuple[int, ...]) -> Any:
+        if type(node) is Leaf:
+            return self.domains[node.slot].values[numbers[node.slot]]
+        assert not isinstance(node, Leaf)
+        key = numbers[node.slots]
+        built = node.built.get(key)
+        if built is None:
+            if isinstance(node, Parts):
+                built = tuple([self._build(element, numbers) for element in node.elements])
+            else:
+                values = {name: self._build(child, numbers) for name, child in node.children.items()}
+                values.update(node.constants)
+                built = node.cls(**{alias: values[name] for alias, name in node.aliases.items()})
+            if node is not self.root:
+                node.built[key] = built
+        return built
 
     def _leaf(self, path: str) -> Leaf:
         self.domains.append(Domain())
@@ -171,6 +179,7 @@ class Layout:
         fields = attrs.fields(type(value))
         if path in self._whole or not all(field.init for field in fields):
             return self._leaf(path)
+        first = self.slots
         children: dict[str, Node] = {}
         constants: dict[str, Any] = {}
         for field in fields:
@@ -180,12 +189,14 @@ class Layout:
             elif not is_component(field) or inner_path in self._whole:
                 children[field.name] = self._leaf(inner_path)
             elif isinstance(inner, tuple):
+                begin = self.slots
                 elements = [self._part(item, f"{inner_path}[{index}]") for index, item in enumerate(inner)]
                 whole = all(isinstance(element, Struct) for element in elements)
-                children[field.name] = Parts(inner_path, tuple(elements), whole)
+                children[field.name] = Parts(inner_path, tuple(elements), whole, slice(begin, self.slots))
             else:
                 children[field.name] = self._part(inner, inner_path)
-        return Struct(path, type(value), children, constants, {field.alias: field.name for field in fields})
+        aliases = {field.alias: field.name for field in fields}
+        return Struct(path, type(value), children, constants, aliases, slice(first, self.slots))
 
     def _part(self, value: Any, path: str) -> Node:
         return self._struct(value, path) if attrs.has(type(value)) else self._leaf(path)

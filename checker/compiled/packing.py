@@ -17,11 +17,13 @@ class Packing:
         sizes: how many values each slot has; a slot with one value needs no bits.
 
     Attributes:
+        sizes: as given.
         words: how many 64-bit words a state takes.
         word, shift, mask: for each slot, its word, the bits to the right of it, and ones as many as its own.
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = list(sizes)
         widths = [(size - 1).bit_length() for size in sizes]
         used: list[int] = [0]
         places = []
@@ -36,31 +38,34 @@ class Packing:
         self.word = np.array([word for _, word, _ in places], np.int64)
         self.shift = np.array([shift for _, _, shift in places], np.uint64)
         self.mask = np.array([(1 << width) - 1 for width in widths], np.uint64)
+        self._places = [(word, shift, (1 << widths[slot]) - 1) for slot, word, shift in places]
 
     def fits(self, sizes: Sequence[int]) -> bool:
         """Whether every slot still has bits for all its values."""
-        return all(size - 1 <= int(mask) for size, mask in zip(sizes, self.mask, strict=True))
+        return all(size - 1 <= mask for size, (_, _, mask) in zip(sizes, self._places, strict=True))
+
+    def width(self, slot: int) -> int:
+        """How many bits a slot has."""
+        return self._places[slot][2].bit_length()
 
     def pack(self, numbers: Sequence[int]) -> NDArray[np.uint64]:
         """A state's words."""
         words = [0] * self.words
-        for slot, number in enumerate(numbers):
-            words[self.word[slot]] |= number << int(self.shift[slot])
+        for number, (word, shift, _) in zip(numbers, self._places, strict=True):
+            words[word] |= number << shift
         return np.array(words, np.uint64)
 
-    def unpack(self, words: Sequence[int]) -> list[int]:
+    def unpack(self, words: NDArray[np.uint64]) -> list[int]:
         """A state's slot numbers."""
-        return [
-            (int(words[word]) >> int(shift)) & int(mask)
-            for word, shift, mask in zip(self.word, self.shift, self.mask, strict=True)
-        ]
+        plain = words.tolist()
+        return [(plain[word] >> shift) & mask for word, shift, mask in self._places]
 
     def change(self, changes: dict[int, int]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The bits to keep, and then the bits to set, so that some slots get other numbers."""
         keep, put = [(1 << WORD) - 1] * self.words, [0] * self.words
         for slot, number in changes.items():
-            word, shift = self.word[slot], int(self.shift[slot])
-            keep[word] &= ~(int(self.mask[slot]) << shift)
+            word, shift, mask = self._places[slot]
+            keep[word] &= ~(mask << shift)
             put[word] |= number << shift
         return np.array(keep, np.uint64), np.array(put, np.uint64)
 

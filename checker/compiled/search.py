@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import itertools
 import time
+from pathlib import Path
 from typing import Generic, TypeVar
 
+import attrs
 import numpy as np
+from numpy.typing import NDArray
 
+from checker import memory
 from checker.action import ActionInstance
 from checker.compiled import kernel
+from checker.compiled.buffers import Buffers
+from checker.compiled.checkpoint import Checkpoint, Saved
 from checker.compiled.forest import with_room
+from checker.compiled.guards import Guards
+from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import Layout, ShapeChanged
 from checker.compiled.packing import Packing
+from checker.compiled.store import Store
 from checker.compiled.tables import SeesViews, Tables
+from checker.compiled.workers import Workers, usable_cores
+from checker.errors import LeadlineError
 from checker.evidence import Sighting, property_results
 from checker.progress import Progress
 from checker.properties import Property
@@ -22,12 +33,54 @@ from checker.spec import Spec
 
 S = TypeVar("S")
 
-BLOCK = 20_000
-"""States expanded between two looks at the clock."""
+BLOCK = 16_384
+"""States that each worker expands between two looks at the clock."""
+
+ALONE = 2_000
+"""A block of fewer states is not worth waking a second thread for."""
+
+SAMPLED = 3
+"""States of each level whose steps are compared with those on the state itself."""
 
 
-class _StopSearch(Exception):
+CHECKPOINT_SECONDS = 30
+"""Between two checkpoints."""
+
+
+class StopSearch(Exception):
     """A limit was reached; the text says which."""
+
+
+class CutShort(StopSearch):
+    """The limit on states was reached, in the middle of a state's steps: the search cannot go on from here."""
+
+
+@attrs.define
+class Progression:
+    """How far a search is, besides its states: with them, all that it takes to go on.
+
+    Attributes:
+        next: the first state that was not expanded.
+        checked: the first state on which the state predicates were not evaluated.
+        level_end: where the level that is being expanded ends.
+        levels: where each level begins, as far as they were begun.
+        counts: shape (action instances, 2): steps generated, and new states among them.
+        seen: for each state predicate, the states that were seen to show it.
+        steps_seen: for each step predicate, the steps: the state before, the action instance, the slot
+            numbers of the state after.
+        dead: the first states without a next state.
+        seconds: wall-clock seconds of earlier runs.
+    """
+
+    counts: NDArray[np.int64]
+    seen: list[list[int]]
+    steps_seen: list[list[tuple[int, int, list[int]]]]
+    dead: NDArray[np.int64]
+    next: int = 0
+    checked: int = 0
+    level_end: int = 0
+    levels: list[int] = attrs.field(factory=list)
+    seconds: float = 0.0
 
 
 class CompiledSearch(Generic[S]):
@@ -37,8 +90,11 @@ class CompiledSearch(Generic[S]):
         spec: what to search.
         limits: what may stop the search early.
         progress: called every so often with the counts so far.
+        workers: the threads that share the work.
         whole: paths of components to keep whole, because their shape changes.
         given_states: the trees of actions and predicates that views will not do for.
+        checkpoint: where the search is saved from time to time.
+        saved: how far an earlier run was, to go on from there.
     """
 
     def __init__(
@@ -46,57 +102,87 @@ class CompiledSearch(Generic[S]):
         spec: Spec[S],
         limits: Limits,
         progress: Progress | None,
+        workers: Workers,
         whole: frozenset[str],
         given_states: frozenset[int],
+        checkpoint: Checkpoint | None = None,
+        saved: Saved | None = None,
     ) -> None:
-        self.spec, self.limits, self.progress = spec, limits, progress
+        self.spec, self.limits, self.progress, self.workers = spec, limits, progress, workers
+        self.checkpoint = checkpoint
+        self._started = time.monotonic()
+        self._memory = limits.max_memory or memory.default_limit()
         self._initials = spec.initials()
         self._layout = Layout(self._initials[0], whole)
-        self._tables = Tables(spec, self._layout, self._initials[0], given_states)
-        self._started = time.monotonic()
-        self._counts = np.zeros((len(spec.instances), 2), np.int64)
-        self._cursor = np.zeros(10, np.int64)
-        self._checked = np.zeros(2, np.int64)
-        self._levels = [0]
-        self._depth = 0
+        self._tables = Tables(spec, self._layout, given_states)
+        self._at = Progression(
+            counts=np.zeros((len(spec.instances), 2), np.int64),
+            seen=[[] for _ in self._tables.state_checks],
+            steps_seen=[[] for _ in self._tables.step_checks],
+            dead=np.zeros(limits.traces, np.int64),
+        )
         self._targets: set[int] = set()
-        wanted, state_checks, step_checks = limits.traces, self._tables.state_checks, self._tables.step_checks
-        self._seen = np.zeros(len(state_checks), np.int64)
-        self._seen_at = np.zeros((len(state_checks), wanted), np.int64)
-        self._step_seen = np.zeros(len(step_checks), np.int64)
-        self._step_seen_at = np.zeros((len(step_checks), wanted, 3), np.int64)
-        self._dead = np.zeros(wanted, np.int64)
-        self._verdicts = np.zeros((1, len(step_checks)), np.int32)
-        self._start()
+        self._buffers: Buffers | None = None
+        self._guards: Guards | None = None
+        if saved is None:
+            rows = [self._layout.row(state) for state in self._initials[: limits.max_states]]
+            packing = Packing(self._sizes())
+        else:
+            for domain, values in zip(self._layout.domains, saved.values, strict=True):
+                for value in values:
+                    domain.number(value)
+            packing = Packing(saved.sizes)
+        self._tables.pack(packing, 0)
+        self._store = Store(packing, len(spec.instances), self._memory, workers)
+        if saved is None:
+            self._store.add(map(packing.pack, rows))
+        else:
+            self._restore(saved)
+        self._given_states, self._whole = given_states, whole
+        self._saved_at = time.monotonic()
 
-    def _start(self) -> None:
-        rows = [self._layout.row(state) for state in self._initials[: self.limits.max_states]]
-        self._packing = Packing(self._sizes())
-        self._tables.pack(self._packing, 0)
-        self._states = np.zeros((1024, self._packing.words), np.uint64)
-        self._states = with_room(self._states, 2 * len(rows))
-        self._parents = np.zeros(len(self._states), np.uint32)
-        self._arrivals = np.zeros(len(self._states), np.uint16 if len(self.spec.instances) < 2**16 else np.uint32)
-        self._table = np.zeros(2 * len(self._states), np.uint32)
-        for index, row in enumerate(rows):
-            self._states[index] = self._packing.pack(row)
-        kernel.insert_all(self._states, 0, len(rows), self._table)
-        self._cursor[kernel.STATES] = len(rows)
+    def _restore(self, saved: Saved) -> None:
+        store = self._store
+        assert self.checkpoint is not None
+        self._at, store.counters, store.packings = saved.progression, saved.counters, saved.packings
+        if store.count > store.room:
+            raise LeadlineError(f"{store.count:,} states do not fit into {memory.described(self._memory)} of memory")
+        self.checkpoint.read(saved, store.count, store.states, store.parents, store.arrivals)
+        store.rebuild()
 
-    @property
-    def _count(self) -> int:
-        return int(self._cursor[kernel.STATES])
+    def save(self) -> None:
+        """Write a checkpoint, if one is asked for. Raises LeadlineError: it cannot be written."""
+        if self.checkpoint is None:
+            return
+        store, elapsed = self._store, time.monotonic() - self._started
+        saved = Saved(
+            whole=self._whole,
+            given_states=self._given_states,
+            values=[domain.values for domain in self._layout.domains],
+            sizes=store.packing.sizes,
+            packings=store.packings,
+            counters=store.counters,
+            progression=attrs.evolve(self._at, seconds=self._at.seconds + elapsed),
+        )
+        with interrupts_wait():
+            self.checkpoint.save(saved, store.count, store.states, store.parents, store.arrivals)
+        self._saved_at = time.monotonic()
 
     def run(self) -> Result:
         """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
         reason: str | None
         try:
             reason = self._search()
-        except _StopSearch as stop:
+        except StopSearch as stop:
             reason = str(stop)
+            if not isinstance(stop, CutShort):
+                self.save()
         except KeyboardInterrupt:
             reason = "interrupted"
-        self._check_states(self._count)
+            self.save()
+        else:
+            self.save()
+        self._check_states()
         sightings = self._sightings()
         statistics = self._statistics()
         if self.progress is not None:
@@ -111,144 +197,265 @@ class CompiledSearch(Generic[S]):
         )
 
     def _search(self) -> str | None:
-        if self._count < len(self._initials):
-            raise _StopSearch(f"reached {self.limits.max_states:,} states")
-        while (first := self._levels[-1]) < (last := self._count):
-            self._depth += 1
-            self._check_states(last)
-            if not self.limits.keep_going and self._violated():
-                return "stopped at the first violation"
-            if self._depth == self.limits.depth:
-                return f"reached depth {self.limits.depth}"
-            self._levels.append(last)
-            while first < last:
-                first = min(first + BLOCK, last)
-                self._expand(first)
-        return None
+        at, store = self._at, self._store
+        self._check_states()
+        if store.count < len(self._initials):
+            raise CutShort(self._most_states())
+        while True:
+            if at.next == at.level_end:
+                if at.level_end == store.count:
+                    return None
+                at.levels.append(at.next)
+                at.level_end = store.count
+            if at.next == at.levels[-1]:
+                if self._violated() and not self.limits.keep_going:
+                    return "stopped at the first violation"
+                if len(at.levels) == self.limits.depth:
+                    return f"reached depth {self.limits.depth}"
+                for index in np.linspace(at.next, at.level_end - 1, SAMPLED, dtype=int):
+                    self._tables.check_sample(self._row(index))
+            self._stop_if_out_of_time()
+            if time.monotonic() - self._saved_at > CHECKPOINT_SECONDS:
+                self.save()
+            self._expand(min(at.next + BLOCK * self.workers.count, at.level_end))
+            if self.progress is not None:
+                self.progress(self._statistics())
 
     def _expand(self, last: int) -> None:
-        tables, forest = self._tables, self._tables.forest
-        while True:
-            if self.limits.max_seconds is not None and time.monotonic() - self._started > self.limits.max_seconds:
-                raise _StopSearch(f"reached {self.limits.max_seconds:g} seconds")
-            status = kernel.expand(
-                self._cursor, last, self.limits.max_states or -1,
-                self._states, self._parents, self._arrivals, self._table, self._counts,
-                forest.roots[tables.actions], forest.roots[tables.steps], self._verdicts,
-                self._step_seen, self._step_seen_at, self._dead,
-                forest.node_slot, forest.node_base, forest.node_room, forest.edges,
-                tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
-                self._packing.word, self._packing.shift, self._packing.mask,
+        """Expand the states up to the last."""
+        store, first, count = self._store, self._at.next, self._store.count
+        buffers, lasts = self._generate(first, last)
+        coming = int(buffers.filled.sum())
+        self._make_room(coming)
+        regions = self.workers.count
+        self.workers.run(
+            kernel.insert,
+            [
+                (
+                    region, regions, count, buffers.filled, buffers.found, buffers.hashes, buffers.places,
+                    store.states, store.table,
+                )
+                for region in range(regions)
+            ],
+            alone=coming < ALONE,
+        )  # fmt: skip
+        new = sum(int((buffers.places[part, :filled] >= 0).sum()) for part, filled in enumerate(buffers.filled))
+        if self.limits.max_states is not None and count + new > self.limits.max_states:
+            self.save()  # the last time that this is possible
+        with interrupts_wait():
+            cut_short = self._append(buffers, first, lasts)
+            self._at.next = last
+        self._check_states()
+        if cut_short:
+            raise CutShort(self._most_states())
+
+    def _generate(self, first: int, last: int) -> tuple[Buffers, NDArray[np.int64]]:
+        """The next states of a block, and where each worker's part of it ends."""
+        tables, store = self._tables, self._store
+        parts = self.workers.count if last - first >= ALONE else 1
+        ends = np.linspace(first, last, parts + 1).astype(np.int64)
+        wanted = np.array([len(seen) < self.limits.traces for seen in self._at.steps_seen], np.bool_)
+        guards = self._guards_now(last - first)
+        buffers, packing, busy = self._emptied_buffers(ends), store.packing, list(range(parts))
+        while busy:
+            statuses = self.workers.run(
+                kernel.expand,
+                [
+                    (
+                        buffers.cursors[worker], ends[worker + 1], store.states, buffers.found[worker],
+                        buffers.hashes[worker], buffers.parents[worker], buffers.trees[worker], buffers.shown[worker],
+                        wanted, guards.always, guards.pairs, guards.table, tables.first_step, tables.forest.pool,
+                        tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
+                        packing.word, packing.shift, packing.mask,
+                    )
+                    for worker in busy
+                ],
+                alone=parts == 1,
             )  # fmt: skip
-            if status == kernel.LEARN_ACTION:
-                self._learn_action()
-            elif status == kernel.LEARN_STEP:
-                self._learn_step()
-            elif status == kernel.FULL:
-                self._grow()
-            elif status == kernel.LIMIT:
-                raise _StopSearch(f"reached {self.limits.max_states:,} states")
-            else:
-                break
-        if self.progress is not None:
-            self.progress(self._statistics())
+            for worker, status in zip(busy, statuses, strict=True):
+                if status == kernel.LEARN_ACTION:
+                    self._learn_action(buffers.cursors[worker])
+                elif status == kernel.LEARN_STEP:
+                    self._learn_step(buffers.cursors[worker])
+                elif status == kernel.FULL:
+                    buffers.grow()
+                if store.packing is not packing:  # and what is in the buffers is packed the old way
+                    return self._generate(first, last)
+            busy = [worker for worker, status in zip(busy, statuses, strict=True) if status != kernel.DONE]
+            if busy:
+                self._stop_if_out_of_time()
+        return buffers, ends[1:]
 
-    def _check_states(self, last: int) -> None:
-        tables, forest, packing = self._tables, self._tables.forest, self._packing
-        while kernel.check(
-            self._checked, last, self._states, forest.roots[tables.states], self._seen, self._seen_at,
-            forest.node_slot, forest.node_base, forest.node_room, forest.edges,
-            packing.word, packing.shift, packing.mask,
-        ):  # fmt: skip
-            index, number = map(int, self._checked)
-            tree = tables.states.start + number
-            tables.learn_predicate(tree, tables.state_checks[number], self._row(index))
+    def _guards_now(self, states: int) -> Guards:
+        """The guards for a block of so many states: made anew if much was learned and the block is large."""
+        tables, packing = self._tables, self._store.packing
+        guards = self._guards
+        if guards is None or guards.packing is not packing or (states >= ALONE and guards.calls < tables.calls):
+            guards = self._guards = Guards(tables, packing)
+        return guards
 
-    def _learn_action(self) -> None:
-        known = len(self._tables.outcomes)
-        self._tables.learn_action(int(self._cursor[kernel.TREE]), self._row(int(self._cursor[kernel.INDEX])))
-        if self._packing.fits(self._sizes()):
-            self._tables.pack(self._packing, known)
+    def _emptied_buffers(self, ends: NDArray[np.int64]) -> Buffers:
+        """Buffers for a block; they are used again and again."""
+        parts, words, step_checks = len(ends) - 1, self._store.packing.words, len(self._tables.step_checks)
+        if self._buffers is None or self._buffers.found.shape[::2] != (parts, words):
+            room = int(ends[1] - ends[0]) * 4 + 64
+            self._buffers = Buffers(parts, room, words, step_checks)
+        self._buffers.cursors[:] = 0
+        self._buffers.cursors[:, kernel.INDEX] = ends[:-1]
+        return self._buffers
+
+    def _append(self, buffers: Buffers, first: int, lasts: NDArray[np.int64]) -> bool:
+        """Count the steps of a block and keep its new states. Whether the limit on states cut it short."""
+        at, store, step_checks = self._at, self._store, len(self._tables.step_checks)
+        seen = np.zeros(step_checks, np.int64)
+        seen_at = np.zeros((step_checks, self.limits.traces, 2), np.int64)
+        cut_short: bool = kernel.append(
+            store.counters, at.counts, first, lasts, buffers.filled, buffers.found, buffers.parents, buffers.trees,
+            buffers.places, buffers.shown, self.limits.max_states or -1,
+            store.states, store.parents, store.arrivals, store.table, at.dead, seen, seen_at,
+        )  # fmt: skip
+        for number, sightings in enumerate(at.steps_seen):
+            for worker, place in seen_at[number, : min(seen[number], self.limits.traces - len(sightings))]:
+                parent, tree = buffers.parents[worker, place], buffers.trees[worker, place]
+                sightings.append((int(parent), int(tree), store.packing.unpack(buffers.found[worker, place])))
+        return cut_short
+
+    def _check_states(self) -> None:
+        """Evaluate the state predicates on the states on which they were not."""
+        tables, store, first = self._tables, self._store, self._at.checked
+        missing = [self.limits.traces - len(seen) for seen in self._at.seen]
+        if not any(missing):
+            self._at.checked = store.count
+        if first == self._at.checked == store.count:
+            return
+        parts = self.workers.count if store.count - first >= ALONE else 1
+        ends = np.linspace(first, store.count, parts + 1).astype(np.int64)
+        cursors = np.stack([ends[:-1], np.zeros(parts, np.int64)], axis=1)
+        wanted = np.array(missing, np.int64)
+        seen = np.zeros((parts, len(missing)), np.int64)
+        seen_at = np.zeros((parts, len(missing), self.limits.traces), np.int64)
+        busy = list(range(parts))
+        while busy:
+            unknown = self.workers.run(
+                kernel.check,
+                [
+                    (
+                        cursors[worker], ends[worker + 1], store.states, wanted, seen[worker], seen_at[worker],
+                        tables.instances, tables.forest.pool,
+                        store.packing.word, store.packing.shift, store.packing.mask,
+                    )
+                    for worker in busy
+                ],
+                alone=parts == 1,
+            )  # fmt: skip
+            busy = [worker for worker, stopped in zip(busy, unknown, strict=True) if stopped]
+            for worker in busy:
+                index, number = cursors[worker].tolist()
+                tables.learn_predicate(tables.instances + number, tables.state_checks[number], self._row(index))
+        with interrupts_wait():
+            for number, sightings in enumerate(self._at.seen):
+                found = itertools.chain(*(seen_at[worker, number, : seen[worker, number]] for worker in range(parts)))
+                sightings += map(int, itertools.islice(found, missing[number]))
+            self._at.checked = store.count
+
+    def _learn_action(self, cursor: NDArray[np.int64]) -> None:
+        tables, known = self._tables, len(self._tables.outcomes)
+        path = tables.learn_action(int(cursor[kernel.TREE]), self._row(int(cursor[kernel.INDEX])))
+        if self._store.packing.fits(self._sizes()):
+            tables.pack(self._store.packing, known)
         else:
             self._widen()
-        self._verdicts = with_room(self._verdicts, self._tables.most_outcomes)
+        tables.forest.learn(*path)  # last: a path must not lead to an outcome that is not packed
 
-    def _learn_step(self) -> None:
-        tables, outcome, number = self._tables, self._cursor[kernel.OUTCOME], int(self._cursor[kernel.PREDICATE])
-        before = self._states[self._cursor[kernel.INDEX]]
+    def _learn_step(self, cursor: NDArray[np.int64]) -> None:
+        tables, packing, number = self._tables, self._store.packing, int(cursor[kernel.PREDICATE])
+        before, outcome = self._store.states[cursor[kernel.INDEX]], cursor[kernel.OUTCOME]
         after = (before & tables.keep[outcome]) | tables.put[outcome]
-        tree = tables.steps.start + number
-        rows = self._packing.unpack(before), self._packing.unpack(after)
-        tables.learn_predicate(tree, tables.step_checks[number], *rows)
+        rows = packing.unpack(before), packing.unpack(after)
+        tables.learn_predicate(tables.first_step + number, tables.step_checks[number], *rows)
 
     def _widen(self) -> None:
         """A slot has more values than bits: pack everything again, with bits for all of them."""
         packing = Packing(self._sizes())
-        states = np.zeros((len(self._states), packing.words), np.uint64)
-        states[: self._count] = self._packing.repack(self._states[: self._count], packing)
-        self._packing, self._states = packing, states
-        self._tables.pack(packing, 0)
-        self._table[:] = 0
-        kernel.insert_all(self._states, 0, self._count, self._table)
+        self._stop_if_out_of_memory(8 * packing.words * self._store.count)
+        with interrupts_wait():
+            self._store.repack(packing)
+            self._tables.pack(packing, 0)
 
-    def _grow(self) -> None:
-        """Make room for more states, and keep the table at most two thirds full."""
-        self._states = with_room(self._states, 2 * len(self._states))
-        self._parents = with_room(self._parents, len(self._states))
-        self._arrivals = with_room(self._arrivals, len(self._states))
-        if len(self._states) > len(self._table) // 3 * 2:
-            self._table = np.zeros(2 * len(self._table), np.uint32)
-            kernel.insert_all(self._states, 0, self._count, self._table)
+    def _make_room(self, coming: int) -> None:
+        """Make room for so many more states, if there is memory for them."""
+        self._stop_if_out_of_memory(self._store.bytes_to_grow(coming))
+        if self._store.count + coming > self._store.room:
+            raise self._out_of_memory()
+        with interrupts_wait():
+            self._store.grow(coming)
+
+    def _stop_if_out_of_memory(self, more: int) -> None:
+        if memory.used() + more > self._memory:
+            raise self._out_of_memory()
+
+    def _most_states(self) -> str:
+        return f"reached {self.limits.max_states:,} states"
+
+    def _out_of_memory(self) -> StopSearch:
+        return StopSearch(f"reached {memory.described(self._memory)} of memory")
+
+    def _stop_if_out_of_time(self) -> None:
+        if self.limits.max_seconds is not None and time.monotonic() - self._started > self.limits.max_seconds:
+            raise StopSearch(f"reached {self.limits.max_seconds:g} seconds")
 
     def _violated(self) -> bool:
-        seen = zip(
-            (*self._tables.state_checks, *self._tables.step_checks), (*self._seen, *self._step_seen), strict=True
+        checks = (*self._tables.state_checks, *self._tables.step_checks)
+        deadlock = self.spec.check_deadlock and self._store.counters[kernel.DEADLOCKS] > 0
+        return bool(deadlock) or any(
+            seen and not item.kind.is_witness
+            for item, seen in zip(checks, (*self._at.seen, *self._at.steps_seen), strict=True)
         )
-        deadlock = self.spec.check_deadlock and self._cursor[kernel.DEADLOCKS] > 0
-        return bool(deadlock) or any(count and not item.kind.is_witness for item, count in seen)
 
     def _sizes(self) -> list[int]:
         return [len(domain.values) for domain in self._layout.domains]
 
     def _row(self, index: int) -> list[int]:
-        return self._packing.unpack(self._states[index])
+        return self._store.packing.unpack(self._store.states[index])
 
     def _state(self, index: int) -> S:
         state: S = self._layout.state(self._row(index))
         return state
 
     def _statistics(self) -> Statistics:
-        cursor, actions = self._cursor, {action.name: ActionCount() for action in self.spec.actions}
-        for instance, (generated, distinct) in zip(self.spec.instances, self._counts.tolist(), strict=True):
+        at, counters, count = self._at, self._store.counters.tolist(), self._store.count
+        actions = {action.name: ActionCount() for action in self.spec.actions}
+        for instance, (generated, distinct) in zip(self.spec.instances, at.counts.tolist(), strict=True):
             actions[instance.action.name].generated += generated
             actions[instance.action.name].distinct += distinct
-        steps = int(self._counts[:, 0].sum())
+        steps = int(at.counts[:, 0].sum())
         return Statistics(
-            distinct=self._count,
-            generated=steps + min(len(self._initials), self._count),
-            depth=self._depth,
-            queue=self._count - int(cursor[kernel.EXPANDED]),
-            expanded=int(cursor[kernel.EXPANDED]),
-            successors=steps - int(cursor[kernel.DEGREE]),
-            out_degree_min=int(cursor[kernel.FEWEST]),
-            out_degree_max=int(cursor[kernel.MOST]),
-            deadlocks=int(cursor[kernel.DEADLOCKS]),
-            seconds=time.monotonic() - self._started,
+            distinct=count,
+            generated=steps + min(len(self._initials), count),
+            depth=len(at.levels),
+            queue=count - counters[kernel.EXPANDED],
+            expanded=counters[kernel.EXPANDED],
+            successors=steps - counters[kernel.DEGREE],
+            out_degree_min=counters[kernel.FEWEST],
+            out_degree_max=counters[kernel.MOST],
+            deadlocks=counters[kernel.DEADLOCKS],
+            seconds=at.seconds + time.monotonic() - self._started,
             actions=actions,
+            memory=self._store.bytes_used,
+            calls=self._tables.calls,
         )
 
     def _sightings(self) -> dict[Property, list[Sighting[S]]]:
         sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in self.spec.checks}
-        for number, item in enumerate(self._tables.state_checks):
-            places = self._seen_at[number, : self._seen[number]]
-            sightings[item] = [Sighting(self._target(index)) for index in places]
-        for number, item in enumerate(self._tables.step_checks):
-            for index, tree, outcome in self._step_seen_at[number, : self._step_seen[number]]:
-                after = (self._states[index] & self._tables.keep[outcome]) | self._tables.put[outcome]
-                successor: S = self._layout.state(self._packing.unpack(after))
-                sightings[item].append(Sighting(self._target(index), (self.spec.instances[tree], successor)))
+        for item, indices in zip(self._tables.state_checks, self._at.seen, strict=True):
+            sightings[item] = [Sighting(self._target(index)) for index in indices]
+        for item, steps in zip(self._tables.step_checks, self._at.steps_seen, strict=True):
+            sightings[item] = [
+                Sighting(self._target(index), (self.spec.instances[tree], self._layout.state(row)))
+                for index, tree, row in steps
+            ]
         if self.spec.check_deadlock:
-            dead = self._dead[: self._cursor[kernel.DEADLOCKS]]
+            dead = self._at.dead[: self._store.counters[kernel.DEADLOCKS]]
             sightings[self.spec.checks[-1]] = [Sighting(self._target(index)) for index in dead]
         return sightings
 
@@ -260,7 +467,7 @@ class CompiledSearch(Generic[S]):
     def _arrivals_to_targets(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
         """The last steps of shortest paths to the targets, and to the states on these paths."""
         arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
-        levels = list(itertools.pairwise([*self._levels, self._count]))
+        levels = list(itertools.pairwise([*self._at.levels, self._at.level_end, self._store.count]))
         for number, (first, last) in reversed(list(enumerate(levels))):
             level = sorted(index for index in self._targets if first <= index < last)
             arrivals.update((self._state(index), []) for index in level)
@@ -275,45 +482,72 @@ class CompiledSearch(Generic[S]):
 
         Where one trace is wanted, the step by which the search found a state is enough.
         """
+        store, tables = self._store, self._tables
         if self.limits.traces == 1:
-            return [(int(self._parents[index]), int(self._arrivals[index]), index) for index in level]
-        tables, forest, packing = self._tables, self._tables.forest, self._packing
-        marked = np.zeros(self._count, np.bool_)
-        marked[level] = True
-        found = np.zeros((64, 3), np.int64)
+            return [(int(store.parents[index]), int(store.arrivals[index]), index) for index in level]
+        expanded = min(last, int(store.counters[kernel.EXPANDED]))
+        targets = store.states[level]
+        table = np.zeros(4 * len(level), np.uint64)
+        kernel.rebuild(0, 1, len(level), targets, table)
+        steps = np.zeros((64, 3), np.int64)
         while True:
             count = kernel.steps_into(
-                first, min(last, int(self._cursor[kernel.INDEX])), self._states, self._table, marked, found,
-                forest.roots[tables.actions],
-                forest.node_slot, forest.node_base, forest.node_room, forest.edges,
-                tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
-                packing.word, packing.shift, packing.mask,
+                first, expanded, store.states, targets, table, steps,
+                tables.instances, tables.forest.pool, tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
+                store.packing.word, store.packing.shift, store.packing.mask,
             )  # fmt: skip
-            if count <= len(found):
-                return [(int(before), int(tree), int(index)) for before, tree, index in found[:count]]
-            found = with_room(found, count)
+            if count <= len(steps):
+                return [(int(before), int(tree), level[target]) for before, tree, target in steps[:count]]
+            steps = with_room(steps, count)
 
 
-def explore(spec: Spec[S], limits: Limits | None = None, progress: Progress | None = None) -> Result:
+def explore(
+    spec: Spec[S],
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    *,
+    workers: int | None = None,
+    checkpoint: Path | None = None,
+    resume: Path | None = None,
+) -> Result:
     """Search a spec's states breadth-first, with learned transition tables.
 
     Parameters:
         spec: what to search.
-        limits: what may stop the search early; by default the first violation only.
+        limits: what may stop the search early; by default the first violation, and most of the free memory.
         progress: called every so often with the counts so far.
+        workers: how many threads share the work; by default, one for each core.
+        checkpoint: a new folder, in which the search is saved every half a minute and at its end.
+        resume: such a folder of an earlier run, to go on from there, and to save to.
 
     Returns:
-        The result: but for the time it takes, what `checker.oracle.explore` returns.
+        The result: but for the time and the memory it takes, what `checker.oracle.explore` returns.
 
     Raises:
         SpecError: the spec misbehaved.
+        LeadlineError: the folder cannot be written, or is of another search.
     """
-    whole: frozenset[str] = frozenset()
-    given_states: frozenset[int] = frozenset()
-    while True:
-        try:
-            return CompiledSearch(spec, limits or Limits(), progress, whole, given_states).run()
-        except ShapeChanged as change:
-            whole |= {change.path}
-        except SeesViews as change:
-            given_states |= {change.tree}
+    limits = limits or Limits()
+    folder, saved = None, None
+    if resume is not None:
+        folder = Checkpoint(resume)
+        saved = folder.load(spec, limits)
+    elif checkpoint is not None:
+        folder = Checkpoint(checkpoint)
+        folder.begin(spec, limits)
+    whole = saved.whole if saved is not None else frozenset[str]()
+    given_states = saved.given_states if saved is not None else frozenset[int]()
+    threads = Workers(workers or usable_cores())
+    try:
+        while True:
+            try:
+                return CompiledSearch(spec, limits, progress, threads, whole, given_states, folder, saved).run()
+            except ShapeChanged as change:
+                whole |= {change.path}
+            except SeesViews as change:
+                given_states |= {change.tree}
+            saved = None
+            if folder is not None:
+                folder.start_over()
+    finally:
+        threads.close()

@@ -12,7 +12,7 @@ from checker.compiled.forest import Forest, with_room
 from checker.compiled.kernel import NOT_SHOWN, SHOWN
 from checker.compiled.layout import Layout
 from checker.compiled.packing import Packing
-from checker.compiled.views import Recorder
+from checker.compiled.views import LookedAt, Recorder
 from checker.properties import Kind, Property
 from checker.spec import Spec
 
@@ -34,6 +34,9 @@ class SeesViews(Exception):
 Changes = dict[int, int]
 """What a step changes: the new number of each slot that it writes."""
 
+Path = tuple[int, dict[int, int], int]
+"""What `Forest.learn` takes: a tree, the reads, and the code of the leaf at their end."""
+
 
 class Tables(Generic[S]):
     """What is known of a spec's actions and predicates.
@@ -41,12 +44,11 @@ class Tables(Generic[S]):
     Parameters:
         spec: the spec.
         layout: the layout of its states.
-        initial: an initial state.
         given_states: the trees of what is given states instead of views.
 
     Attributes:
         forest: a tree for each action instance, then for each state predicate, then for each step predicate.
-        actions, states, steps: where in the forest these are.
+        instances, first_step: how many action instances there are; where the step predicates' trees begin.
         state_checks, step_checks: the predicates, in the order of their trees.
         outcomes: every change that a leaf of an action's tree stands for.
         leaf_start, leaf_count: for each leaf, its first outcome and how many it has.
@@ -54,14 +56,12 @@ class Tables(Generic[S]):
         calls: recorded calls made so far.
     """
 
-    def __init__(self, spec: Spec[S], layout: Layout, initial: S, given_states: frozenset[int]) -> None:
+    def __init__(self, spec: Spec[S], layout: Layout, given_states: frozenset[int]) -> None:
         self.spec, self.layout = spec, layout
         self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
-        instances, states, steps = len(spec.instances), len(self.state_checks), len(self.step_checks)
-        self.actions = slice(0, instances)
-        self.states = slice(instances, instances + states)
-        self.steps = slice(instances + states, instances + states + steps)
+        self.instances = len(spec.instances)
+        self.first_step = self.instances + len(self.state_checks)
         names = [f"action {instance}" for instance in spec.instances]
         names += [f"{item.kind.value} {item.name}" for item in (*self.state_checks, *self.step_checks)]
         self.forest = Forest(names)
@@ -70,35 +70,35 @@ class Tables(Generic[S]):
         self.leaf_count = np.zeros(16, np.int32)
         self.keep = self.put = np.zeros((0, 0), np.uint64)
         self.calls = 0
-        self._initial = initial
         self._given_states = given_states
+        self._looks_at_copies: set[int] = set()
         self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
+        self._audited: set[tuple[int, ...]] = set()
 
     @property
     def most_outcomes(self) -> int:
         """The most steps that one action instance was seen to have from one state."""
         return int(self.leaf_count.max())
 
-    def learn_action(self, tree: int, row: Sequence[int]) -> None:
+    def learn_action(self, tree: int, row: Sequence[int]) -> Path:
         """Learn what an action instance does in a state.
 
         Parameters:
             tree: the number of the instance.
             row: the numbers of the state's slots.
 
+        Returns:
+            The path for `Forest.learn`, once its outcomes are packed.
+
         Raises:
             SpecError: the action misbehaved.
             ShapeChanged: a component is not shaped as in the initial state.
+            SeesViews: the action does otherwise on a view.
         """
         self.calls += 1
-        if self.calls <= AUDITED:
-            audit(self.spec, self.layout.state(row))
-        steps = self._take_whole(tree, row)
-        recorder = Recorder(self.layout, row)
-        if tree in self._given_states:
-            recorder.read_all()
-        else:
-            steps = self._take_on_view(tree, recorder, steps, row)
+        state: S = self.layout.state(row)
+        self._audit(tuple(row), state)
+        recorder, steps = self._take(tree, row, state)
         reads = recorder.reads
         written = tuple(
             tuple(sorted((slot, number) for slot, number in step.items() if reads.get(slot) != number))
@@ -106,41 +106,70 @@ class Tables(Generic[S]):
         )
         if written not in self._leaves:
             self._leaves[written] = self._new_leaf([dict(step) for step in written])
-        self.forest.learn(tree, reads, -self._leaves[written] - 1)
+        return tree, reads, -self._leaves[written] - 1
 
-    def _take_on_view(self, tree: int, recorder: Recorder, direct: list[Changes], row: Sequence[int]) -> list[Changes]:
-        """What an action does on a view of a state, which must be what it does on the state itself."""
-        try:
-            successors = self.spec.instances[tree].successors(recorder.view())
-            steps = [recorder.changes(successor) for successor in successors]
-        except Exception as error:
-            raise SeesViews(tree) from error
-        if direct != [dict(enumerate(row)) | step for step in steps]:
-            raise SeesViews(tree)
-        return steps
+    def _audit(self, row: tuple[int, ...], state: S) -> None:
+        if len(self._audited) < AUDITED and row not in self._audited:
+            self._audited.add(row)
+            audit(self.spec, state)
 
-    def _take_whole(self, tree: int, row: Sequence[int]) -> list[Changes]:
-        """What an action does on the state itself: every slot's number, for each step."""
-        successors = self.spec.take(self.spec.instances[tree], self.layout.state(row))
-        return [dict(enumerate(self.layout.row(successor))) for successor in successors]
-
-    def learn_predicate(self, tree: int, item: Property, *rows: Sequence[int]) -> None:
-        """Learn what a predicate says of a state, or of the states before and after a step."""
-        self.calls += 1
-        recorder = Recorder(self.layout, *rows)
-        complaint = self.spec.complaint(item, *map(self.layout.state, rows))
+    def _take(self, tree: int, row: Sequence[int], state: S) -> tuple[Recorder, list[Changes]]:
+        """Call an action on a view of a state, and see that it does what it does on the state itself."""
+        instance = self.spec.instances[tree]
+        direct = self.spec.take(instance, state)
         if tree in self._given_states:
+            recorder = Recorder(self.layout, row)
             recorder.read_all()
+            return recorder, [dict(enumerate(self.layout.row(successor))) for successor in direct]
+        recorder = Recorder(self.layout, row, copies_unread=tree not in self._looks_at_copies)
         try:
-            same = tree in self._given_states or (item.complaint(*map(recorder.view, range(len(rows)))) is None) == (
-                complaint is None
-            )
-        except Exception:
+            steps = [recorder.changes(successor) for successor in instance.successors(recorder.view())]
+            same = [self._after(row, step) for step in steps] == direct
+        except (Exception, LookedAt):
+            for successor in direct:
+                self.layout.row(successor)  # which raises if it is the spec that is at fault
             same = False
-        if not same:
+        if same:
+            return recorder, steps
+        if tree in self._looks_at_copies:
             raise SeesViews(tree)
+        self._looks_at_copies.add(tree)
+        self.forest.forget(tree)  # what it reads from here on, it may read in another order
+        return self._take(tree, row, state)
+
+    def _after(self, row: Sequence[int], step: Changes) -> S:
+        numbers = list(row)
+        for slot, number in step.items():
+            numbers[slot] = number
+        state: S = self.layout.state(numbers)
+        return state
+
+    def learn_predicate(self, number: int, item: Property, *rows: Sequence[int]) -> None:
+        """Learn what a predicate says of a state, or of the states before and after a step.
+
+        Parameters:
+            number: the number of its tree.
+            item: the predicate.
+            rows: the numbers of each state's slots.
+
+        Raises:
+            SpecError: the predicate misbehaved.
+            SeesViews: it says otherwise of a view.
+        """
+        self.calls += 1
+        complaint = self.spec.complaint(item, *map(self.layout.state, rows))
+        recorder = Recorder(self.layout, *rows)
+        if number in self._given_states:
+            recorder.read_all()
+        else:
+            try:
+                on_views = item.complaint(*map(recorder.view, range(len(rows))))
+            except Exception as error:
+                raise SeesViews(number) from error
+            if (on_views is None) != (complaint is None):
+                raise SeesViews(number)
         shown = (complaint is None) == item.kind.is_witness
-        self.forest.learn(tree, recorder.reads, SHOWN if shown else NOT_SHOWN)
+        self.forest.learn(number, recorder.reads, SHOWN if shown else NOT_SHOWN)
 
     def _new_leaf(self, steps: list[Changes]) -> int:
         leaf = len(self._leaves)
@@ -157,3 +186,21 @@ class Tables(Generic[S]):
         self.keep, self.put = with_room(self.keep, len(self.outcomes)), with_room(self.put, len(self.outcomes))
         for number in range(known, len(self.outcomes)):
             self.keep[number], self.put[number] = packing.change(self.outcomes[number])
+
+    def check_sample(self, row: Sequence[int]) -> None:
+        """See that every action whose path is known for a state does what was learned, called on the state.
+
+        An action that asks for the exact class of a part of the state can tell a view from a state. Each
+        call that is learned is compared with one on the state; this looks at calls that were not made.
+
+        Raises:
+            SeesViews: an action does otherwise.
+        """
+        state: S = self.layout.state(row)
+        for tree, instance in enumerate(self.spec.instances):
+            leaf = self.forest.leaf(tree, row)
+            if leaf is not None:
+                start = self.leaf_start[leaf]
+                steps = self.outcomes[start : start + self.leaf_count[leaf]]
+                if self.spec.take(instance, state) != [self._after(row, step) for step in steps]:
+                    raise SeesViews(tree)

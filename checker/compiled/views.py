@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -20,20 +20,59 @@ _EVOLVE = attrs.evolve.__code__
 _ORIGIN = "_origin"
 
 
+class LookedAt(BaseException):
+    """An unread value was looked at. No `Exception`, so that a spec does not catch it."""
+
+
+class Unread:
+    """Stands for an element of a component tuple that is copied with others, and may never be looked at.
+
+    ``(*values[:place], new, *values[place + 1 :])`` copies every other element of a tuple. As long as
+    nobody looks at them, they are not read. Whatever looks at this object raises `LookedAt`.
+
+    Parameters:
+        recorder: of the call that copies it.
+        slot: the slot it was copied from, the second state's counted on from the first's.
+    """
+
+    __slots__ = ("_unread_recorder", "_unread_slot")
+
+    def __init__(self, recorder: Recorder, slot: int) -> None:
+        self._unread_recorder, self._unread_slot = recorder, slot
+
+    def _looked_at(self, *_: Any) -> Any:
+        raise LookedAt
+
+    def __getattr__(self, name: str) -> Any:
+        raise LookedAt
+
+    __class__ = property(_looked_at)
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _looked_at
+    __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = __call__ = _looked_at
+    __int__ = __index__ = __float__ = __neg__ = __abs__ = __invert__ = _looked_at
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = _looked_at
+    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __divmod__ = _looked_at
+    __radd__ = __rsub__ = __rmul__ = __rfloordiv__ = __rmod__ = __rand__ = __ror__ = __rxor__ = _looked_at
+    __repr__ = __str__ = __format__ = __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _looked_at
+    __enter__ = __exit__ = __next__ = __reversed__ = __round__ = __dir__ = _looked_at
+
+
 class Recorder:
     """What one call reads of one state (a step predicate: of two), in the order of first reading.
 
     Parameters:
         layout: the layout of the states.
         rows: for each state, the numbers of its slots' values.
+        copies_unread: whether elements that are copied with others count as read only when looked at.
 
     Attributes:
         reads: the slots read; those of a second state are counted on from the first's.
         views: the views made of the states' components.
     """
 
-    def __init__(self, layout: Layout, *rows: Sequence[int]) -> None:
+    def __init__(self, layout: Layout, *rows: Sequence[int], copies_unread: bool = False) -> None:
         self.layout = layout
+        self.copies_unread = copies_unread
         self.reads: dict[int, int] = {}
         self.views: dict[tuple[Node, int], Any] = {}
         self._numbers = [number for row in rows for number in row]
@@ -65,7 +104,8 @@ class Recorder:
     def _compare(self, node: Node, value: Any, changes: dict[int, int]) -> None:
         match node:
             case Leaf():
-                changes[node.slot] = self.layout.domains[node.slot].number(real(value))
+                if type(value) is not Unread or value._unread_slot != node.slot:
+                    changes[node.slot] = self.layout.domains[node.slot].number(real(value))
             case Struct():
                 if isinstance(value, View) and value._recorder is self and value._node is node and not value._offset:
                     for name, inner in (value._changed or {}).items():
@@ -127,6 +167,7 @@ class View:
     _offset: int
     _node: Struct
     _changed: dict[str, Any] | None
+    _values: dict[str, Any]
     real_class: ClassVar[type]
 
 
@@ -147,11 +188,26 @@ class PartsView(Sequence[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return tuple(self[inner] for inner in range(*index.indices(len(self))))
+            return tuple(map(self._copied, range(*index.indices(len(self)))))
         index = range(len(self))[index]
         if self._changed is not None and index in self._changed:
             return self._changed[index]
         return _value(self._recorder, self._offset, self._node.elements[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._copied, range(len(self)))
+
+    def _copied(self, index: int) -> Any:
+        """An element that is copied with others, and may never be looked at."""
+        recorder, node = self._recorder, self._node.elements[index]
+        if (
+            not recorder.copies_unread
+            or type(node) is not Leaf
+            or node.slot + self._offset in recorder.reads
+            or (self._changed is not None and index in self._changed)
+        ):
+            return self[index]
+        return Unread(recorder, node.slot + self._offset)
 
     def __add__(self, other: Any) -> Any:
         return tuple(self) + tuple(other)
@@ -191,11 +247,13 @@ class PartsView(Sequence[Any]):
 
 def real(value: Any) -> Any:
     """A value with the views in it replaced by what they stand for."""
+    if type(value) in (int, bool, str):
+        return value
+    if type(value) is Unread:
+        return value._unread_recorder.read(value._unread_slot, 0)
     if isinstance(value, View):
         node = value._node
         return node.cls(**{alias: real(getattr(value, name)) for alias, name in node.aliases.items()})
-    if type(value) in (int, bool, str):
-        return value
     if type(value) is PartsView:
         return tuple(map(real, value))
     if isinstance(value, tuple):
@@ -252,6 +310,7 @@ def view_class(cls: type) -> Any:
         set_offset(view, offset)
         set_node(view, node)
         set_changed(view, changed)
+        set_values(view, {} if changed is None else changed.copy())
 
     def same(self: Any, other: object) -> Any:
         if isinstance(other, View):
@@ -267,7 +326,7 @@ def view_class(cls: type) -> Any:
         return real(self) == other
 
     members: dict[str, Any] = {
-        "__slots__": ("_changed", "_node", "_offset", "_recorder"),
+        "__slots__": ("_changed", "_node", "_offset", "_recorder", "_values"),
         "__eq__": same,
         "__ne__": lambda self, other: not same(self, other),
         "__hash__": lambda self: hash(real(self)),
@@ -282,7 +341,7 @@ def view_class(cls: type) -> Any:
     }
     made: Any = ViewType(cls.__name__, (cls, View), members)
     set_recorder, set_offset = made._recorder.__set__, made._offset.__set__
-    set_node, set_changed = made._node.__set__, made._changed.__set__
+    set_node, set_changed, set_values = made._node.__set__, made._changed.__set__, made._values.__set__
     setattr(made, _ORIGIN, property(lambda self: self))
     return made
 
@@ -296,12 +355,17 @@ def _copies_without_reading(cls: type) -> bool:
 
 def _property(name: str) -> property:
     def get(self: Any) -> Any:
-        changed, node = self._changed, self._node
-        if changed is not None and name in changed:
-            return changed[name]
-        if name in node.constants:
-            return node.constants[name]
-        return _value(self._recorder, self._offset, node.children[name])
+        values = self._values
+        try:
+            return values[name]
+        except KeyError:
+            node = self._node
+            value = values[name] = (
+                node.constants[name]
+                if name in node.constants
+                else _value(self._recorder, self._offset, node.children[name])
+            )
+            return value
 
     return property(get)
 

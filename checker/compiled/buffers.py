@@ -1,0 +1,31 @@
+"""Buffers: the next states of a block, before it is known which of them are new."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.compiled import kernel
+
+
+class Buffers:
+    """The next states of a block, those of each worker in a row of their own. See `kernel.expand`."""
+
+    def __init__(self, workers: int, room: int, words: int, step_checks: int) -> None:
+        self.cursors = np.zeros((workers, kernel.PLACES), np.int64)
+        self.found = np.empty((workers, room, words), np.uint64)
+        self.hashes = np.empty((workers, room), np.uint64)
+        self.parents = np.empty((workers, room), np.uint32)
+        self.trees = np.empty((workers, room), np.uint32)
+        self.places = np.empty((workers, room), np.int64)
+        self.shown = np.zeros((workers, room, step_checks), np.bool_)
+
+    @property
+    def filled(self) -> NDArray[np.int64]:
+        """How many next states each worker found."""
+        return self.cursors[:, kernel.FILLED].copy()
+
+    def grow(self) -> None:
+        """Twice the room for each worker; what was found stays."""
+        for name in ("found", "hashes", "parents", "trees", "places", "shown"):
+            setattr(self, name, np.concatenate([getattr(self, name), np.zeros_like(getattr(self, name))], axis=1))

@@ -1,0 +1,127 @@
+"""The states found: packed words, with the step by which each was found, and a table to find them by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.compiled import kernel
+from checker.compiled.packing import Packing
+from checker.compiled.workers import Workers
+
+MOST_STATES = 2**32 - 2**27
+"""States are numbered in 32 bits, those of a block before they are known to be new among them."""
+
+SMALLEST_TABLE = 4096
+FULLEST = 0.6
+GROWTH = 1.7
+
+
+class Store:
+    """States in the order they were found.
+
+    Room for as many states as memory will hold is reserved at once; an operating system gives pages of it
+    only as they are written. So nothing is ever copied because there are more states.
+
+    Parameters:
+        packing: how a state becomes words.
+        instances: how many action instances there are.
+        memory: bytes that may be used.
+        workers: who fills the table.
+
+    Attributes:
+        states: shape (room, words).
+        parents, arrivals: for each state, the state and the action instance it was found by.
+        table: open addressing; an entry is half of a state's hash, and its number, from 1.
+        counters: see `kernel.append`; how many states there are among them.
+        packings: how often the states were packed another way.
+    """
+
+    def __init__(self, packing: Packing, instances: int, memory: int, workers: Workers) -> None:
+        self.packing, self.workers = packing, workers
+        self.packings = 0
+        self.counters = np.zeros(kernel.COUNTERS, np.int64)
+        self._arrival_type = np.dtype(np.uint16 if instances < 2**16 else np.uint32)
+        room = min(MOST_STATES, memory // self._bytes_without_table)
+        self.states, room = _reserve(room, np.uint64, packing.words)
+        self.parents, room = _reserve(room, np.uint32)
+        self.arrivals, self.room = _reserve(room, self._arrival_type)
+        self.table = self._empty_table(SMALLEST_TABLE)
+
+    @property
+    def count(self) -> int:
+        """How many states there are."""
+        return int(self.counters[kernel.STATES])
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes that the states, the steps they were found by and the table take."""
+        return self.count * self._bytes_without_table + self.table.nbytes
+
+    @property
+    def _bytes_without_table(self) -> int:
+        return 8 * self.packing.words + 4 + self._arrival_type.itemsize
+
+    def add(self, rows: Iterable[NDArray[np.uint64]]) -> None:
+        """Keep states that are known to be different and new: the initial ones."""
+        for row in rows:
+            index = self.count
+            self.states[index], self.parents[index], self.arrivals[index] = row, 0, 0
+            self.counters[kernel.STATES] += 1
+        self.rebuild()
+
+    def bytes_to_grow(self, coming: int) -> int:
+        """Bytes that the table grows by for so many more states; 0 if it need not."""
+        return max(0, 8 * self._table_size(coming) - self.table.nbytes)
+
+    def grow(self, coming: int) -> None:
+        """Make the table large enough for so many more states."""
+        size = self._table_size(coming)
+        if size > len(self.table):
+            self.table = self.table[:0]  # so that the old one is gone before there is a new one
+            self.table = self._empty_table(size)
+            self.rebuild()
+
+    def _table_size(self, coming: int) -> int:
+        wanted = int((self.count + coming) / FULLEST)
+        return len(self.table) if wanted <= len(self.table) else max(wanted, int(len(self.table) * GROWTH))
+
+    def _empty_table(self, size: int) -> NDArray[np.uint64]:
+        regions = self.workers.count
+        return np.zeros((size + regions - 1) // regions * regions, np.uint64)
+
+    def rebuild(self) -> None:
+        """Fill the table anew."""
+        regions = self.workers.count
+        while self.count > FULLEST * len(self.table):
+            self.table = self._empty_table(2 * len(self.table))
+        self.table[:] = 0
+        self.workers.run(
+            kernel.rebuild,
+            [(region, regions, self.count, self.states, self.table) for region in range(regions)],
+            alone=self.count < 10_000,
+        )
+
+    def repack(self, packing: Packing) -> None:
+        """Pack the states another way."""
+        states, room = _reserve(self.room, np.uint64, packing.words)
+        for first in range(0, self.count, 2**20):
+            block = slice(first, min(first + 2**20, self.count))
+            states[block] = self.packing.repack(self.states[block], packing)
+        self.packing, self.states, self.room = packing, states, min(self.room, room)
+        self.packings += 1
+        self.rebuild()
+
+
+def _reserve(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
+    """An array whose pages are given as they are written, as long as wanted, or as can be had."""
+    while True:
+        try:
+            return np.empty((room, *shape), kind), room
+        except MemoryError:
+            if room < 2**16:
+                raise
+            room //= 2
