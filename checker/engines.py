@@ -6,18 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from checker import oracle
-from checker.progress import Progress
-from checker.result import Limits, Result
-from checker.spec import Spec
+from checker.result import Result
 
 
-def _compiled(spec: Spec[Any], limits: Limits | None = None, progress: Progress | None = None) -> Result:
+def _compiled(*arguments: Any, **settings: Any) -> Result:
     from checker import compiled  # importing the compiler takes a second, which other commands need not wait
 
-    return compiled.explore(spec, limits, progress)
+    return compiled.explore(*arguments, **settings)
 
 
-ENGINES: dict[str, Callable[[Spec[Any], Limits | None, Progress | None], Result]] = {
-    "compiled": _compiled,
-    "oracle": oracle.explore,
-}
+ENGINES: dict[str, Callable[..., Result]] = {"compiled": _compiled, "oracle": oracle.explore}
+"""Each takes a spec, limits and a progress function, and has settings of its own: see the functions."""

@@ -33,6 +33,8 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
         "generated_states": statistics.generated,
         "depth": statistics.depth,
         "queue": statistics.queue,
+        "memory_bytes": statistics.memory,
+        "calls_learned": statistics.calls,
         "seconds": round(statistics.seconds, 3),
         "out_degree": {
             "min": statistics.out_degree_min,

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import attrs
 import cattrs
 
-from checker import oracle
+from checker.engines import ENGINES
 from checker.errors import LeadlineError
 from checker.fuzz import fuzz
 from checker.names import nearest
@@ -93,7 +93,7 @@ class Prepared:
         if check.engine == "fuzz":
             return fuzz(self.spec, examples=check.examples, steps=check.steps, seed_value=check.seed, progress=progress)
         limits = Limits(depth=check.depth, max_states=check.max_states, max_seconds=check.max_seconds)
-        return oracle.explore(self.spec, limits, progress)
+        return ENGINES["compiled"](self.spec, limits, progress)
 
 
 @attrs.frozen(eq=False)

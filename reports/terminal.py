@@ -15,6 +15,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from checker import memory
 from checker.bounds import bounds_text, describe_bounds
 from checker.properties import Property
 from checker.result import PropertyResult, Result, Statistics, Verdict
@@ -25,6 +26,12 @@ from reports.story import Frame, Story, story_of
 STYLES = {Verdict.HOLDS: "green", Verdict.VIOLATED: "bold red", Verdict.INCOMPLETE: "yellow"}
 CHANGED_STYLE = "bold yellow"
 CHANGED_MARK = "*"
+
+FEW_STATES = 20_000
+"""In a smaller space, most calls are new, whatever the spec."""
+
+MANY_CALLS = 0.2
+"""Calls learned for each state, from which on the tables are no help."""
 
 
 def console(stderr: bool = False) -> Console:
@@ -169,14 +176,30 @@ def _verdict_line(result: Result) -> Text:
 
 
 def statistics_text(statistics: Statistics) -> str:
-    """The counts of a run in two lines."""
+    """The counts of a run, and what it took, in a few lines."""
     queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
     return (
         f"{statistics.distinct:,} distinct states, {statistics.generated:,} generated, "
         f"depth {statistics.depth}{queue}\n"
         f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
         f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s"
+        f"{_tables_text(statistics)}"
     )
+
+
+def _tables_text(statistics: Statistics) -> str:
+    """What the compiled engine took, and whether the spec suits it; empty for other engines."""
+    if not statistics.calls:
+        return ""
+    share = statistics.calls / statistics.distinct
+    size = f"{memory.described(statistics.memory)} for states, {statistics.memory / statistics.distinct:.0f} bytes each"
+    text = f"\n{size}; learned from {statistics.calls:,} calls"
+    if share > MANY_CALLS and statistics.distinct > FEW_STATES:
+        text += (
+            f"\n{share:.0%} as many calls as states: this spec defeats the compiled engine's tables. What helps is in "
+            'the README, "Specs that are searched fast"'
+        )
+    return text
 
 
 def specs_view(specs: list[Spec[Any]]) -> RenderableType:
@@ -249,10 +272,11 @@ def progress_line(what: str) -> Iterator[Callable[[Statistics], None] | None]:
         def show(statistics: Statistics) -> None:
             rate = statistics.distinct / statistics.seconds if statistics.seconds else 0.0
             queue = "" if statistics.queue is None else f"  queue {statistics.queue:,}"
+            tables = f"  {memory.described(statistics.memory)}  {statistics.calls:,} calls" if statistics.calls else ""
             progress.update(
                 task,
                 description=f"{what}  {statistics.distinct:,} distinct  {statistics.generated:,} generated  "
-                f"{rate:,.0f}/s  depth {statistics.depth}{queue}",
+                f"{rate:,.0f}/s  depth {statistics.depth}{queue}{tables}",
             )
 
         yield show

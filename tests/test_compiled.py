@@ -5,15 +5,30 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checker import Limits, Result, Spec, SpecError, Verdict, action, compiled, component, constant, invariant, oracle
+from checker import (
+    Limits,
+    Result,
+    Spec,
+    SpecError,
+    Verdict,
+    action,
+    compiled,
+    component,
+    constant,
+    invariant,
+    memory,
+    oracle,
+)
+from checker.compiled import search
 from checker.compiled.layout import Layout
-from checker.compiled.views import PartsView, Recorder
+from checker.compiled.views import LookedAt, PartsView, Recorder
 from checker.properties import step_invariant, step_witness, witness
 from invariants.catalog import CATALOG
 
@@ -27,8 +42,11 @@ def answers(result: Result) -> Any:
     return result.verdict, result.reason, result.exhausted, statistics, properties
 
 
-def assert_same_answers(spec: Spec[Any], limits: Limits) -> None:
-    expected, found = oracle.explore(spec, limits), compiled.explore(spec, limits)
+def assert_same_answers(spec: Spec[Any], limits: Limits, workers: int = 2) -> None:
+    """Both engines agree; the compiled one with blocks so small that there are many, and shared by all workers."""
+    expected = oracle.explore(spec, limits)
+    with mock.patch.multiple(search, ALONE=3, BLOCK=7):
+        found = compiled.explore(spec, limits, workers=workers)
     assert answers(found) == answers(expected)
     for item, other in zip(found.properties, expected.properties, strict=True):
         assert len(set(map(repr, item.traces))) == len(other.traces)
@@ -193,10 +211,11 @@ def specs(draw: st.DrawFn) -> Spec[Board]:
         keep_going=st.booleans(),
         traces=st.integers(1, 4),
     ),
+    st.integers(1, 3),
 )
-def test_random_specs_get_the_same_answers(spec: Spec[Board], limits: Limits) -> None:
+def test_random_specs_get_the_same_answers(spec: Spec[Board], limits: Limits, workers: int) -> None:
     limits = attrs.evolve(limits, max_states=limits.max_states or 2000)
-    assert_same_answers(spec, limits)
+    assert_same_answers(spec, limits, workers)
 
 
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
@@ -285,6 +304,44 @@ def test_a_component_of_leaves_is_a_tuple_for_all_a_spec_can_see() -> None:
     assert marks[:1] == (None,)
     with pytest.raises(IndexError):
         marks[2]
+
+
+def test_elements_that_are_only_copied_are_not_read() -> None:
+    layout = Layout(BOARD)
+    recorder = Recorder(layout, layout.row(BOARD), copies_unread=True)
+    marks = recorder.view().marks
+    assert recorder.changes(attrs.evolve(recorder.view(), marks=(*marks[:1], marks[1] + 1, *marks[2:]))).keys()
+    assert paths(recorder) == ["marks[1]"]
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda mark: mark == 7,
+        lambda mark: mark is not None and mark + 1,
+        lambda mark: isinstance(mark, int),
+        lambda mark: hash(mark),
+        lambda mark: bool(mark),
+        lambda mark: f"{mark}",
+        lambda mark: mark.real,
+        lambda mark: [1, 2, 3][mark],
+        lambda mark: {mark},
+    ],
+)
+def test_a_copied_element_cannot_be_looked_at_unseen(look: Any) -> None:
+    layout = Layout(BOARD)
+    recorder = Recorder(layout, layout.row(BOARD), copies_unread=True)
+    with pytest.raises(LookedAt):
+        look(next(iter(recorder.view().marks)))
+
+
+def test_a_copied_element_that_lands_elsewhere_is_read() -> None:
+    layout = Layout(BOARD)
+    recorder = Recorder(layout, layout.row(BOARD), copies_unread=True)
+    view = recorder.view()
+    changes = recorder.changes(attrs.evolve(view, marks=view.marks[::-1]))
+    assert [layout.domains[slot].values[number] for slot, number in changes.items()] == [7, None]
+    assert paths(recorder) == ["marks[1]", "marks[0]"]
 
 
 def test_views_equal_what_they_stand_for() -> None:
@@ -426,3 +483,84 @@ def test_seconds_are_a_limit() -> None:
     spec = Spec(name="endless", initial_states=lambda bounds: [Wide((0,))], actions=[go])
     result = compiled.explore(spec, Limits(max_seconds=0.3))
     assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 0.3 seconds")
+
+
+@attrs.frozen
+class Row:
+    numbers: tuple[int, ...] = component()
+
+
+def turned(row: Row, place: int) -> Row:
+    numbers = row.numbers
+    return Row((*numbers[:place], (numbers[place] + 1) % 3, *numbers[place + 1 :]))
+
+
+def row_spec(places: int) -> Spec[Row]:
+    @action(place=range(places))
+    def turn(row: Row, place: int) -> Iterator[Row]:
+        yield turned(row, place)
+
+    return Spec(name="row", initial_states=lambda bounds: [Row((0,) * places)], actions=[turn])
+
+
+def test_plain_tuples_are_learned_element_by_element() -> None:
+    result = compiled.explore(row_spec(8))
+    assert (result.statistics.distinct, result.statistics.generated) == (3**8, 8 * 3**8 + 1)
+    assert result.statistics.calls == 8 * 3
+    assert_same_answers(row_spec(5), Limits())
+
+
+def test_more_action_instances_than_bits_in_a_word() -> None:
+    @action(place=range(3), other=range(3), third=range(20))
+    def turn_two(row: Row, place: int, other: int, third: int) -> Iterator[Row]:
+        if row.numbers[place] != 2 and row.numbers[other] == third % 3:
+            yield turned(turned(row, place), other)
+            yield turned(row, other)
+
+    spec = Spec(name="pairs", initial_states=lambda bounds: [Row((0,) * 3)], actions=[turn_two])
+    assert len(spec.instances) == 180
+    assert_same_answers(spec, Limits())
+
+
+def test_an_action_that_looks_at_copies_now_and_then_is_learned_anew() -> None:
+    @action(place=range(3))
+    def turn(row: Row, place: int) -> Iterator[Row]:
+        if row.numbers[place] == 0 or all(number == 1 for number in row.numbers):
+            yield turned(row, place)
+
+    spec = Spec(name="looks", initial_states=lambda bounds: [Row((0,) * 3)], actions=[turn])
+    assert_same_answers(spec, Limits())
+
+
+def test_a_wrongly_learned_action_is_found_by_looking_at_samples() -> None:
+    @attrs.frozen
+    class Part:
+        number: int
+
+    @attrs.frozen
+    class Whole:
+        part: Part = component()
+
+    @action()
+    def count(whole: Whole) -> Iterator[Whole]:
+        if whole.part.number < 5 or (type(whole.part) is Part and whole.part.number < 9):
+            yield Whole(Part(whole.part.number + 1))
+
+    spec = Spec(name="whole", initial_states=lambda bounds: [Whole(Part(0))], actions=[count])
+    assert oracle.explore(spec).statistics.distinct == 10
+    assert_same_answers(spec, Limits())
+
+
+def test_memory_is_a_limit() -> None:
+    used = memory.used()
+    result = compiled.explore(row_spec(14), Limits(max_memory=used + 2**25))
+    assert result.verdict is Verdict.INCOMPLETE
+    assert result.reason == f"reached {memory.described(used + 2**25)} of memory"
+    assert 50_000 < result.statistics.distinct < 3**14
+    assert memory.used() < used + 2**26
+
+
+def test_bytes_and_calls_are_reported() -> None:
+    statistics = compiled.explore(row_spec(12)).statistics
+    assert 20 < statistics.memory / statistics.distinct < 40
+    assert oracle.explore(row_spec(3)).statistics.calls == 0

@@ -33,7 +33,7 @@ from checker.spec import Spec
 
 S = TypeVar("S")
 
-BLOCK = 16_384
+BLOCK = 8_192
 """States that each worker expands between two looks at the clock."""
 
 ALONE = 2_000
@@ -194,6 +194,7 @@ class CompiledSearch(Generic[S]):
             reason=reason,
             statistics=statistics,
             properties=property_results(self.spec, sightings, self._arrivals_to_targets(), self.limits, reason is None),
+            settings={"workers": self.workers.count},
         )
 
     def _search(self) -> str | None:

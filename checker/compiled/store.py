@@ -16,8 +16,8 @@ MOST_STATES = 2**32 - 2**27
 """States are numbered in 32 bits, those of a block before they are known to be new among them."""
 
 SMALLEST_TABLE = 4096
-FULLEST = 0.6
-GROWTH = 1.7
+FULLEST = 0.7
+GROWTH = 1.5
 
 
 class Store:

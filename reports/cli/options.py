@@ -88,6 +88,22 @@ def chosen_spec(reference: str, bounds: tuple[str, ...], names: tuple[str, ...],
     return spec.with_properties(wanted) if wanted else spec
 
 
+class MemorySize(click.ParamType[int]):
+    """A size as a person writes it: a number, and a unit K, M, G or T."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number of bytes."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMGT])(?:i?B)?", value.strip(), re.IGNORECASE)
+        size = int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1)) if found else 0
+        if size < 1:
+            self.fail(f"{value!r} is no size: write a number and K, M, G or T, as in 800M or 12G", param, ctx)
+        return size
+
+
 @contextmanager
 def only_the_result_on_stdout(json_file: str | None) -> Iterator[None]:
     """Where standard output is for the JSON object, what a spec prints while it runs goes to standard error."""
