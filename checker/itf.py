@@ -235,7 +235,8 @@ def read_trace(path: Path) -> TraceFile:
     except UnicodeDecodeError as error:
         raise TraceError(f"{path} is not a trace file: it is not UTF-8 text") from error
     except json.JSONDecodeError as error:
-        raise TraceError(f"{path} is not a whole JSON file: {error.msg} at line {error.lineno}") from error
+        what = error.msg.removesuffix(" starting at")  # Python's own words, before its own line number
+        raise TraceError(f"{path} is not a whole JSON file: {what} at line {error.lineno}") from error
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{path} is not a trace file: {error}") from error
     try:

@@ -1,4 +1,4 @@
-"""Names: what to say to somebody who gave one that is not known."""
+"""Words for names and numbers in what people are told."""
 
 from __future__ import annotations
 
@@ -11,3 +11,8 @@ def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = re
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or (names if len(names) <= 12 else [])
     return f": did you mean {' or '.join(map(describe, close))}?" if close else ""
+
+
+def counted(number: int, name: str) -> str:
+    """A number of things: ``1 state``, ``1,177 states``."""
+    return f"{number:,} {name}{'s' * (number != 1)}"

@@ -12,9 +12,10 @@ from typing import Generic, TypeVar
 from checker.action import ActionInstance
 from checker.audit import AUDITED, audit
 from checker.evidence import Sighting, property_results
+from checker.names import counted
 from checker.progress import PROGRESS_EVERY, Progress
 from checker.properties import Kind, Property
-from checker.result import ActionCount, Limits, Result, Statistics
+from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics
 from checker.spec import Spec
 
 S = TypeVar("S")
@@ -73,7 +74,7 @@ class OracleSearch(Generic[S]):
             frontier, self._level = self._level, {}
             self.statistics.depth += 1
             if self._violated() and not self.limits.keep_going:
-                return "stopped at the first violation"
+                return FIRST_VIOLATION
             if self.statistics.depth == self.limits.depth:
                 return f"reached depth {self.limits.depth}"
             for state in frontier:
@@ -109,8 +110,8 @@ class OracleSearch(Generic[S]):
                 self._see(item, Sighting(state, (instance, successor)))
 
     def _found(self, state: S, arrivals: list[tuple[S, ActionInstance[S]]]) -> None:
-        if len(self.arrivals) == self.limits.max_states:
-            raise _StopSearch(f"reached {self.limits.max_states:,} states")
+        if self.limits.max_states is not None and len(self.arrivals) == self.limits.max_states:
+            raise _StopSearch(f"reached {counted(self.limits.max_states, 'state')}")
         self.arrivals[state] = self._level[state] = arrivals
         self.statistics.distinct += 1
         for item in self._state_checks:

@@ -63,26 +63,30 @@ class Property:
         return self.complaint(*states) is None
 
     def complaint(self, *states: Any) -> str | None:
-        """Why the property is false of a state or step: the offending values, or "" if it does not say.
+        """Why the property is false of a state or step: the first of `complaints`; None if it is true."""
+        return next(self.complaints(*states), None)
 
-        Returns:
-            None if the property is true.
+    def complaints(self, *states: Any) -> Iterator[str]:
+        """Why the property is false of a state or step: a sentence for each offending value.
+
+        Yields:
+            One empty sentence if the predicate does not say why; nothing if the property is true.
 
         Raises:
             SpecError: the predicate returned neither a bool nor an iterator of sentences.
         """
         outcome = self.function(*states)
-        if outcome is True:
-            return None
         if outcome is False:
-            return ""
-        if not isinstance(outcome, Iterator):
-            raise SpecError(f"{self.kind.value} {self.name} must return True or False, not {outcome!r}")
-        for sentence in outcome:
-            if not isinstance(sentence, str):
-                raise SpecError(f"{self.kind.value} {self.name} must yield what is wrong as a str, not {sentence!r}")
-            return sentence
-        return None
+            yield ""
+        elif outcome is not True:
+            if not isinstance(outcome, Iterator):
+                raise SpecError(f"{self.kind.value} {self.name} must return True or False, not {outcome!r}")
+            for sentence in outcome:
+                if not isinstance(sentence, str):
+                    raise SpecError(
+                        f"{self.kind.value} {self.name} must yield what is wrong as a str, not {sentence!r}"
+                    )
+                yield sentence
 
 
 def invariant(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:

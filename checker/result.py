@@ -12,6 +12,9 @@ from checker.properties import Property
 from checker.spec import Spec
 from checker.trace import Trace
 
+FIRST_VIOLATION = "stopped at the first violation"
+"""The reason of a search that was not to go on after a violation."""
+
 
 class Verdict(enum.Enum):
     """What is known at the end of a run."""

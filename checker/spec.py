@@ -177,6 +177,14 @@ class Spec(Generic[S]):
         """
         return _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
 
+    def complaints(self, item: Property, *states: S) -> list[str]:
+        """All that is wrong with a state or step by one property. See `Property.complaints`.
+
+        Raises:
+            SpecError: the predicate raised an exception.
+        """
+        return _guarded(f"{item.kind.value} {item.name}", lambda: list(item.complaints(*states)))
+
 
 def _hashable(value: Any) -> bool:
     try:

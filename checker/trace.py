@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
 import attrs
@@ -59,24 +59,41 @@ class Trace(Generic[S]):
     @property
     def complaint(self) -> str:
         """What is wrong at the end of the trace, in words, as far as the property says."""
+        return next(iter(self.complaints), "")
+
+    @property
+    def complaints(self) -> list[str]:
+        """All that is wrong at the end of the trace: a sentence for each offending value."""
         if self.about is None:
-            return ""
-        return complaint_at_end(self.spec, self.about, self.states) or ""
+            return []
+        return list(filter(None, complaints_at_end(self.spec, self.about, self.states)))
 
 
-def complaint_at_end(spec: Spec[S], item: Property, states: Iterable[S]) -> str | None:
+def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str | None:
     """What the last state or step of a behaviour has against a property.
 
     Returns:
         None if the property is true there (a witness: if it is not satisfied), else what is wrong,
         which may be empty.
     """
-    *before, last = states
     if item.kind is Kind.DEADLOCK:
-        return "no action is enabled" if next(spec.successors(last), None) is None else None
-    if item.kind.of_steps and not before:
+        return "no action is enabled" if next(spec.successors(states[-1]), None) is None else None
+    if item.kind.of_steps and len(states) < 2:
         return None
-    complaint = spec.complaint(item, before[-1], last) if item.kind.of_steps else spec.complaint(item, last)
+    complaint = spec.complaint(item, *_end(item, states))
     if item.kind.is_witness:
         return "" if complaint is None else None
     return complaint
+
+
+def complaints_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> list[str]:
+    """All that `complaint_at_end` may say, one sentence for each offending value."""
+    first = complaint_at_end(spec, item, states)
+    if first is None or item.kind.is_witness or item.kind is Kind.DEADLOCK:
+        return [] if first is None else [first]
+    return spec.complaints(item, *_end(item, states))
+
+
+def _end(item: Property, states: Sequence[S]) -> Sequence[S]:
+    """What a property looks at: the last state, or the two of the last step."""
+    return states[-2:] if item.kind.of_steps else states[-1:]

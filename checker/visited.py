@@ -9,6 +9,7 @@ import attrs
 
 from checker.action import ActionInstance
 from checker.audit import AUDITED, audit
+from checker.errors import SpecError
 from checker.spec import Spec
 
 S = TypeVar("S")
@@ -43,6 +44,7 @@ class Visited(Generic[S]):
         self.spec = spec
         self._steps: dict[S, Steps[S]] = {}
         self._same: dict[S, S] = {}
+        self._failures: dict[S, SpecError] = {}
 
     def __contains__(self, state: S) -> bool:
         return state in self._steps
@@ -53,9 +55,15 @@ class Visited(Generic[S]):
         Raises:
             SpecError: the spec misbehaved.
         """
+        if state in self._failures:
+            raise self._failures[state]  # whoever tries again, as Hypothesis does, is told the same
         known = self._steps.get(state)
         if known is None:
-            known = self._steps[state] = self._expanded(state)
+            try:
+                known = self._steps[state] = self._expanded(state)
+            except SpecError as error:
+                self._failures[state] = error
+                raise
         return known
 
     def _expanded(self, state: S) -> Steps[S]:

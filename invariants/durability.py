@@ -14,7 +14,7 @@ from model.atomic.state import Partition, Replica
 )
 def weak_isr(state: Partition) -> Iterator[str]:
     for leader, replica in state.believed_leaders():
-        yield from _missing(state, leader, replica, replica.isr, "its own ISR")
+        yield from _missing(state, leader, replica, replica.isr, f"broker {leader}'s own ISR")
 
 
 @invariant(

@@ -14,10 +14,14 @@ from model.atomic.state import Partition
 )
 def leader_in_isr(state: Partition) -> Iterator[str]:
     if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
-        yield f"the quorum's leader is broker {state.quorum.leader}, its ISR {set(state.quorum.isr) or 'empty'}"
+        yield f"the quorum's leader is broker {state.quorum.leader}, the quorum's ISR holds {_named(state.quorum.isr)}"
     for leader, replica in state.believed_leaders():
         if leader not in replica.isr:
-            yield f"broker {leader} leads, its ISR is {set(replica.isr) or 'empty'}"
+            yield f"broker {leader} leads, its own ISR holds {_named(replica.isr)}"
+
+
+def _named(isr: frozenset[int]) -> str:
+    return " and ".join(f"broker {broker}" for broker in sorted(isr)) or "nobody"
 
 
 @invariant(

@@ -52,9 +52,8 @@ def story_of(trace: Trace[Any]) -> Story:
     steps = [("", "")] + [(repr(instance), instance.sentence) for instance in trace.instances]
     ending: tuple[str, ...] = ()
     if (about := trace.about) is not None:
-        complaint = trace.complaint
-        source = f"source: {about.source}" if about.source else ""
-        ending = tuple(filter(None, (ending_of(about.name, about.kind, about.sentence), complaint, source)))
+        source = [f"source: {about.source}"] if about.source else []
+        ending = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *source)
     return Story(
         title=f"{trace.spec.name}  {bounds_text(attrs.asdict(trace.spec.bounds))}".rstrip(),
         legend=legend_of(trace.states[0]),

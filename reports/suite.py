@@ -20,6 +20,7 @@ from checker.result import Limits, Result, Verdict
 from checker.spec import Spec
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.loading import load_spec
+from reports.words import violations
 
 SHIPPED = Path(__file__).with_name("suite.toml")
 
@@ -107,21 +108,18 @@ class Outcome:
     def failure(self) -> str:
         """What is not as expected, in words; empty if all is."""
         check, result = self.prepared.check, self.result
+        missed = violations(result, "{} is violated", "{} is never shown")
         if result.verdict.value != check.expect:
-            violated = [item.property.name for item in result.properties if item.verdict is Verdict.VIOLATED]
             found = {
                 Verdict.HOLDS: "it holds",
-                Verdict.VIOLATED: f"{', '.join(violated)} is violated",
+                Verdict.VIOLATED: missed,
                 Verdict.INCOMPLETE: f"it is incomplete: {result.reason}",
             }[result.verdict]
             return f"expected {check.expect}, but {found}"
         if check.violates is not None:
             item = result.of(check.violates)
             if item.verdict is not Verdict.VIOLATED:
-                first = ", ".join(
-                    found.property.name for found in result.properties if found.verdict is Verdict.VIOLATED
-                )
-                return f"expected {check.violates} to be violated, but {first} was first, and the search stopped there"
+                return f"expected {check.violates} to be violated, but {missed} first, and the search stopped there"
             length = len(item.traces[0]) if item.traces else 0
             if check.trace_length is not None and length != check.trace_length:
                 return f"expected a trace of {check.trace_length} states, but it has {length}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -9,23 +10,30 @@ from contextlib import contextmanager
 from typing import Any
 
 import attrs
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, RenderableType, RenderHook
 from rich.padding import Padding
 from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from checker import memory
 from checker.bounds import bounds_text, describe_bounds
+from checker.names import counted
 from checker.properties import Property
-from checker.result import PropertyResult, Result, Statistics, Verdict
+from checker.result import FIRST_VIOLATION, PropertyResult, Result, Statistics, Verdict
 from checker.spec import Spec
 from reports.lanes import Lanes
 from reports.story import Frame, Story, story_of
+from reports.words import violations
+
+KEEP_GOING = "incomplete: the search ended with the first violation; --keep-going decides the others too"
 
 STYLES = {Verdict.HOLDS: "green", Verdict.VIOLATED: "bold red", Verdict.INCOMPLETE: "yellow"}
 CHANGED_STYLE = "bold yellow"
 CHANGED_MARK = "*"
+MARGIN = 7
+"""Columns left of what belongs to a step: those of its number."""
 
 FEW_STATES = 20_000
 """In a smaller space, most calls are new, whatever the spec."""
@@ -37,16 +45,20 @@ MANY_CALLS = 0.2
 def console(stderr: bool = False) -> Console:
     """A console for standard output or standard error, as wide as its terminal.
 
-    Plain and 100 columns wide where there is no terminal; plain with ``NO_COLOR`` too.
+    Plain and, unless ``COLUMNS`` says otherwise, 100 columns wide where there is no terminal; plain with
+    ``NO_COLOR`` too.
     """
     stream = sys.stderr if stderr else sys.stdout
-    return PatientConsole(
+    out = PatientConsole(
         stderr=stderr,
         highlight=False,
         markup=False,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
-        width=None if stream.isatty() else 100,
+        width=None if stream.isatty() or "COLUMNS" in os.environ else 100,
     )
+    if not stderr:
+        out.push_render_hook(WithoutTrailingSpaces())
+    return out
 
 
 class PatientConsole(Console):
@@ -57,24 +69,55 @@ class PatientConsole(Console):
         raise BrokenPipeError
 
 
-def story_view(story: Story, *, plain: bool, titled: bool = True) -> RenderableType:
+class WithoutTrailingSpaces(RenderHook):
+    """What `rich` pads its lines with is not printed."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """Called by `rich` with what is printed."""
+        return [_Trimmed(renderable) for renderable in renderables]
+
+
+@attrs.frozen
+class _Trimmed:
+    renderable: ConsoleRenderable
+
+    def __rich_console__(self, out: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        lines = list(Segment.split_lines(out.render(self.renderable, options)))
+        for number, line in enumerate(lines, start=1):
+            while line and not line[-1].text.rstrip():
+                line.pop()
+            if line:
+                last = line.pop()
+                yield from (*line, Segment(last.text.rstrip(), last.style, last.control))
+            if number < len(lines) or options.max_width:
+                yield Segment.line()
+
+
+def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) -> RenderableType:
     """A trace step by step: each step in words, each state's rows, the cells that changed marked.
+
+    A row too wide for the terminal is a line for each of its cells.
 
     Parameters:
         story: the trace.
         plain: whether changed cells are marked with a star instead of a colour.
+        width: how many columns there are.
         titled: whether the spec and its bounds are named first.
     """
     columns = list(dict.fromkeys(column for frame in story.frames for row in frame.lanes.values() for column in row))
     widths = {column: max([len(column), *_cell_widths(story, column)]) + plain for column in columns}
     label_width = max((len(row) for frame in story.frames for row in frame.lanes), default=0)
+    fits = sum(widths.values()) + 2 * len(widths) + label_width + MARGIN <= width
     parts: list[RenderableType] = [Text(story.title, style="bold")] if titled else []
     if story.legend:
         parts.append(Text(story.legend + (f"; {CHANGED_MARK} changed" if plain else ""), style="dim"))
     for number, frame in enumerate(story.frames, start=1):
         parts.append(_step_title(number, len(story.frames), frame))
-        parts.append(_header(label_width, widths))
-        parts.extend(_row(frame, row, label_width, widths, plain) for row in frame.lanes)
+        if fits:
+            parts.append(_header(label_width, widths))
+            parts.extend(_row(frame, row, label_width, widths, plain) for row in frame.lanes)
+        else:
+            parts.extend(itertools.chain.from_iterable(_cells(frame, row, plain) for row in frame.lanes))
     parts.extend(
         Padding(
             Text(paragraph, style="bold red" if not index else ""), (not index, 0, 0, 4 * bool(index)), expand=False
@@ -94,19 +137,29 @@ def _step_title(number: int, count: int, frame: Frame) -> Text:
         return title.append("the initial state")
     title.append(frame.sentence or frame.label)
     if frame.sentence:
-        title.append(f"\n       {frame.label}", style="dim not bold")
+        title.append(f"\n{'':{MARGIN}}{frame.label}", style="dim not bold")
     return title
+
+
+def _cells(frame: Frame, row: str, plain: bool) -> Iterator[RenderableType]:
+    """A row as a line for each of its cells, wrapped where that is too wide."""
+    touched = any(changed_row == row for changed_row, _ in frame.changed)
+    yield Text(f"{'':{MARGIN}}{row}", style="" if touched else "dim")
+    for column, text in frame.lanes[row].items():
+        changed = (row, column) in frame.changed
+        cell = Text(f"{column}: {text}{CHANGED_MARK * (changed and plain)}", style=CHANGED_STYLE if changed else "dim")
+        yield Padding(cell, (0, 0, 0, MARGIN + 2))
 
 
 def _header(label_width: int, widths: dict[str, int]) -> Text:
     cells = "  ".join(column.ljust(width) for column, width in widths.items())
-    return Text(f"       {'':<{label_width}}  {cells}".rstrip(), style="dim", no_wrap=True, overflow="ellipsis")
+    return Text(f"{'':{MARGIN}}{'':<{label_width}}  {cells}".rstrip(), style="dim")
 
 
 def _row(frame: Frame, row: str, label_width: int, widths: dict[str, int], plain: bool) -> Text:
     lanes: Lanes = frame.lanes
     touched = any(changed_row == row for changed_row, _ in frame.changed)
-    line = Text(f"       {row:<{label_width}}", style="" if touched else "dim", no_wrap=True, overflow="ellipsis")
+    line = Text(f"{'':{MARGIN}}{row:<{label_width}}", style="" if touched else "dim")
     for column, width in widths.items():
         changed = (row, column) in frame.changed
         text = lanes[row].get(column, "")
@@ -119,7 +172,9 @@ def _row(frame: Frame, row: str, label_width: int, widths: dict[str, int], plain
 def result_view(result: Result) -> RenderableType:
     """A run's result: the verdict on each property and on the whole, and the counts, in all and by action."""
     parts: list[RenderableType] = [_properties_table(result)] if result.properties else []
-    parts += [_actions_table(result), _verdict_line(result), Text(statistics_text(result.statistics))]
+    parts += [_actions_table(result), _verdict_line(result)]
+    parts += [Text(advice, style="dim")] if (advice := _advice(result)) else []
+    parts.append(Text(statistics_text(result.statistics)))
     return Group(*parts)
 
 
@@ -137,9 +192,15 @@ def _properties_table(result: Result) -> Table:
     for title in ("property", "verdict", "trace"):
         table.add_column(title, header_style="dim")
     for item in result.properties:
-        length = f"{len(item.traces[0])} states" if item.traces else ""
+        length = counted(len(item.traces[0]), "state") if item.traces else ""
         table.add_row(item.property.name, verdict_text(item), length)
     return table
+
+
+def _advice(result: Result) -> str:
+    """What would decide the properties that an earlier violation left open; empty if there are none."""
+    left_open = any(item.verdict is Verdict.INCOMPLETE for item in result.properties)
+    return KEEP_GOING if left_open and result.reason == FIRST_VIOLATION else ""
 
 
 def _actions_table(result: Result) -> Table:
@@ -170,8 +231,7 @@ def _verdict_line(result: Result) -> Text:
         case Verdict.INCOMPLETE:
             text.append(f": {result.reason}", style="default not bold")
         case Verdict.VIOLATED:
-            names = [item.property.name for item in result.properties if item.verdict is Verdict.VIOLATED]
-            text.append(f": {', '.join(names)}", style="default not bold")
+            text.append(f": {violations(result, '{}', 'never shown: {}')}", style="default not bold")
     return text
 
 
@@ -179,7 +239,7 @@ def statistics_text(statistics: Statistics) -> str:
     """The counts of a run, and what it took, in a few lines."""
     queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
     return (
-        f"{statistics.distinct:,} distinct states, {statistics.generated:,} generated, "
+        f"{counted(statistics.distinct, 'distinct state')}, {statistics.generated:,} generated, "
         f"depth {statistics.depth}{queue}\n"
         f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
         f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s"
@@ -249,7 +309,7 @@ def show_traces(out: Console, result: Result, *, only: int | None = None, titled
     """
     traces = [trace for item in result.properties if item.verdict is Verdict.VIOLATED for trace in item.traces]
     for trace in traces[:only]:
-        out.print(story_view(story_of(trace), plain=is_plain(out), titled=titled))
+        out.print(story_view(story_of(trace), plain=is_plain(out), width=out.width, titled=titled))
         out.print()
 
 

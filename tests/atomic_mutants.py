@@ -251,19 +251,14 @@ def remove_the_leader_and_let_it_lead(before: Partition, after: Partition, broke
 def starts_with(change: Callable[[Replica, int], dict[str, Any]]) -> Taken:
     """A new leader changes its replica."""
 
-    def begin(before: Partition, after: Partition, epoch: int) -> Partition:
-        request = after.requests[epoch]
-        assert request is not None
-        assert request.leader is not None
-        return changing(after, request.leader, **change(after.replicas[request.leader], request.leader))
+    def begin(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
+        return changing(after, broker, **change(after.replicas[broker], broker))
 
     return and_then(become_leader, begin)
 
 
-def lead_by_a_stale_request(state: Partition, epoch: int) -> Iterator[Partition]:
-    request = state.requests[epoch]
-    if request is not None and request.leader is not None:
-        yield from become_leader(changing(state, request.leader, epoch=NO_EPOCH), epoch)
+def lead_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
+    yield from become_leader(changing(state, broker, epoch=NO_EPOCH), broker, epoch)
 
 
 def follow_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:

@@ -14,7 +14,7 @@ S = TypeVar("S")
 
 
 class Scenario(Generic[S]):
-    """A behaviour of a spec, told step by step. A step is written as traces print it: ``become_leader(epoch=0)``.
+    """A behaviour of a spec, told step by step. A step is written as traces print it: ``tick()``, ``write(leader=0)``.
 
     Attributes:
         spec: the spec, with its bounds.

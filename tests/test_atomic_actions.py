@@ -140,15 +140,16 @@ def test_broker_obeys_the_request_that_names_it_and_keeps_log_and_high_watermark
         BLANK, follows(0, "m0@0 ┃ m1@0"), BLANK, leader=1, epoch=1, isr=ALL, requests={0: (0, ALL), 1: (1, {1, 2})}
     )
     expected = state.with_replica(1, leads(1, "m0@0 ┃ m1@0", epoch=1, isr={1, 2}))
-    assert after(state, become_leader, 1) == expected
+    assert after(state, become_leader, 1, 1) == expected
 
 
 @pytest.mark.parametrize("request_of_another", [(0, ALL), (2, ALL)])
 def test_request_of_a_leader_changes_the_named_broker_only(request_of_another: tuple[int, set[int]]) -> None:
     state = partition(BLANK, BLANK, BLANK, requests={0: request_of_another})
-    assert [index for index, each in enumerate(after(state, become_leader, 0).replicas) if each != BLANK] == [
-        request_of_another[0]
-    ]
+    named, _ = request_of_another
+    replicas = after(state, become_leader, named, 0).replicas
+    assert [index for index, each in enumerate(replicas) if each != BLANK] == [named]
+    assert [broker for broker in range(3) if enabled(state, become_leader, broker, 0)] == [named]
 
 
 @pytest.mark.parametrize(
@@ -162,14 +163,14 @@ def test_request_of_a_leader_changes_the_named_broker_only(request_of_another: t
     ids=["not sent", "names nobody", "obeyed already", "knows a later epoch"],
 )
 def test_request_makes_no_leader(state: Partition) -> None:
-    assert not enabled(state, become_leader, 1)
+    assert not any(enabled(state, become_leader, broker, 1) for broker in range(3))
 
 
 @protocols
 def test_requests_are_never_used_up(protocol: Protocol) -> None:
     """What one broker obeyed, another one still can, after later ones too."""
     state = partition(BLANK, BLANK, BLANK, requests={0: (0, ALL)}, protocol=protocol)
-    led = after(state, become_leader, 0)
+    led = after(state, become_leader, 0, 0)
     followed = after(led, become_follower, 1, 0)
     both = after(followed, become_follower, 2, 0)
     assert state.requests == led.requests == followed.requests == both.requests

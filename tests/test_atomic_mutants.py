@@ -260,7 +260,7 @@ THREE_QUICK_ELECTIONS = (
     "controller_elects(broker=0)",
     "controller_elects(broker=1)",
     "controller_elects(broker=0)",
-    "become_leader(epoch=0)",
+    "become_leader(broker=0, epoch=0)",
     "become_follower(broker=2, epoch=0)",
     "leader_writes(leader=0)",
     "replicate(leader=0, follower=2)",

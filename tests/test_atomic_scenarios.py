@@ -73,7 +73,7 @@ STALE_HIGH_WATERMARK = Story(
             (
                 "controller_elects(broker=0)",
                 "controller_shrinks_isr(broker=1)",
-                "become_leader(epoch=1)",
+                "become_leader(broker=0, epoch=1)",
                 "leader_writes(leader=0)",
             ),
             logs=("┃ m0@1", "┃"),
@@ -116,7 +116,7 @@ UNKNOWN_EPOCH = Story(
         Chapter(
             "in epoch 0, 0 leads and writes, 1 follows and fetches, 0 commits",
             (
-                "become_leader(epoch=0)",
+                "become_leader(broker=0, epoch=0)",
                 "leader_writes(leader=0)",
                 "become_follower(broker=1, epoch=0)",
                 "replicate(leader=0, follower=1)",
@@ -127,7 +127,7 @@ UNKNOWN_EPOCH = Story(
         ),
         Chapter(
             "in epoch 1, 1 leads and writes",
-            ("become_leader(epoch=1)", "leader_writes(leader=1)"),
+            ("become_leader(broker=1, epoch=1)", "leader_writes(leader=1)"),
             logs=("m0@0 ┃", "┃ m0@0 m1@1"),
             isr={0, 1},
         ),
@@ -151,7 +151,7 @@ STALE_NEW_LEADER = Story(
             "0 leads in epoch 0 and drops 1 from the ISR; the controller elects 2 in epoch 1",
             (
                 "controller_elects(broker=0)",
-                "become_leader(epoch=0)",
+                "become_leader(broker=0, epoch=0)",
                 "leader_shrinks_isr(leader=0, member=1)",
                 "controller_elects(broker=2)",
             ),
@@ -171,7 +171,11 @@ STALE_NEW_LEADER = Story(
         ),
         Chapter(
             "2 leads in epoch 1 with high watermark 0, which 1 has reached with an empty log: 1 joins the ISR",
-            ("become_leader(epoch=1)", "become_follower(broker=1, epoch=1)", "leader_expands_isr(leader=2, joining=1)"),
+            (
+                "become_leader(broker=2, epoch=1)",
+                "become_follower(broker=1, epoch=1)",
+                "leader_expands_isr(leader=2, joining=1)",
+            ),
             logs=("m0@0 ┃", "┃", "┃ m0@0"),
             isr={0, 1, 2},
         ),
@@ -191,7 +195,7 @@ ASKING_WHO_DOES_NOT_LEAD = Story(
                 "controller_elects(broker=0)",
                 "controller_elects(broker=1)",
                 "controller_elects(broker=0)",
-                "become_leader(epoch=2)",
+                "become_leader(broker=0, epoch=2)",
                 "leader_shrinks_isr(leader=0, member=1)",
                 "leader_writes(leader=0)",
             ),
@@ -233,7 +237,7 @@ FOLLOWING_AN_OLD_EPOCH = Story(
         ),
         Chapter(
             "1 leads in epoch 1 at last; 2 fetches from it, finds itself longer, and truncates",
-            ("become_leader(epoch=1)", "truncate(leader=1, follower=2)"),
+            ("become_leader(broker=1, epoch=1)", "truncate(leader=1, follower=2)"),
             logs=("m0@2 ┃", "┃", "┃"),
             isr={0, 2},
         ),
@@ -309,7 +313,7 @@ def test_a_broker_that_lost_a_committed_record_leads_next_and_the_logs_stay_diff
     """What becomes of the first story: leaders come from the ISR, and the high watermark hides the difference."""
     spec = STALE_HIGH_WATERMARK.under(CATALOG["atomic/hw-truncation"]).with_bounds({"max_epoch": 2, "records": 2})
     scenario = Scenario(spec).play(STALE_HIGH_WATERMARK.steps)
-    scenario.play(("controller_elects(broker=1)", "become_leader(epoch=2)", "leader_writes(leader=1)"))
+    scenario.play(("controller_elects(broker=1)", "become_leader(broker=1, epoch=2)", "leader_writes(leader=1)"))
     scenario.play(("become_follower(broker=0, epoch=2)", "advance_high_watermark(leader=1)"))
     assert logs(scenario) == ("m0@1 ┃", "m1@2 ┃")
     assert scenario.violations()["logs_prefix_consistent"] == (

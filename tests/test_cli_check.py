@@ -177,12 +177,12 @@ UNMET = {
     "another property": (
         f'{VIOLATED.replace("third_step_free", "on_stairs")}properties = ["on_stairs", "third_step_free"]\n',
         1,
-        "expected on_stairs to be violated, but third_step_free was first, and the search stopped there",
+        "expected on_stairs to be violated, but third_step_free is violated first, and the search stopped there",
     ),
     "not found by fuzzing": (
         f'{VIOLATED.replace("top = 3", "top = 2")}engine = "fuzz"\nexamples = 5\n',
         3,
-        "expected violated, but it is incomplete: 5 random behaviours of at most 50 steps are only a sample",
+        "expected violated, but it is incomplete: 17 random behaviours of at most 50 steps are only a sample",
     ),
 }
 

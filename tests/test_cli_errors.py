@@ -216,7 +216,7 @@ MISBEHAVIOUR = {
     ),
     "no initial state": (
         STAIRS.replace("[Climber(0, bounds.top)]", "[]"),
-        ("spec it.py:spec has no initial state with bounds Bounds(top=2)",),
+        ("spec it.py:spec has no initial state with top=2",),
     ),
     "initial states that raise": (
         STAIRS.replace("[Climber(0, bounds.top)]", "[bounds.bottom]"),

@@ -84,7 +84,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
 def test_a_violation_ends_in_1_and_its_json_object_has_the_length_and_the_file_of_the_trace(stairs: Path) -> None:
     run = leadline("explore", "stairs.py", "-b", "top=3", "--json", "-", "--trace-out", "traces", folder=stairs)
     assert (run.code, run.err) == (1, "")
-    file = "traces/stairs.py-spec-third_step_free.itf.json"
+    file = "traces/stairs.py-spec-top3-third_step_free.itf.json"
     assert (stairs / file).is_file()
     result = run.json
     assert (result["verdict"], result["reason"], result["bounds"]) == ("violated", None, {"top": 3})
@@ -226,7 +226,7 @@ def test_three_traces_are_shown_and_written_to_three_different_files_that_replay
     assert run.out.count("third_step_free is violated") == 3
     files = sorted((stairs / "new" / "traces").iterdir())
     assert [file.name for file in files] == [
-        f"stairs.py-spec-third_step_free-{number}.itf.json" for number in (1, 2, 3)
+        f"stairs.py-spec-top3-third_step_free-{number}.itf.json" for number in (1, 2, 3)
     ]
     steps = set()
     for file in files:

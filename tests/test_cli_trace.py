@@ -15,7 +15,7 @@ from tests.cli import ESCAPE, STAIRS, call, leadline, on_terminal, write
 LOSS = "loss.itf.json"
 """The loss of committed data before 0.11, in ten states."""
 
-CLIMB = "stairs.py-spec-third_step_free.itf.json"
+CLIMB = "stairs.py-spec-top3-third_step_free.itf.json"
 """Three steps up the stairs."""
 
 Edit = Callable[[Any], object]
@@ -64,7 +64,9 @@ def test_a_trace_shows_every_step_what_it_changed_the_logs_and_the_end(folder: P
     assert text.startswith(
         """\
 atomic/hw-truncation  brokers=2,log_size=2,records=2,max_epoch=1
-m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; * changed
+m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; ISR: as
+the one in that row knows it; request 1: the LeaderAndIsr of epoch 1, not yet heard by those named;
+* changed
 
  1/10  the initial state
                    role        epoch   ISR   log      HW   LEO
@@ -78,6 +80,7 @@ m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log
        controller  leader: 0*  0*      0 1
        broker 0    -           -       -     ┃        0    0
        broker 1    -           -       -     ┃        0    0
+       request 0   leader: 0*  0*      0 1*  to 0 1*
 """
     )
     assert text.endswith(
@@ -88,13 +91,15 @@ m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log
        controller  leader: 0   1       0
        broker 0    leads       1       0     ┃ m0@1   0    1
        broker 1    follows 0   0       0 1   ┃ m0@1*  0    1*
+       request 1   leader: 0   1       0     to 1
 
- 8/10  broker 0 sees its whole ISR caught up and raises its high watermark
+ 8/10  broker 0 raises its high watermark: all of its own ISR have the record
        advance_high_watermark(leader=0)
                    role        epoch   ISR   log      HW   LEO
        controller  leader: 0   1       0
        broker 0    leads       1       0     m0@1 ┃*  1*   1
        broker 1    follows 0   0       0 1   ┃ m0@1   0    1
+       request 1   leader: 0   1       0     to 1
 
  9/10  broker 0 adds broker 1 to the ISR
        leader_expands_isr(leader=0, joining=1)
@@ -102,8 +107,9 @@ m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log
        controller  leader: 0   1       0 1*
        broker 0    leads       1       0 1*  m0@1 ┃   1    1
        broker 1    follows 0   0       0 1   ┃ m0@1   0    1
+       request 1   leader: 0   1       0     to 1
 
-10/10  broker 1 hears of the leader of epoch 1, follows it and truncates
+10/10  broker 1 follows the leader of epoch 1, truncating as its protocol says
        become_follower(broker=1, epoch=1)
                    role        epoch   ISR   log      HW   LEO
        controller  leader: 0   1       0 1
@@ -137,9 +143,9 @@ def test_on_a_terminal_of_80_columns_only_what_changed_is_coloured(folder: Path)
     assert run.width <= 80
     coloured = re.findall(r"\x1b\[1;33m([^\x1b]*)", run.out)
     plain = call("trace", LOSS, folder=folder)
-    starred = re.findall(r"(?:(?<=  )|(?<=^))(\S+(?: \S+)*)\*(?=  |$)", "\n".join(plain.lines[2:]), re.MULTILINE)
+    starred = re.findall(r"(?:(?<=  )|(?<=^))(\S+(?: \S+)*)\*(?=  |$)", "\n".join(plain.lines[4:]), re.MULTILINE)
     assert [cell.strip() for cell in coloured] == starred
-    assert len(starred) == 22
+    assert len(starred) == 32
     assert "no leader" not in coloured
     assert "\x1b[1;31mstrong_isr is violated" in run.out
 
@@ -178,7 +184,10 @@ def test_a_trace_whose_spec_is_not_at_hand_is_shown_as_recorded_with_one_line_th
     (climb / "stairs.py").rename(climb / "elsewhere.py")
     run = leadline("trace", CLIMB, folder=climb)
     assert run.code == 0
-    assert run.err == "leadline: shown as recorded, not replayed: there is no file stairs.py\n"
+    assert run.err == (
+        "leadline: shown as recorded, not replayed: there is no file stairs.py; "
+        "if the spec is elsewhere now, name it with --spec\n"
+    )
     assert run.lines == [
         "stairs.py:spec  top=3",
         "",
@@ -209,10 +218,12 @@ def test_a_stale_trace_is_shown_as_recorded_with_the_reason_in_one_line_however_
 
     edit(folder / LOSS, other_value)
     for run in (leadline("trace", LOSS, folder=folder), call("trace", LOSS, folder=folder)):
-        assert run.code == 0
+        assert run.code == 1
         reason = "step 5: leader_writes(leader=0) leads elsewhere: next_value is 1 in the model, 7 in the file"
-        assert run.err == f"leadline: shown as recorded, not replayed: {reason}\n"
+        assert run.err == f"leadline: stale, so shown as recorded: {reason}\n"
         assert " 6/10  leader_writes(leader=0)" in run.lines
+        assert "         next_value: 7*" in run.lines
+        assert "         log: Log(records=(Record(value=0, epoch=1),))*" in run.lines
 
 
 def test_a_trace_of_another_tool_is_shown_although_it_names_no_spec_and_no_actions(tmp_path: Path) -> None:
@@ -240,14 +251,15 @@ def test_spec_says_where_the_spec_is_now(climb: Path, command: str) -> None:
     assert (run.code, run.err) == (0, "")
     assert "elsewhere.py:spec" in run.lines[0]
     if command == "replay":
-        assert call(command, CLIMB, folder=climb).complaint == "there is no file stairs.py"
+        assert call(command, CLIMB, folder=climb).complaint.startswith("there is no file stairs.py; if the spec")
 
 
-def test_with_a_spec_of_another_kind_trace_refuses_and_replay_says_where_it_departs(folder: Path) -> None:
+def test_with_a_spec_of_another_kind_trace_and_replay_say_where_it_departs(folder: Path) -> None:
     reason = "step 4: become_follower(broker=1, epoch=0) is not enabled in the state before it"
     replayed = call("replay", LOSS, "--spec", "atomic/kip-320", folder=folder)
     assert (replayed.code, replayed.out, replayed.err) == (1, f"stale: {reason}\n", "")
-    assert call("trace", LOSS, "--spec", "atomic/kip-320", folder=folder).complaint == reason
+    shown = call("trace", LOSS, "--spec", "atomic/kip-320", folder=folder)
+    assert (shown.code, shown.err) == (1, f"leadline: stale, so shown as recorded: {reason}\n")
 
 
 def test_replay_says_what_it_re_executed(folder: Path) -> None:

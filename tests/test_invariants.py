@@ -53,7 +53,7 @@ def test_isr_has_what_is_committed(item: Property, state: Partition) -> None:
         pytest.param(
             with_isr(BOTH, leads(0, "m0@0 m1@0 ┃"), follows(0, "m0@0 ┃")),
             "offset 1 is below the high watermark 2 of broker 0, which has m1@0 there; "
-            "broker 1 of its own ISR has nothing",
+            "broker 1 of broker 0's own ISR has nothing",
             "offset 1 is below the high watermark 2 of broker 0, which has m1@0 there; "
             "broker 1 of the quorum's ISR has nothing",
             id="a member lacks a committed record",
@@ -61,7 +61,7 @@ def test_isr_has_what_is_committed(item: Property, state: Partition) -> None:
         pytest.param(
             with_isr(BOTH, leads(0, "m0@0 ┃"), leads(1, "┃ m1@1", epoch=1)),
             "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; "
-            "broker 1 of its own ISR has m1@1",
+            "broker 1 of broker 0's own ISR has m1@1",
             "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; "
             "broker 1 of the quorum's ISR has m1@1",
             id="a member has another record",
@@ -69,7 +69,7 @@ def test_isr_has_what_is_committed(item: Property, state: Partition) -> None:
         pytest.param(
             with_isr({0}, leads(0, "m0@0 ┃", isr=BOTH), follows(0, "┃")),
             "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; "
-            "broker 1 of its own ISR has nothing",
+            "broker 1 of broker 0's own ISR has nothing",
             None,
             id="only the leader's own ISR has the member",
         ),
@@ -83,7 +83,7 @@ def test_isr_has_what_is_committed(item: Property, state: Partition) -> None:
         pytest.param(
             with_isr({0}, leads(0, "m0@0", isr={0}, high_watermark=2), follows(0, "┃")),
             "offset 1 is below the high watermark 2 of broker 0, which has nothing there; "
-            "broker 0 of its own ISR has nothing",
+            "broker 0 of broker 0's own ISR has nothing",
             "offset 1 is below the high watermark 2 of broker 0, which has nothing there; "
             "broker 0 of the quorum's ISR has nothing",
             id="the leader itself lacks the record",
@@ -256,11 +256,11 @@ def test_leader_is_in_the_isr(state: Partition) -> None:
     [
         (
             partition(replica("┃"), replica("┃"), leader=0, epoch=0, isr={1}),
-            "the quorum's leader is broker 0, its ISR {1}",
+            "the quorum's leader is broker 0, the quorum's ISR holds broker 1",
         ),
-        (partition(replica("┃"), leader=0, epoch=0), "the quorum's leader is broker 0, its ISR empty"),
-        (partition(leads(0, "┃", isr={1}), replica("┃")), "broker 0 leads, its ISR is {1}"),
-        (partition(leads(0, "┃", isr=set())), "broker 0 leads, its ISR is empty"),
+        (partition(replica("┃"), leader=0, epoch=0), "the quorum's leader is broker 0, the quorum's ISR holds nobody"),
+        (partition(leads(0, "┃", isr={1}), replica("┃")), "broker 0 leads, its own ISR holds broker 1"),
+        (partition(leads(0, "┃", isr=set())), "broker 0 leads, its own ISR holds nobody"),
     ],
     ids=["quorum", "quorum, empty", "believed leader", "believed leader, empty"],
 )

@@ -60,7 +60,7 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
         "mutual_exclusion is violated: at most one process is inside",
     )
 
-    for saved in (file, f"fuzzed/{name}.py-spec-mutual_exclusion.itf.json"):
+    for saved in (file, f"fuzzed/{name}.py-spec-seed0-mutual_exclusion.itf.json"):
         replayed = leadline("replay", saved, folder=tmp_path)
         assert (replayed.code, replayed.err) == (0, "")
         assert replayed.out == f"as recorded: {spec}, 5 states, which violates mutual_exclusion\n"

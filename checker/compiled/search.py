@@ -26,9 +26,10 @@ from checker.compiled.tables import SeesViews, Tables
 from checker.compiled.workers import Workers, usable_cores
 from checker.errors import LeadlineError
 from checker.evidence import Sighting, property_results
+from checker.names import counted
 from checker.progress import Progress
 from checker.properties import Property
-from checker.result import ActionCount, Limits, Result, Statistics
+from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics
 from checker.spec import Spec
 
 S = TypeVar("S")
@@ -210,7 +211,7 @@ class CompiledSearch(Generic[S]):
                 at.level_end = store.count
             if at.next == at.levels[-1]:
                 if self._violated() and not self.limits.keep_going:
-                    return "stopped at the first violation"
+                    return FIRST_VIOLATION
                 if len(at.levels) == self.limits.depth:
                     return f"reached depth {self.limits.depth}"
                 for index in np.linspace(at.next, at.level_end - 1, SAMPLED, dtype=int):
@@ -396,7 +397,7 @@ class CompiledSearch(Generic[S]):
             raise self._out_of_memory()
 
     def _most_states(self) -> str:
-        return f"reached {self.limits.max_states:,} states"
+        return f"reached {counted(self.limits.max_states or 0, 'state')}"
 
     def _out_of_memory(self) -> StopSearch:
         return StopSearch(f"reached {memory.described(self._memory)} of memory")

@@ -28,9 +28,9 @@ def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
         yield from _new_epoch(state, broker, state.quorum.isr)
 
 
-@action("the controller notices that broker {broker} fails and removes it from the ISR", broker=brokers)
+@action("the controller believes that broker {broker} failed and removes it from the ISR", broker=brokers)
 def controller_shrinks_isr(state: Partition, broker: int) -> Iterator[Partition]:
-    """The controller takes a broker for failed. A leader stays in the ISR if it is the last member."""
+    """Rightly or wrongly: the broker may live on. If it led, nobody leads now; the ISR keeps its last member."""
     quorum = state.quorum
     if broker == quorum.leader:
         yield from _new_epoch(state, None, quorum.isr - {broker} or quorum.isr)
@@ -46,19 +46,20 @@ def _new_epoch(state: Partition, leader: int | None, isr: frozenset[int]) -> Ite
     yield attrs.evolve(state, quorum=Quorum(leader, epoch, isr), requests=requests)
 
 
-@action("the broker that epoch {epoch} names hears that it leads", epoch=epochs)
-def become_leader(state: Partition, epoch: int) -> Iterator[Partition]:
+@action("broker {broker} hears that it leads in epoch {epoch}", broker=brokers, epoch=epochs)
+def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker obeys the request that names it. Its high watermark may be behind the last leader's."""
     request = state.requests[epoch]
-    if request is None or request.leader is None:
+    if request is None or request.leader != broker:
         return
-    replica = state.replicas[request.leader]
+    replica = state.replicas[broker]
     if epoch > replica.epoch:
-        leading = attrs.evolve(replica, epoch=epoch, leader=request.leader, isr=request.isr)
-        yield state.with_replica(request.leader, leading)
+        yield state.with_replica(broker, attrs.evolve(replica, epoch=epoch, leader=broker, isr=request.isr))
 
 
-@action("broker {broker} hears of the leader of epoch {epoch}, follows it and truncates", broker=brokers, epoch=epochs)
+@action(
+    "broker {broker} follows the leader of epoch {epoch}, truncating as its protocol says", broker=brokers, epoch=epochs
+)
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker obeys a request that names another one, and truncates by its protocol's rule."""
     request = state.requests[epoch]
@@ -117,7 +118,7 @@ def replicate(state: Partition, leader: int, follower: int) -> Iterator[Partitio
         yield state.with_replica(follower, attrs.evolve(target, log=log, high_watermark=watermark))
 
 
-@action("broker {leader} sees its whole ISR caught up and raises its high watermark", leader=brokers)
+@action("broker {leader} raises its high watermark: all of its own ISR have the record", leader=brokers)
 def advance_high_watermark(state: Partition, leader: int) -> Iterator[Partition]:
     """The record at the high watermark is committed when every member of the leader's own ISR has it."""
     replica = state.replicas[leader]
@@ -126,7 +127,7 @@ def advance_high_watermark(state: Partition, leader: int) -> Iterator[Partition]
         yield state.with_replica(leader, attrs.evolve(replica, high_watermark=committed))
 
 
-@action("broker {leader} removes the lagging broker {member} from the ISR", leader=brokers, member=brokers)
+@action("broker {leader} removes broker {member}, which lags, from the ISR", leader=brokers, member=brokers)
 def leader_shrinks_isr(state: Partition, leader: int, member: int) -> Iterator[Partition]:
     """The true leader drops a member that is not caught up to its log end offset."""
     replica = state.replicas[leader]

@@ -83,7 +83,10 @@ class Partition:
     protocol: Protocol = constant()
     bounds: Bounds = constant()
 
-    legend: ClassVar[str] = "m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset"
+    legend: ClassVar[str] = (
+        "m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; "
+        "ISR: as the one in that row knows it; request 1: the LeaderAndIsr of epoch 1, not yet heard by those named"
+    )
 
     def believes_to_lead(self, broker: int) -> bool:
         """Whether a broker takes itself for the leader; a zombie does so wrongly."""
@@ -126,7 +129,21 @@ class Partition:
                 "HW": str(replica.high_watermark),
                 "LEO": str(replica.log.end_offset),
             }
+        for epoch, request in enumerate(self.requests):
+            if request is not None and (unheard := self._still_to_hear(epoch, request)):
+                rows[f"request {epoch}"] = {
+                    "role": f"leader: {request.leader}",
+                    "epoch": str(epoch),
+                    "ISR": _brokers(request.isr),
+                    "log": f"to {_brokers(unheard)}",
+                }
         return rows
+
+    def _still_to_hear(self, epoch: int, request: Request) -> frozenset[int]:
+        """The brokers that would obey a request if it reached them; nobody obeys one that names no leader."""
+        if request.leader is None:
+            return frozenset()
+        return frozenset(broker for broker, replica in enumerate(self.replicas) if replica.epoch < epoch)
 
 
 def _brokers(isr: frozenset[int]) -> str:

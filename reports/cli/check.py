@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from checker.names import counted
 from checker.result import Verdict
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.suite import SHIPPED, Outcome, find_suite, read_suite
@@ -59,7 +60,7 @@ def _line(outcome: Outcome, width: int) -> Text:
     line.append(f"{outcome.prepared.title:<{width}}  ", style="default not bold")
     line.append(result.verdict.value, style=STYLES[result.verdict])
     lengths = [len(item.traces[0]) for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
-    size = f"trace of {min(lengths)}" if lengths else f"{result.statistics.distinct:,} states"
+    size = f"trace of {min(lengths)}" if lengths else counted(result.statistics.distinct, "state")
     line.append(f", {size}", style="default not bold")
     line.append(f"  {result.statistics.seconds:.1f} s", style="dim not bold")
     if not good:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import click
 
 from checker.engines import ENGINES
 from checker.result import Limits
-from reports.cli.options import (
-    MemorySize,
-    check_outputs,
-    chosen_spec,
-    only_the_result_on_stdout,
-    output_options,
-    report,
-    spec_options,
-)
-from reports.terminal import progress_line
+from reports.cli.options import MemorySize, chosen_spec, only_the_result_on_stdout, output_options, run, spec_options
 
 
 @click.command(short_help="Search every reachable state of a spec.")
@@ -105,7 +97,5 @@ def explore(
         raise click.UsageError("--resume goes on saving in its own folder: leave out --checkpoint")
     with only_the_result_on_stdout(json_file):
         chosen = chosen_spec(spec, bounds, names, no_invariants)
-        check_outputs(json_file, trace_out)
-        with progress_line(chosen.name) as progress:
-            result = ENGINES[engine](chosen, limits, progress, **settings)
-    return report(result, json_file, trace_out)
+    search = functools.partial(ENGINES[engine], chosen, limits)
+    return run(lambda progress: search(progress, **settings), chosen, engine, settings, json_file, trace_out)

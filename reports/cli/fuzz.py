@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import click
 
-from checker.fuzz import fuzz as search
-from reports.cli.options import (
-    check_outputs,
-    chosen_spec,
-    only_the_result_on_stdout,
-    output_options,
-    report,
-    spec_options,
-)
-from reports.terminal import progress_line
+import checker.fuzz
+from reports.cli.options import chosen_spec, only_the_result_on_stdout, output_options, run, spec_options
 
 
 @click.command(short_help="Search a spec at random with Hypothesis.")
@@ -55,9 +48,8 @@ def fuzz(
     leadline fuzz atomic/hw-truncation --seed 7
     leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --examples 2000
     """
+    settings = {"examples": examples, "steps": steps, "seed": seed}
     with only_the_result_on_stdout(json_file):
         chosen = chosen_spec(spec, bounds, names, no_invariants)
-        check_outputs(json_file, trace_out)
-        with progress_line(chosen.name) as progress:
-            result = search(chosen, examples=examples, steps=steps, seed_value=seed, progress=progress)
-    return report(result, json_file, trace_out)
+    search = functools.partial(checker.fuzz.fuzz, chosen, examples=examples, steps=steps, seed_value=seed)
+    return run(lambda progress: search(progress=progress), chosen, "fuzz", settings, json_file, trace_out)

@@ -12,18 +12,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import attrs
 import click
 
 from checker.bounds import parse_bounds
 from checker.errors import LeadlineError
 from checker.itf import SUFFIX, write_trace
+from checker.progress import Progress
 from checker.properties import Property
 from checker.result import Result, Verdict
 from checker.spec import Spec
 from reports.exit_codes import OF_VERDICT
 from reports.json_report import result_object
 from reports.loading import load_spec
-from reports.terminal import console, heading, result_view, show_traces
+from reports.terminal import console, heading, progress_line, result_view, show_traces
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -38,7 +40,7 @@ def spec_options(command: Command) -> Command:
             "names",
             multiple=True,
             metavar="NAME",
-            help="Check only this property (repeat for more); by default all of the spec's.",
+            help="Check only this property, a witness too (repeat for more); by default all of the spec's.",
         ),
         click.option(
             "-b",
@@ -130,6 +132,35 @@ def check_outputs(json_file: str | None, trace_out: Path | None) -> None:
                 tempfile.TemporaryFile(dir=path.parent).close()
 
 
+def run(
+    search: Callable[[Progress | None], Result],
+    spec: Spec[Any],
+    engine: str,
+    settings: dict[str, Any],
+    json_file: str | None,
+    trace_out: Path | None,
+) -> int:
+    """Say what is searched, search it, show the result and save what was asked for.
+
+    Parameters:
+        search: the engine, to be called with a progress function.
+        spec, engine, settings: what is searched, and how.
+        json_file, trace_out: where the result and its traces go.
+
+    Returns:
+        The exit code.
+    """
+    check_outputs(json_file, trace_out)
+    watched = json_file != "-" and console().is_terminal
+    if watched:  # the search may be long; elsewhere nothing is printed before it is known to end well
+        console().print(heading(spec, engine, settings))
+    with only_the_result_on_stdout(json_file), progress_line(spec.name) as progress:
+        result = search(progress)
+    if json_file != "-" and not watched:
+        console().print(heading(spec, engine, result.settings))
+    return report(result, json_file, trace_out)
+
+
 def report(result: Result, json_file: str | None, trace_out: Path | None) -> int:
     """Show a result, save what was asked for.
 
@@ -139,7 +170,6 @@ def report(result: Result, json_file: str | None, trace_out: Path | None) -> int
     files = save_traces(result, trace_out) if trace_out is not None else {}
     if json_file != "-":
         out = console()
-        out.print(heading(result.spec, result.engine, result.settings))
         show_traces(out, result, titled=False)
         out.print(result_view(result))
         for paths in files.values():
@@ -166,7 +196,7 @@ def save_traces(result: Result, folder: Path) -> dict[Property, list[Path]]:
         if item.verdict is not Verdict.VIOLATED:
             continue
         for number, trace in enumerate(item.traces, start=1):
-            stem = re.sub(r"[^\w.-]+", "-", result.spec.name).strip("-.")
+            stem = _file_stem(result)
             suffix = f"-{number}" if len(item.traces) > 1 else ""
             path = folder / f"{stem}-{item.property.name}{suffix}{SUFFIX}"
             with _writing(path):
@@ -174,6 +204,15 @@ def save_traces(result: Result, folder: Path) -> dict[Property, list[Path]]:
                 write_trace(trace, path)
             files.setdefault(item.property, []).append(path)
     return files
+
+
+def _file_stem(result: Result) -> str:
+    """The spec, its unusual bounds and the seed, so that the traces of other runs are not written over."""
+    bounds = result.spec.bounds
+    values = [(field, getattr(bounds, field.name)) for field in attrs.fields(type(bounds))]
+    given = [f"{field.name}{value}" for field, value in values if value != field.default]
+    given += [f"seed{result.settings['seed']}"] if "seed" in result.settings else []
+    return "-".join(re.sub(r"[^\w.-]+", "-", part).strip("-.") for part in (result.spec.name, *given))
 
 
 @contextmanager

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from checker.errors import LeadlineError, TraceError
+from checker.errors import LeadlineError, SpecError, TraceError
 from checker.itf import TraceFile, read_trace
+from checker.names import counted
 from checker.replay import replay as replay_trace
-from checker.trace import Trace
+from checker.spec import Spec
 from reports.exit_codes import AS_EXPECTED, VIOLATED
 from reports.loading import load_spec
 from reports.story import story_of, story_of_file
@@ -23,22 +24,27 @@ _spec = click.option("--spec", metavar="SPEC", help="The spec, if it is not wher
 @click.command(short_help="Show a saved trace, step by step.")
 @_file
 @_spec
-def trace(file: Path, spec: str | None) -> None:
+def trace(file: Path, spec: str | None) -> int:
     """Show the trace in FILE (.itf.json) step by step: each action, and what it changed.
 
-    If the spec is at hand, the trace is re-executed on it; if not, the file is shown as it is written.
+    If the spec is at hand, the trace is re-executed on it; if not, the file is shown as it is written, and
+    so is a trace that is stale: the model does not go there any more. That ends with exit code 1.
     """
     recorded = read_trace(file)
-    out = console()
+    out, code = console(), AS_EXPECTED
     try:
-        story = story_of(_replayed(recorded, spec))
+        chosen = _chosen(recorded, spec)
+        story = story_of(replay_trace(chosen, recorded))
+    except TraceError as error:
+        story, code = story_of_file(recorded), VIOLATED
+        _note(f"stale, so shown as recorded: {error}")
     except LeadlineError as error:
         if spec is not None:
             raise
-        note = f"leadline: shown as recorded, not replayed: {error}"
-        console(stderr=True).print(note, style="yellow", soft_wrap=True)  # one line, however long
         story = story_of_file(recorded)
-    out.print(story_view(story, plain=is_plain(out)))
+        _note(f"shown as recorded, not replayed: {error}")
+    out.print(story_view(story, plain=is_plain(out), width=out.width))
+    return code
 
 
 @click.command(short_help="Re-execute a saved trace on the model, and say where it departs.")
@@ -51,8 +57,7 @@ def replay(file: Path, spec: str | None) -> int:
     recorded; 1: the trace is stale, and a line says at which step and how.
     """
     recorded = read_trace(file)
-    reference = _reference(recorded, spec)
-    chosen = load_spec(reference).with_bounds(recorded.bounds)
+    chosen = _chosen(recorded, spec)
     try:
         followed = replay_trace(chosen, recorded)
     except TraceError as error:
@@ -63,15 +68,22 @@ def replay(file: Path, spec: str | None) -> int:
         if followed.about
         else ""
     )
-    click.echo(f"as recorded: {chosen.name}, {len(followed)} states{about}")
+    click.echo(f"as recorded: {chosen.name}, {counted(len(followed), 'state')}{about}")
     return AS_EXPECTED
 
 
-def _replayed(recorded: TraceFile, spec: str | None) -> Trace[Any]:
-    return replay_trace(load_spec(_reference(recorded, spec)).with_bounds(recorded.bounds), recorded)
-
-
-def _reference(recorded: TraceFile, spec: str | None) -> str:
+def _chosen(recorded: TraceFile, spec: str | None) -> Spec[Any]:
+    """The spec that is named, else the one that the file names, with the file's bounds."""
     if spec is None and recorded.spec is None:
-        raise TraceError("the file does not say which spec it is of: name it with --spec")
-    return spec or recorded.spec or ""
+        raise SpecError("the file does not say which spec it is of: name it with --spec")
+    try:
+        found = load_spec(spec or recorded.spec or "")
+    except LeadlineError as error:
+        if spec is not None:
+            raise
+        raise SpecError(f"{error}; if the spec is elsewhere now, name it with --spec") from error
+    return found.with_bounds(recorded.bounds)
+
+
+def _note(text: str) -> None:
+    console(stderr=True).print(f"leadline: {text}", style="yellow", soft_wrap=True)  # one line, however long
