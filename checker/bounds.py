@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -12,6 +13,9 @@ from checker.names import nearest
 
 _HELP = "leadline.help"
 _RANGE = "leadline.range"
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+"""An integer as it is typed: `int` would take other scripts' digits and underscores too."""
 
 B = TypeVar("B")
 
@@ -42,21 +46,30 @@ def bound(
         The attrs field, validated whenever the class is made.
 
     Raises:
-        SpecError: the default is not an int, a bool or a str.
+        SpecError: the default is not an int, a bool or a str, or is not among the values allowed; a range
+            is given for what is no int, or choices for what is no str.
     """
     if type(default) not in (int, bool, str):
         raise SpecError(f"a bound must be an int, a bool or a str, not {type(default).__name__} {default!r}")
+    if (at_least is not None or at_most is not None) and type(default) is not int:
+        raise SpecError(f"bound {text!r}: at_least and at_most are for an int, and {default!r} is none")
+    if choices and type(default) is not str:
+        raise SpecError(f"bound {text!r}: choices are for a str, and {default!r} is none")
     right = _right_values(type(default), at_least, at_most, choices)
 
+    def fits(value: Any) -> bool:
+        if type(value) is not type(default):
+            return False
+        if choices:
+            return value in choices
+        return (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
+
     def validate(_: Any, field: attrs.Attribute[Any], value: Any) -> None:
-        fits = type(value) is type(default)
-        if fits and isinstance(value, int):
-            fits = (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
-        if fits and choices:
-            fits = value in choices
-        if not fits:
+        if not fits(value):
             raise SpecError(f"bound {field.name}={value} is not possible: {right} is")
 
+    if not fits(default):
+        raise SpecError(f"bound {text!r}: its default {default!r} is not possible: {right} is")
     return attrs.field(default=default, validator=validate, metadata={_HELP: text, _RANGE: right})
 
 
@@ -133,7 +146,4 @@ def _read(value: Any, kind: type) -> Any:
         return str(value) if kind is str and type(value) is int else value
     if kind is bool:
         return {"true": True, "false": False}.get(value.lower(), value)
-    try:
-        return int(value)
-    except ValueError:
-        return value
+    return int(value) if _INTEGER.fullmatch(value) else value

@@ -51,6 +51,7 @@ class Property:
         sentence: the property in one sentence.
         function: takes a state (a step invariant: the states before and after a step).
         source: where the rule comes from: an article, a KIP, a ticket.
+        fails_in: the names of specs in which it is known to be violated, at some bounds.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Property:
     sentence: str
     function: Predicate
     source: str
+    fails_in: tuple[str, ...] = ()
 
     def __call__(self, *states: Any) -> bool:
         return self.complaint(*states) is None
@@ -89,12 +91,13 @@ class Property:
                 yield sentence
 
 
-def invariant(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
+def invariant(sentence: str, *, source: str = "", fails_in: tuple[str, ...] = ()) -> Callable[[Predicate], Property]:
     """Make an invariant of a predicate of one state.
 
     Parameters:
         sentence: the property in one sentence.
         source: where the rule comes from.
+        fails_in: the names of specs in which it is known to be violated.
 
     Returns:
         A decorator. The predicate returns a bool, or yields a sentence for each offending value, so
@@ -110,12 +113,14 @@ def invariant(sentence: str, *, source: str = "") -> Callable[[Predicate], Prope
         >>> small((3, 9)), small((3, 10))
         (True, False)
     """
-    return _property(Kind.INVARIANT, sentence, source)
+    return _property(Kind.INVARIANT, sentence, source, fails_in)
 
 
-def step_invariant(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
+def step_invariant(
+    sentence: str, *, source: str = "", fails_in: tuple[str, ...] = ()
+) -> Callable[[Predicate], Property]:
     """Make a step invariant of a predicate of two states, before and after a step. See `invariant`."""
-    return _property(Kind.STEP_INVARIANT, sentence, source)
+    return _property(Kind.STEP_INVARIANT, sentence, source, fails_in)
 
 
 def witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
@@ -138,7 +143,16 @@ DEADLOCK = Property(
 """What `Spec(check_deadlock=True)` checks; engines look at the state's successors, not at a predicate."""
 
 
-def _property(kind: Kind, sentence: str, source: str) -> Callable[[Predicate], Property]:
+def _bare(function: Callable[..., Any]) -> str:
+    """The parameters of a function, without annotations."""
+    signature = inspect.signature(function)
+    bare = [item.replace(annotation=item.empty) for item in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
+
+
+def _property(
+    kind: Kind, sentence: str, source: str, fails_in: tuple[str, ...] = ()
+) -> Callable[[Predicate], Property]:
     a_kind = f"{'an' if kind is Kind.INVARIANT else 'a'} {kind.value}"
     if not isinstance(sentence, str) or not sentence:
         raise SpecError(f"{a_kind} needs a sentence that says it, as in @{kind.value.replace(' ', '_')}('...')")
@@ -150,8 +164,9 @@ def _property(kind: Kind, sentence: str, source: str) -> Callable[[Predicate], P
         if not callable(function):
             raise SpecError(f"{a_kind} must be a function, not {function!r}")
         parameters = inspect.signature(function).parameters
-        if len(parameters) != len(states):
-            raise SpecError(f"{kind.value} {name} must take {' and '.join(states)}, not ({', '.join(parameters)})")
-        return Property(name, kind, sentence, function, source)
+        plain = all(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters.values())
+        if len(parameters) != len(states) or not plain:
+            raise SpecError(f"{kind.value} {name} must take {' and '.join(states)}, not {_bare(function)}")
+        return Property(name, kind, sentence, function, source, tuple(fails_in))
 
     return decorate

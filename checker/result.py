@@ -50,8 +50,12 @@ class Limits:
     def __attrs_post_init__(self) -> None:
         for name in ("depth", "max_states", "max_seconds", "max_memory", "traces"):
             value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise SpecError(f"limit {name}={value} is not possible: it must be more than 0")
+            if value is None:
+                continue
+            number = type(value) is int or (name == "max_seconds" and type(value) is float)
+            if not number or not value > 0:  # nan is not more than 0
+                kind = "a number" if name == "max_seconds" else "an integer"
+                raise SpecError(f"limit {name}={value} is not possible: it must be more than 0, and {kind}")
 
 
 @attrs.define
@@ -69,11 +73,13 @@ class Statistics:
     Attributes:
         distinct: different states reached, initial states included.
         generated: every next state produced, initial states included, repetitions too.
-        depth: number of states on the longest shortest path, the initial state counting 1.
+        depth: number of states on the longest shortest path searched, the initial state counting 1. A search
+            cut short by a limit may have found states one step deeper.
         queue: states found whose next states were not all generated; None of a random search, which has no queue.
         expanded: states whose next states were all generated.
         successors: steps from all expanded states together.
-        out_degree_min, out_degree_max: fewest and most steps from one of them.
+        out_degree_min, out_degree_max: fewest and most steps from one of them. Every step counts; what TLC
+            calls by this name counts only those to states not seen before.
         deadlocks: expanded states from which there is no step.
         seconds: wall-clock seconds.
         actions: counts by action name, in the spec's order.

@@ -24,7 +24,13 @@ _LIBRARIES = tuple(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "p
 
 
 def as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
-    """An attrs converter, so that lists may be given."""
+    """An attrs converter, so that lists may be given.
+
+    Raises:
+        SpecError: one value is given where several belong.
+    """
+    if not isinstance(values, Iterable):
+        raise SpecError(f"a list is needed, even of one: [{_name(values)}]")
     return tuple(values)
 
 

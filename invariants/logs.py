@@ -17,6 +17,7 @@ def _pairs(state: Partition) -> Iterator[tuple[tuple[int, Replica], tuple[int, R
     "two replicas in the same leader epoch agree on every offset below both high watermarks, "
     "each being the leader or past its truncation",
     source="seeds 001, 003, 004: the second scenario, inconsistent data; KIP-101",
+    fails_in=("atomic/hw-truncation",),
 )
 def logs_prefix_consistent(state: Partition) -> Iterator[str]:
     for (one, replica), (other, peer) in _pairs(state):
@@ -59,6 +60,7 @@ def log_matching(state: Partition) -> Iterator[str]:
 @invariant(
     "leader epochs never go down from one offset of a log to the next",
     source="seeds 000, 001, 002: a leader epoch is a number that only grows; KIP-101; KAFKA-3919",
+    fails_in=("atomic/hw-truncation", "atomic/kip-101", "atomic/kip-279", "atomic/kip-320-first-try"),
 )
 def epochs_monotonic_in_log(state: Partition) -> Iterator[str]:
     for broker, replica in enumerate(state.replicas):

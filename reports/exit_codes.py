@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from checker.result import Verdict
-
 AS_EXPECTED = 0
 VIOLATED = 1
 USAGE = 2
 INCOMPLETE = 3
 
-OF_VERDICT = {
-    Verdict.HOLDS: AS_EXPECTED,
-    Verdict.VIOLATED: VIOLATED,
-    Verdict.INCOMPLETE: INCOMPLETE,
-}
+OF_VERDICT = {"holds": AS_EXPECTED, "violated": VIOLATED, "incomplete": INCOMPLETE}
+"""By what a verdict is called, so that the command can begin without loading what finds verdicts."""

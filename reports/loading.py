@@ -6,6 +6,8 @@ import hashlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +18,17 @@ from checker.errors import LeadlineError, SpecError
 from checker.names import nearest
 from checker.spec import Spec
 from invariants.catalog import CATALOG
+
+_PRIVATE = "_leadline_spec_"
+"""What the names of modules begin with that hold a user's file."""
+
+_OURS = ("checker", "model", "invariants", "reports")
+
+_folders: list[str] = []
+"""The folders of the files loaded, the last one first."""
+
+_neighbours: set[str] = set()
+"""The modules that the last file loaded has imported from its folder."""
 
 
 def load_spec(reference: str, folder: Path | None = None) -> Spec[Any]:
@@ -55,17 +68,15 @@ def _load_module(path: Path) -> ModuleType:
     """Run a user's file under a private module name, so that it collides with no module of ours."""
     if not path.is_file():
         raise SpecError(f"there is no file {path}")
-    name = f"_leadline_spec_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+    name = f"{_PRIVATE}{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
     located = importlib.util.spec_from_file_location(name, path)
     if located is None or located.loader is None:
         raise SpecError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(located)
     sys.modules[name] = module
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.append(folder)  # last: the file may import its neighbours, never instead of our modules
     try:
-        located.loader.exec_module(module)
+        with _among_its_neighbours(path.resolve().parent):
+            located.loader.exec_module(module)
     except LeadlineError as error:
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {error}") from error
     except (Exception, SystemExit) as error:  # a script that exits must not end us, least of all with 0
@@ -73,6 +84,31 @@ def _load_module(path: Path) -> ModuleType:
         text = " ".join(str(error.args[0] if own_syntax else error).split())  # the file and line are said once
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {type(error).__name__}: {text}") from error
     return module
+
+
+@contextmanager
+def _among_its_neighbours(folder: Path) -> Iterator[None]:
+    """A file may import its neighbours, never instead of our modules.
+
+    Neighbours are its own: a module of the same name that a file elsewhere imported is not given to it.
+    """
+    for name in _neighbours:
+        sys.modules.pop(name, None)
+    _neighbours.clear()
+    _folders[:] = [str(folder), *(other for other in _folders if other != str(folder))]
+    sys.path[:] = [*(entry for entry in sys.path if entry not in _folders), *_folders]  # last, the file's own first
+    known = set(sys.modules)
+    try:
+        yield
+    finally:
+        _neighbours.update(name for name in set(sys.modules) - known if _is_neighbour(folder, name))
+
+
+def _is_neighbour(folder: Path, name: str) -> bool:
+    top = name.partition(".")[0]
+    file = getattr(sys.modules.get(top), "__file__", None)
+    own = (folder / f"{top}.py", folder / top / "__init__.py")
+    return top not in _OURS and file is not None and Path(file).resolve() in own
 
 
 def _line(filename: str | None, error: BaseException) -> str:

@@ -280,14 +280,16 @@ def spec_view(spec: Spec[Any]) -> RenderableType:
         actions.add_row(f"{action.name}({', '.join(action.domains)})", action.sentence)
     properties = _list("properties", ("-i", "kind", "says"))
     for item in spec.checks:
-        properties.add_row(item.name, item.kind.value, _sentence_and_source(item))
+        properties.add_row(item.name, item.kind.value, _explanation(item))
     return Group(Text(spec.name, style="bold"), Text(spec.summary), bounds, actions, properties)
 
 
-def _sentence_and_source(item: Property) -> Text:
+def _explanation(item: Property) -> Text:
     text = Text(item.sentence)
     if item.source:
         text.append(f"\n{item.source}", style="dim")
+    if item.fails_in:
+        text.append(f"\nknown to fail in {', '.join(item.fails_in)}", style="yellow")
     return text
 
 

@@ -222,6 +222,12 @@ def test_refuses_a_domain_that_fails_and_says_why(domain: Any, reason: str) -> N
         instances(place=[1], colour=domain)
 
 
+@pytest.mark.parametrize("domain", [{1, 2}, frozenset("ab"), lambda size: {size}])
+def test_refuses_a_domain_without_an_order_since_it_differs_between_processes(domain: Any) -> None:
+    with refused("action paint", "domain of 'colour' is a set", "a list or a range"):
+        instances(place=[1], colour=domain)
+
+
 def test_refuses_a_domain_that_holds_a_value_twice() -> None:
     with refused("action paint", "domain of 'colour'", "twice", "[1, 2, 1]"):
         instances(place=[1], colour=[1, 2, 1])

@@ -100,6 +100,32 @@ def test_refuses_a_wrong_value_also_when_the_class_is_made_directly() -> None:
         Bounds(brokers=9)
 
 
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: bound(7, "brokers", at_most=5), ("'brokers'", "default 7", "an integer up to 5")),
+        (lambda: bound(1, "brokers", at_least=5, at_most=3), ("'brokers'", "default 1", "from 5 to 3")),
+        (lambda: bound("b", "mode", choices=("a",)), ("'mode'", "default 'b'", "one of a")),
+        (lambda: bound("a", "mode", at_least=1), ("'mode'", "for an int")),
+        (lambda: bound(True, "flag", at_most=1), ("'flag'", "for an int")),
+        (lambda: bound(1, "brokers", choices=("1",)), ("'brokers'", "for a str")),
+    ],
+)
+def test_refuses_a_declaration_that_makes_no_sense(make: Any, words: tuple[str, ...]) -> None:
+    with refused(*words):
+        make()
+
+
+@pytest.mark.parametrize("text", ["٣", "1_0", "0x2", " ", "2.0", "9" * 5000])
+def test_an_integer_is_digits(text: str) -> None:
+    @attrs.frozen
+    class Sizes:
+        brokers: int = bound(2, "brokers")
+
+    with refused(f"bound brokers={text} is not possible", "an integer"):
+        change_bounds(Sizes(), {"brokers": text})
+
+
 def test_refuses_an_unknown_bound_and_names_the_nearest() -> None:
     with refused("unknown bound 'broker'", "did you mean 'brokers'?"):
         change_bounds(Bounds(), {"broker": 2})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli import STAIRS, call, leadline, write
+from tests.cli import STAIRS, call, environment, leadline, write
 
 UP = "    if state.height < state.top:\n        yield evolve(state, height=state.height + 1)\n"
 """The body of the action ``up``, which the tests replace."""
@@ -285,3 +287,24 @@ def test_a_full_disk_is_one_line(folder: Path) -> None:
         with Path("/dev/full").open("w") as full:
             run = leadline(*arguments, folder=folder, stdout=full)
         assert run.complaint == "cannot write to standard output: No space left on device"
+
+
+PRESSED_WHILE_LOADING = """
+import builtins
+load = builtins.__import__
+
+def pressed(name, *rest):
+    if name.startswith("hypothesis"):
+        raise KeyboardInterrupt
+    return load(name, *rest)
+
+builtins.__import__ = pressed
+from reports.cli import main
+main()
+"""
+
+
+def test_control_c_while_the_command_is_being_loaded_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PRESSED_WHILE_LOADING]
+    run = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (3, "", "leadline: interrupted\n")

@@ -295,6 +295,47 @@ def test_a_component_that_is_neither_attrs_value_nor_tuple_is_refused(engine: En
         engine(spec_of(again, initial=Shelf(frozenset({1}))))  # type: ignore[arg-type]
 
 
+@action()
+def loses_a_box_late(state: Any) -> Iterator[Any]:
+    # Only after more states than a search looks at twice.
+    spare = state.spare.times + 1
+    yield Shelf(state.boxes if spare < 200 else (), Box(0, spare))
+
+
+@action()
+def gets_other_tools(state: Any) -> Iterator[Any]:
+    yield Furnished(state.times + 1, "a hammer" if state.times in (3, 150) else state.tools)
+
+
+def test_a_component_that_changes_its_length_late_is_refused_too() -> None:
+    with refused("action loses_a_box_late()", "component Shelf.boxes changed its length from 1 to 0"):
+        explore(spec_of(loses_a_box_late, initial=Shelf((Box(),))))
+
+
+def test_a_constant_that_changes_is_refused(engine: Engine) -> None:
+    with refused("action gets_other_tools()", "constant Furnished.tools is not the same in every state"):
+        engine(spec_of(gets_other_tools, initial=Furnished(0, "a saw")))
+
+
+def test_a_constant_that_changes_late_is_refused_too() -> None:
+    with refused("action gets_other_tools()", "constant Furnished.tools is not the same in every state"):
+        explore(spec_of(gets_other_tools, initial=Furnished(4, "a saw")))
+
+
+def test_initial_states_that_differ_in_a_constant_are_refused(engine: Engine) -> None:
+    mixed: Spec[Any] = Spec(
+        name="lab", initial_states=lambda _: [Furnished(0, "a saw"), Furnished(1, "a file")], actions=[again]
+    )
+
+    with refused("constant Furnished.tools is not the same in every state"):
+        engine(mixed)
+
+
+def test_initial_states_in_a_set_are_refused_since_they_have_no_order(engine: Engine) -> None:
+    with refused("spec lab", "a list, not a set"):
+        engine(Spec(name="lab", initial_states=lambda _: {Box(1), Box(2)}, actions=[again]))
+
+
 # Properties.
 
 

@@ -396,6 +396,15 @@ def test_max_seconds_stops_an_infinite_search() -> None:
     assert result.statistics.distinct == result.statistics.depth > 100
 
 
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("max_seconds", float("nan")), ("depth", 2.0), ("max_states", 1e3), ("traces", True), ("max_seconds", "5")],
+)
+def test_refuses_limits_that_are_no_numbers_of_their_kind(limit: str, value: Any) -> None:
+    with refused(f"limit {limit}={value}", "a number" if limit == "max_seconds" else "an integer"):
+        Limits(**{limit: value})
+
+
 @pytest.mark.parametrize("limit", ["depth", "max_states", "max_seconds", "traces"])
 @pytest.mark.parametrize("value", [0, -1])
 def test_refuses_limits_that_are_not_positive(limit: str, value: int) -> None:

@@ -110,6 +110,34 @@ def test_it_may_import_its_neighbours_and_lie_in_another_folder(tmp_path: Path) 
     assert call("replay", mutual_exclusion["trace_file"], folder=tmp_path).code == 0
 
 
+def test_neighbours_of_two_files_with_one_name_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    checks = ""
+    for folder, door in (("one", "at the door"), ("other", "before the door"), ("one", "at the door")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        lock = LOCK.replace('"at the door"', "places.DOOR").replace("# lock.py\n", "import places\n")
+        named = f"""
+
+@witness("the door is called so")
+def so_called(state: System) -> bool:
+    return state.processes[0].at == {door!r}
+
+"""
+        lock = lock.replace("\nspec = Spec(", f"{named}\nspec = Spec(").replace(
+            "someone_inside],", "someone_inside, so_called],"
+        )
+        write(tmp_path / folder, lock=lock, places=f"DOOR = {door!r}\n")
+        checks += f"""
+[[check]]
+spec = "{folder}/lock.py"
+properties = ["so_called"]
+expect = "holds"
+"""
+    (tmp_path / "leadline.toml").write_text(checks, encoding="utf-8")
+    run = call("check", folder=tmp_path)
+    assert run.code == 0, run.out
+    assert run.lines[-2] == "3 of 3 checks as expected"
+
+
 @pytest.mark.parametrize("block", blocks("", "$ leadline "))
 def test_what_the_readme_shows_of_a_session_is_what_the_command_says(tmp_path: Path, block: str) -> None:
     write(tmp_path, lock=LOCK)

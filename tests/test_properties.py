@@ -121,6 +121,19 @@ def test_refuses_a_step_property_of_one_state(decorator: Decorator) -> None:
         decorator("small")(small)
 
 
+def test_refuses_a_predicate_that_cannot_be_called_with_a_state_alone() -> None:
+    def by_name(*, state: Any) -> bool:
+        return True
+
+    def of_any(*states: Any) -> bool:
+        return True
+
+    with refused("invariant by_name", "must take state, not (*, state)"):
+        invariant("by name")(by_name)
+    with refused("invariant of_any", "must take state, not (*states)"):
+        invariant("of any")(of_any)
+
+
 def test_refuses_what_is_not_a_function() -> None:
     with refused("an invariant must be a function", "not 5"):
         invariant("five")(5)  # type: ignore[arg-type]

@@ -63,6 +63,12 @@ def test_refuses_no_actions() -> None:
         spec(actions=[])
 
 
+@pytest.mark.parametrize("part", ["actions", "properties"])
+def test_refuses_one_where_a_list_is_needed(part: str) -> None:
+    with refused("a list is needed, even of one: [undecorated]"):
+        spec(**{part: undecorated})
+
+
 def test_refuses_an_undecorated_action() -> None:
     with refused("spec lab", "undecorated", "not an action", "@action(...)"):
         spec(actions=[tick, undecorated])

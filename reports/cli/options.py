@@ -182,7 +182,7 @@ def report(result: Result, json_file: str | None, trace_out: Path | None) -> int
         else:
             with _writing(Path(json_file)):
                 Path(json_file).write_text(text + "\n", encoding="utf-8")
-    return OF_VERDICT[result.verdict]
+    return OF_VERDICT[result.verdict.value]
 
 
 def save_traces(result: Result, folder: Path) -> dict[Property, list[Path]]:
