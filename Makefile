@@ -1,9 +1,10 @@
 # make check: set up and run the shipped suite.  make test: set up and run every test.
+# make bench: measure the engines against each other.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: check test lint clean
+.PHONY: check test lint bench clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check
@@ -15,6 +16,9 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench: $(VENV)/installed-test
+	$(BIN)/python tests/bench.py
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
