@@ -334,11 +334,11 @@ def progress_line(what: str) -> Iterator[Callable[[Statistics], None] | None]:
         def show(statistics: Statistics) -> None:
             rate = statistics.distinct / statistics.seconds if statistics.seconds else 0.0
             queue = "" if statistics.queue is None else f"  queue {statistics.queue:,}"
-            tables = f"  {memory.described(statistics.memory)}  {statistics.calls:,} calls" if statistics.calls else ""
-            progress.update(
-                task,
-                description=f"{what}  {statistics.distinct:,} distinct  {statistics.generated:,} generated  "
-                f"{rate:,.0f}/s  depth {statistics.depth}{queue}{tables}",
+            taken = f"  {memory.described(statistics.memory)}" if statistics.memory else ""
+            counts = (
+                f"{statistics.distinct:,} distinct  {statistics.generated:,} generated  "
+                f"{rate:,.0f}/s  depth {statistics.depth}{queue}{taken}"
             )
+            progress.update(task, description=f"{what}  {counts}".lstrip())
 
         yield show

@@ -72,6 +72,8 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "seconds": None,
         "out_degree": {"min": 1, "mean": 2.0, "max": 3},
         "deadlocks": 0,
+        "memory_bytes": 0,
+        "calls_learned": 0,
         "properties": [
             entry("on_stairs", "holds"),
             entry("third_step_free", "holds"),
@@ -395,3 +397,61 @@ def test_every_help_text_fits_80_columns_and_says_what_it_is_for(tmp_path: Path)
         assert run.width <= 80, [line for line in run.lines if len(line) > 80]
         assert run.lines[0].startswith(f"Usage: leadline {command} ")
         assert command in call("--help", folder=tmp_path).out
+
+
+def test_where_an_earlier_violation_left_properties_open_keep_going_is_named(tmp_path: Path) -> None:
+    hint = "--keep-going decides"
+    first = call("explore", "atomic/hw-truncation", folder=tmp_path)
+    assert hint in first.out
+    assert "strong_isr               incomplete" in first.out
+    assert hint not in call("explore", "atomic/hw-truncation", "--keep-going", folder=tmp_path).out
+    assert hint not in call("explore", "atomic/kip-320", "--depth", "3", folder=tmp_path).out
+
+
+def test_a_witness_that_no_state_satisfies_was_never_shown_and_is_not_called_violated(tmp_path: Path) -> None:
+    flies = STAIRS.replace("return state.height == state.top\n", "return state.height > state.top\n")
+    run = call("explore", "flies.py", folder=write(tmp_path, flies=flies))
+    assert run.code == 1
+    assert "violated: never shown: top_reached" in run.lines
+    assert any(re.fullmatch(r"top_reached +never shown", line) for line in run.lines)
+
+
+def test_columns_is_obeyed_and_no_line_ends_in_spaces(tmp_path: Path) -> None:
+    narrow = leadline("explore", "atomic/hw-truncation", "--engine", "oracle", folder=tmp_path, COLUMNS="80")
+    usual = leadline("explore", "atomic/hw-truncation", "--engine", "oracle", folder=tmp_path)
+    assert max(map(len, narrow.out.split("\n"))) <= 80 < max(map(len, usual.out.split("\n"))) <= 100
+    for run in (narrow, usual):
+        assert [line for line in run.out.split("\n") if line != line.rstrip()] == []
+
+
+def test_a_state_that_is_too_wide_is_a_line_for_each_cell(tmp_path: Path) -> None:
+    wide = STAIRS.replace("top: int = 0\n", 'top: int = 0\n    a_field_with_quite_a_long_name: str = "x" * 90\n')
+    run = leadline("explore", "wide.py", "-b", "top=3", folder=write(tmp_path, wide=wide), COLUMNS="80")
+    assert run.code == 1
+    assert "         height: 3*" in run.lines
+    assert run.out.count("x") >= 4 * 90
+    assert "…" not in run.out
+
+
+def test_every_offending_value_is_shown(tmp_path: Path) -> None:
+    two = STAIRS.replace(
+        '        yield f"the climber is on step {state.height}"\n',
+        '        yield f"the climber is on step {state.height}"\n        yield "and may fall"\n',
+    )
+    run = call("explore", "two.py", "-b", "top=3", folder=write(tmp_path, two=two))
+    assert "    the climber is on step 3" in run.lines
+    assert "    and may fall" in run.lines
+
+
+def test_two_components_of_one_broker_share_a_row_and_keep_their_columns(tmp_path: Path) -> None:
+    text = STAIRS.replace("from checker import ", "from checker import component, ").replace(
+        "    top: int = 0\n",
+        "    top: int = 0\n"
+        '    left: tuple["Foot", ...] = component(each="foot", default=())\n'
+        '    right: tuple["Foot", ...] = component(each="foot", default=())\n'
+        "\n\n@frozen\nclass Foot:\n    size: int = 0\n",
+    )
+    text = text.replace("[Climber(0, bounds.top)]", "[Climber(0, bounds.top, (Foot(41),), (Foot(42),))]")
+    run = call("explore", "feet.py", "-b", "top=3", folder=write(tmp_path, feet=text))
+    assert any(re.match(r" +height +top +left.size +right.size$", line) for line in run.lines), run.out
+    assert any(re.match(r" +foot 0 +41 +42$", line) for line in run.lines)

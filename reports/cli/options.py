@@ -154,10 +154,10 @@ def run(
     watched = json_file != "-" and console().is_terminal
     if watched:  # the search may be long; elsewhere nothing is printed before it is known to end well
         console().print(heading(spec, engine, settings))
-    with only_the_result_on_stdout(json_file), progress_line(spec.name) as progress:
+    with only_the_result_on_stdout(json_file), progress_line("" if watched else spec.name) as progress:
         result = search(progress)
     if json_file != "-" and not watched:
-        console().print(heading(spec, engine, result.settings))
+        console().print(heading(spec, engine, settings))
     return report(result, json_file, trace_out)
 
 
