@@ -83,6 +83,7 @@ class Statistics:
         deadlocks: expanded states from which there is no step.
         seconds: wall-clock seconds.
         actions: counts by action name, in the spec's order.
+        level_done: the share of the last level begun whose states are expanded; None if the engine does not know.
         memory: bytes that the states found take; 0 if the engine does not know.
         calls: calls of actions and properties that the compiled engine had to learn from; 0 of others.
     """
@@ -98,6 +99,7 @@ class Statistics:
     deadlocks: int = 0
     seconds: float = 0.0
     actions: dict[str, ActionCount] = attrs.field(factory=dict)
+    level_done: float | None = None
     memory: int = 0
     calls: int = 0
 

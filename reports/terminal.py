@@ -320,9 +320,22 @@ def is_plain(out: Console) -> bool:
     return out.no_color or out.color_system is None
 
 
+def progress_lines(statistics: Statistics) -> list[str]:
+    """The counts of a run so far, in lines for 80 columns.
+
+    How much of a space is left nobody knows; how much of the level that is being searched is done is known.
+    """
+    rate = statistics.distinct / statistics.seconds if statistics.seconds else 0.0
+    counts = f"{statistics.distinct:,} distinct  {statistics.generated:,} generated  {rate:,.0f}/s"
+    share = "" if statistics.level_done is None else f" ({statistics.level_done:.0%} done)"
+    queue = "" if statistics.queue is None else f"  queue {statistics.queue:,}"
+    tables = f"  {memory.described(statistics.memory)}  {statistics.calls:,} calls" if statistics.calls else ""
+    return [counts, f"depth {statistics.depth}{share}{queue}{tables}"]
+
+
 @contextmanager
 def progress_line(what: str) -> Iterator[Callable[[Statistics], None] | None]:
-    """A live line on standard error with the counts of a run; nothing where there is no terminal."""
+    """Live lines on standard error with the counts of a run; nothing where there is no terminal."""
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
         yield None
@@ -332,13 +345,6 @@ def progress_line(what: str) -> Iterator[Callable[[Statistics], None] | None]:
         task = progress.add_task(what)
 
         def show(statistics: Statistics) -> None:
-            rate = statistics.distinct / statistics.seconds if statistics.seconds else 0.0
-            queue = "" if statistics.queue is None else f"  queue {statistics.queue:,}"
-            taken = f"  {memory.described(statistics.memory)}" if statistics.memory else ""
-            counts = (
-                f"{statistics.distinct:,} distinct  {statistics.generated:,} generated  "
-                f"{rate:,.0f}/s  depth {statistics.depth}{queue}{taken}"
-            )
-            progress.update(task, description=f"{what}  {counts}".lstrip())
+            progress.update(task, description="\n".join(filter(None, [what, *progress_lines(statistics)])))
 
         yield show

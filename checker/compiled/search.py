@@ -44,6 +44,9 @@ SAMPLED = 3
 """States of each level whose steps are compared with those on the state itself."""
 
 
+PROGRESS_SECONDS = 0.1
+"""Between two calls of the progress function."""
+
 CHECKPOINT_SECONDS = 30
 """Between two checkpoints."""
 
@@ -140,7 +143,7 @@ class CompiledSearch(Generic[S]):
         else:
             self._restore(saved)
         self._given_states, self._whole = given_states, whole
-        self._saved_at = time.monotonic()
+        self._saved_at = self._told_at = time.monotonic()
 
     def _restore(self, saved: Saved) -> None:
         store = self._store
@@ -195,7 +198,6 @@ class CompiledSearch(Generic[S]):
             reason=reason,
             statistics=statistics,
             properties=property_results(self.spec, sightings, self._arrivals_to_targets(), self.limits, reason is None),
-            settings={"workers": self.workers.count},
         )
 
     def _search(self) -> str | None:
@@ -220,8 +222,13 @@ class CompiledSearch(Generic[S]):
             if time.monotonic() - self._saved_at > CHECKPOINT_SECONDS:
                 self.save()
             self._expand(min(at.next + BLOCK * self.workers.count, at.level_end))
-            if self.progress is not None:
-                self.progress(self._statistics())
+            self._tell()
+
+    def _tell(self) -> None:
+        """Call the progress function, if it was not called just now."""
+        if self.progress is not None and time.monotonic() - self._told_at > PROGRESS_SECONDS:
+            self.progress(self._statistics())
+            self._told_at = time.monotonic()
 
     def _expand(self, last: int) -> None:
         """Expand the states up to the last."""
@@ -286,6 +293,7 @@ class CompiledSearch(Generic[S]):
             busy = [worker for worker, status in zip(busy, statuses, strict=True) if status != kernel.DONE]
             if busy:
                 self._stop_if_out_of_time()
+                self._tell()
         return buffers, ends[1:]
 
     def _guards_now(self, states: int) -> Guards:
@@ -443,6 +451,7 @@ class CompiledSearch(Generic[S]):
             deadlocks=counters[kernel.DEADLOCKS],
             seconds=at.seconds + time.monotonic() - self._started,
             actions=actions,
+            level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
             memory=self._store.bytes_used,
             calls=self._tables.calls,
         )
@@ -543,7 +552,8 @@ def explore(
     try:
         while True:
             try:
-                return CompiledSearch(spec, limits, progress, threads, whole, given_states, folder, saved).run()
+                search = CompiledSearch(spec, limits, progress, threads, whole, given_states, folder, saved)
+                return attrs.evolve(search.run(), settings={} if workers is None else {"workers": workers})
             except ShapeChanged as change:
                 whole |= {change.path}
             except SeesViews as change:
