@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from checker.properties import invariant
-from model.atomic.state import Partition, Replica
+from invariants.view import PartitionView, ReplicaView
 
 BEFORE_KIP_320 = ("atomic/hw-truncation", "atomic/kip-101", "atomic/kip-279", "atomic/kip-320-first-try")
 
@@ -15,7 +15,7 @@ BEFORE_KIP_320 = ("atomic/hw-truncation", "atomic/kip-101", "atomic/kip-279", "a
     source="seeds 003, 004: HW is what every ISR member has replicated; TLA+ specification, WeakIsr",
     fails_in=BEFORE_KIP_320,
 )
-def weak_isr(state: Partition) -> Iterator[str]:
+def weak_isr(state: PartitionView) -> Iterator[str]:
     for leader, replica in state.believed_leaders():
         yield from _missing(state, leader, replica, replica.isr, f"broker {leader}'s own ISR")
 
@@ -26,12 +26,12 @@ def weak_isr(state: Partition) -> Iterator[str]:
     source="seed 004: whoever is elected from the ISR has all below HW; TLA+ specification, StrongIsr",
     fails_in=BEFORE_KIP_320,
 )
-def strong_isr(state: Partition) -> Iterator[str]:
+def strong_isr(state: PartitionView) -> Iterator[str]:
     for leader, replica in state.believed_leaders():
         yield from _missing(state, leader, replica, state.quorum.isr, "the quorum's ISR")
 
 
-def _missing(state: Partition, leader: int, replica: Replica, isr: Iterable[int], whose: str) -> Iterator[str]:
+def _missing(state: PartitionView, leader: int, replica: ReplicaView, isr: Iterable[int], whose: str) -> Iterator[str]:
     for offset in range(replica.high_watermark):
         committed = replica.log[offset] if replica.log.has(offset) else None
         for member in sorted(isr):

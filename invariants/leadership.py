@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checker.properties import invariant
-from model.atomic.state import Partition
+from invariants.view import PartitionView
 
 
 @invariant(
     "the leader is in the ISR",
     source="seed 002: the ISR necessarily includes the leader; TLA+ specification, LeaderInIsr",
 )
-def leader_in_isr(state: Partition) -> Iterator[str]:
+def leader_in_isr(state: PartitionView) -> Iterator[str]:
     if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
         yield f"the quorum's leader is broker {state.quorum.leader}, the quorum's ISR holds {_named(state.quorum.isr)}"
     for leader, replica in state.believed_leaders():
@@ -28,7 +28,7 @@ def _named(isr: frozenset[int]) -> str:
     "no two brokers believe to lead in the same leader epoch",
     source="seeds 000, 001, 002, 003: each change of leader has a leader epoch of its own",
 )
-def one_leader_per_epoch(state: Partition) -> Iterator[str]:
+def one_leader_per_epoch(state: PartitionView) -> Iterator[str]:
     leaders: dict[int, int] = {}
     for leader, replica in state.believed_leaders():
         other = leaders.setdefault(replica.epoch, leader)

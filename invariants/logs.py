@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterator
 
 from checker.properties import invariant
-from model.atomic.state import Partition, Replica
+from invariants.view import PartitionView, ReplicaView
 
 
-def _pairs(state: Partition) -> Iterator[tuple[tuple[int, Replica], tuple[int, Replica]]]:
+def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tuple[int, ReplicaView]]]:
     return itertools.combinations(enumerate(state.replicas), 2)
 
 
@@ -19,11 +19,11 @@ def _pairs(state: Partition) -> Iterator[tuple[tuple[int, Replica], tuple[int, R
     source="seeds 001, 003, 004: the second scenario, inconsistent data; KIP-101",
     fails_in=("atomic/hw-truncation",),
 )
-def logs_prefix_consistent(state: Partition) -> Iterator[str]:
+def logs_prefix_consistent(state: PartitionView) -> Iterator[str]:
     for (one, replica), (other, peer) in _pairs(state):
-        if (replica.epoch, replica.leader) != (peer.epoch, peer.leader):
+        if replica.leader is None or (replica.epoch, replica.leader) != (peer.epoch, peer.leader):
             continue
-        if _has_to_truncate(state, replica) or _has_to_truncate(state, peer):
+        if state.has_to_truncate(one) or state.has_to_truncate(other):
             continue
         shared = min(replica.high_watermark, peer.high_watermark, replica.log.end_offset, peer.log.end_offset)
         for offset in range(shared):
@@ -34,17 +34,12 @@ def logs_prefix_consistent(state: Partition) -> Iterator[str]:
                 )
 
 
-def _has_to_truncate(state: Partition, replica: Replica) -> bool:
-    """Whether a replica has yet to truncate, where its protocol does that only while fetching."""
-    return replica.leader is not None and state.protocol.diverges(state.replicas[replica.leader].log, replica.log)
-
-
 @invariant(
     "where two logs hold records of the same leader epoch at the same offset, they are the same record, "
     "and so is everything before",
     source="KIP-101: an epoch has one leader, which gives each offset once; Raft's log matching property",
 )
-def log_matching(state: Partition) -> Iterator[str]:
+def log_matching(state: PartitionView) -> Iterator[str]:
     for (one, replica), (other, peer) in _pairs(state):
         shared = min(replica.log.end_offset, peer.log.end_offset)
         for last in range(shared):
@@ -62,7 +57,7 @@ def log_matching(state: Partition) -> Iterator[str]:
     source="seeds 000, 001, 002: a leader epoch is a number that only grows; KIP-101; KAFKA-3919",
     fails_in=("atomic/hw-truncation", "atomic/kip-101", "atomic/kip-279", "atomic/kip-320-first-try"),
 )
-def epochs_monotonic_in_log(state: Partition) -> Iterator[str]:
+def epochs_monotonic_in_log(state: PartitionView) -> Iterator[str]:
     for broker, replica in enumerate(state.replicas):
         for before, after in itertools.pairwise(replica.log.records):
             if after.epoch < before.epoch:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checker.properties import invariant, step_invariant
-from model.atomic.state import Partition
+from invariants.view import PartitionView
 
 
 @invariant(
     "on each replica, the high watermark is never beyond the log end offset",
     source="seeds 000, 001, 002: HW <= LEO; KAFKA-3919",
 )
-def hw_within_log(state: Partition) -> Iterator[str]:
+def hw_within_log(state: PartitionView) -> Iterator[str]:
     for broker, replica in enumerate(state.replicas):
         if replica.high_watermark > replica.log.end_offset:
             yield (
@@ -25,7 +25,7 @@ def hw_within_log(state: Partition) -> Iterator[str]:
     "a leader's high watermark does not go back within its epoch",
     source="seeds 000, 001, 002: HW = max(HW, min LEO)",
 )
-def hw_monotonic(before: Partition, after: Partition) -> Iterator[str]:
+def hw_monotonic(before: PartitionView, after: PartitionView) -> Iterator[str]:
     for broker, replica in before.believed_leaders():
         later = after.replicas[broker]
         if (later.leader, later.epoch) == (broker, replica.epoch) and later.high_watermark < replica.high_watermark:

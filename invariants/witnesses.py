@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from checker.properties import step_witness, witness
-from model.atomic.state import Partition
+from invariants.view import PartitionView
+from model.rpc.state import PREFERRED, Partition
 
 
 @witness("a record gets committed")
-def record_committed(state: Partition) -> bool:
+def record_committed(state: PartitionView) -> bool:
     return any(replica.high_watermark > 0 for _, replica in state.believed_leaders())
 
 
 @step_witness("a leader changes: a broker begins to lead while another one leads in an earlier epoch, or believes so")
-def leader_changes(before: Partition, after: Partition) -> bool:
+def leader_changes(before: PartitionView, after: PartitionView) -> bool:
     return any(
         not before.believes_to_lead(leader) and replica.epoch > other.epoch
         for leader, replica in after.believed_leaders()
@@ -20,8 +21,14 @@ def leader_changes(before: Partition, after: Partition) -> bool:
     )
 
 
+@witness("a leader fails and another one takes over: a broker leads that did not lead in epoch 0")
+def leadership_moves(state: Partition) -> bool:
+    """Of the `rpc` family, which begins with a leader, and where one that has failed believes nothing."""
+    return any(leader != PREFERRED for leader, _ in state.believed_leaders())
+
+
 @step_witness("a log is truncated")
-def log_truncated(before: Partition, after: Partition) -> bool:
+def log_truncated(before: PartitionView, after: PartitionView) -> bool:
     return any(
         replica.log.end_offset < earlier.log.end_offset
         for earlier, replica in zip(before.replicas, after.replicas, strict=True)
@@ -29,5 +36,5 @@ def log_truncated(before: Partition, after: Partition) -> bool:
 
 
 @step_witness("a broker rejoins the ISR")
-def broker_rejoins_isr(before: Partition, after: Partition) -> bool:
+def broker_rejoins_isr(before: PartitionView, after: PartitionView) -> bool:
     return after.quorum.isr > before.quorum.isr

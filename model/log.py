@@ -54,6 +54,11 @@ class Log:
         """
         return next((offset for offset, record in enumerate(self.records) if record.epoch > epoch), None)
 
+    def end_of_epoch(self, epoch: int) -> int:
+        """Where an epoch ends, if all that is after it counts: where the next one starts, or the log ends."""
+        following = self.first_offset_after(epoch)
+        return self.end_offset if following is None else following
+
     def end_of_agreement_with(self, other: Log) -> int:
         """One past the highest offset at which both logs hold the same record; 0 if there is none (KIP-279)."""
         shared = min(self.end_offset, other.end_offset)

@@ -27,8 +27,9 @@ from model.atomic.protocols import (
     end_of_agreement,
     own_end,
 )
-from model.atomic.state import NO_EPOCH, Partition, Quorum, Replica, Request
+from model.atomic.state import Partition, Replica
 from model.log import Log, Record
+from model.quorum import NO_EPOCH, Quorum, Request
 
 Taken = Callable[..., Iterator[Partition]]
 AtomicAction = Action[Partition, Any]

@@ -30,7 +30,8 @@ from model.atomic.protocols import (
     PROTOCOLS,
     Protocol,
 )
-from model.atomic.state import NO_EPOCH, Bounds, Partition, Quorum, Replica, Request
+from model.atomic.state import Bounds, Partition, Replica
+from model.quorum import NO_EPOCH, Quorum, Request
 from tests.atomic_states import ROOMY, log, partition, replica
 
 ALL = {0, 1, 2}

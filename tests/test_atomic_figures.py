@@ -49,7 +49,9 @@ VIOLATIONS = [
 
 def test_the_reference_covers_every_shipped_protocol() -> None:
     assert (len(STATE_SPACES), len(VIOLATIONS)) == (16, 18)
-    assert {f"atomic/{figure['protocol']}" for figure in FIGURES["state_spaces"]} == set(CATALOG)
+    assert {f"atomic/{figure['protocol']}" for figure in FIGURES["state_spaces"]} == {
+        name for name in CATALOG if name.startswith("atomic/")
+    }
 
 
 @pytest.mark.parametrize(("protocol", "bounds", "distinct", "depth"), STATE_SPACES)

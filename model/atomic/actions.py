@@ -7,18 +7,9 @@ from collections.abc import Iterator
 import attrs
 
 from checker.action import action
-from model.atomic.state import Bounds, Partition, Quorum, Request
+from model.atomic.state import Partition
 from model.log import Record
-
-
-def brokers(bounds: Bounds) -> range:
-    """The brokers, numbered from 0."""
-    return range(bounds.brokers)
-
-
-def epochs(bounds: Bounds) -> range:
-    """The leader epochs, from 0."""
-    return range(bounds.max_epoch + 1)
+from model.quorum import Quorum, Request, brokers, epochs
 
 
 @action("the controller elects broker {broker}", broker=brokers)

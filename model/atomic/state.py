@@ -10,12 +10,10 @@ import attrs
 from checker.bounds import bound
 from checker.state import component, constant
 from model.log import Log
+from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
 
 if TYPE_CHECKING:
     from model.atomic.protocols import Protocol
-
-NO_EPOCH = -1
-"""The leader epoch before any leader was elected."""
 
 
 @attrs.frozen
@@ -26,23 +24,6 @@ class Bounds:
     log_size: int = bound(2, "records a log has room for", at_least=0, at_most=9)
     records: int = bound(2, "records that producers write in all", at_least=0, at_most=9)
     max_epoch: int = bound(1, "the last leader epoch; the first is 0", at_least=0, at_most=9)
-
-
-@attrs.frozen(cache_hash=True)
-class Quorum:
-    """The truth in ZooKeeper or the controller: who leads, in which epoch, with which ISR."""
-
-    leader: int | None
-    epoch: int
-    isr: frozenset[int]
-
-
-@attrs.frozen(cache_hash=True)
-class Request:
-    """A `LeaderAndIsr` request. Its leader epoch is its place among the requests."""
-
-    leader: int | None
-    isr: frozenset[int]
 
 
 @attrs.frozen(cache_hash=True)
@@ -104,6 +85,11 @@ class Partition:
         """The brokers that take themselves for the leader, each with its replica."""
         return ((broker, replica) for broker, replica in enumerate(self.replicas) if replica.leader == broker)
 
+    def has_to_truncate(self, broker: int) -> bool:
+        """Whether a broker has yet to truncate, where its protocol does that only while fetching."""
+        replica = self.replicas[broker]
+        return replica.leader is not None and self.protocol.diverges(self.replicas[replica.leader].log, replica.log)
+
     def with_replica(self, broker: int, replica: Replica) -> Partition:
         """The state with one broker's replica replaced."""
         replicas = (*self.replicas[:broker], replica, *self.replicas[broker + 1 :])
@@ -116,7 +102,7 @@ class Partition:
             "controller": {
                 "role": "no leader" if quorum.leader is None else f"leader: {quorum.leader}",
                 "epoch": "-" if quorum.epoch == NO_EPOCH else str(quorum.epoch),
-                "ISR": _brokers(quorum.isr),
+                "ISR": drawn_isr(quorum.isr),
             }
         }
         for broker, replica in enumerate(self.replicas):
@@ -124,7 +110,7 @@ class Partition:
             rows[f"broker {broker}"] = {
                 "role": "leads" if self.believes_to_lead(broker) else role,
                 "epoch": "-" if replica.epoch == NO_EPOCH else str(replica.epoch),
-                "ISR": _brokers(replica.isr),
+                "ISR": drawn_isr(replica.isr),
                 "log": replica.log.drawn(replica.high_watermark),
                 "HW": str(replica.high_watermark),
                 "LEO": str(replica.log.end_offset),
@@ -144,10 +130,6 @@ class Partition:
         if request.leader is None:
             return frozenset()
         return frozenset(broker for broker, replica in enumerate(self.replicas) if replica.epoch < epoch)
-
-
-def _brokers(isr: frozenset[int]) -> str:
-    return " ".join(map(str, sorted(isr))) or "-"
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
