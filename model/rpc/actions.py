@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from model.rpc.controller import controller_elects, controller_elects_uncleanly, controller_notices_failure
+from model.rpc.controller import (
+    controller_elects,
+    controller_elects_uncleanly,
+    controller_notices_failure,
+    session_expires,
+)
 from model.rpc.crash import crash, restart
 from model.rpc.fetch import handle_fetch, handle_fetch_response, park_fetch
 from model.rpc.isr import shrink_isr
@@ -24,6 +29,7 @@ ACTIONS = (
     controller_elects,
     controller_elects_uncleanly,
     restart,
+    session_expires,
     crash,
 )
 """Of several shortest traces a search shows the first in this order, which has failures as late as can be."""

@@ -13,13 +13,25 @@ from model.rpc.state import PREFERRED, Partition
 
 @action("the controller notices that broker {broker} is down", broker=brokers)
 def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partition]:
+    """The session of a broker that is down expires, late."""
+    if not state.replicas[broker].up:
+        yield from _taken_for_failed(state, broker)
+
+
+@action("the controller loses sight of broker {broker}, which is up", broker=brokers)
+def session_expires(state: Partition, broker: int) -> Iterator[Partition]:
+    """The session of a broker that runs expires, by a long pause or a cut network; it does not know."""
+    if state.replicas[broker].up and state.session_expiries < state.bounds.session_expiries:
+        for after in _taken_for_failed(state, broker):
+            yield attrs.evolve(after, session_expiries=state.session_expiries + 1)
+
+
+def _taken_for_failed(state: Partition, broker: int) -> Iterator[Partition]:
     """A failed broker leaves the ISR, unless it is the last member; a failed leader leads no more.
 
     Removing a follower from the ISR takes a leader epoch, as in every Kafka with ZooKeeper; that a leader
     has failed takes one only with the election that follows.
     """
-    if state.replicas[broker].up:
-        return
     quorum = state.quorum
     isr = quorum.isr - {broker} or quorum.isr
     if broker == quorum.leader or (quorum.leader is None and isr != quorum.isr):

@@ -45,10 +45,10 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
 def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """Without records to send, a request waits in purgatory; what it says of the follower is used at once."""
     request = _accepted(state, leader, follower)
-    if request is not None and request.offset == state.replicas[leader].log.end_offset:
-        after = _looked_at(state, leader, follower, request)
-        if after != state:
-            yield after
+    if request is None or request.offset != state.replicas[leader].log.end_offset:
+        return
+    if state.replicas[leader].remote_leos[follower] != request.offset:
+        yield _looked_at(state, leader, follower, request)
 
 
 @action("broker {follower} handles the fetch response", follower=brokers)

@@ -40,6 +40,7 @@ class Bounds:
     records: int = bound(2, "records that producers write in all", at_least=0, at_most=9)
     max_epoch: int = bound(1, "the last leader epoch; broker 0 leads in epoch 0", at_least=0, at_most=9)
     crashes: int = bound(2, "crashes of brokers in all", at_least=0, at_most=9)
+    session_expiries: int = bound(0, "running brokers that the controller takes for failed", at_least=0, at_most=9)
     acks: str = bound("1", "when producers are told that a record is written", choices=("0", "1", "all"))
     min_insync_replicas: int = bound(1, "size of the ISR that acks=all needs", at_least=1, at_most=9)
     unclean_leader_election: bool = bound(False, "whether a broker outside the ISR may be elected")
@@ -106,6 +107,7 @@ class Partition:
     Attributes:
         next_value: the value of the next record a producer writes.
         crashes: how many there were.
+        session_expiries: how many running brokers the controller took for failed.
         exposed: the records that consumers could read so far, by offset.
         acked: the records that producers were told are written, by value.
         quorum: the true leader, leader epoch and ISR; no leader while the last one is known to have failed.
@@ -116,6 +118,7 @@ class Partition:
 
     next_value: int
     crashes: int
+    session_expiries: int
     exposed: tuple[Promise, ...]
     acked: tuple[Promise, ...]
     quorum: Quorum = component()
@@ -197,6 +200,7 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
     yield Partition(
         next_value=0,
         crashes=0,
+        session_expiries=0,
         exposed=(),
         acked=(),
         quorum=Quorum(leader=PREFERRED, epoch=0, isr=everyone),
