@@ -8,7 +8,7 @@ from model.rpc.controller import (
     controller_notices_failure,
     session_expires,
 )
-from model.rpc.crash import crash, restart
+from model.rpc.crash import crash, crash_after_append, crash_losing_tail, restart
 from model.rpc.fetch import handle_fetch, handle_fetch_response, park_fetch
 from model.rpc.isr import shrink_isr
 from model.rpc.leadership import become_follower, become_leader
@@ -31,5 +31,7 @@ ACTIONS = (
     restart,
     session_expires,
     crash,
+    crash_after_append,
+    crash_losing_tail,
 )
 """Of several shortest traces a search shows the first in this order, which has failures as late as can be."""

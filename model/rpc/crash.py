@@ -18,24 +18,38 @@ def followers_first(bounds: Bounds) -> range:
     return range(bounds.brokers - 1, -1, -1)
 
 
+def offsets(bounds: Bounds) -> range:
+    """The offsets that a log may have a record at."""
+    return range(bounds.records)
+
+
 @action("broker {broker} crashes", broker=followers_first)
 def crash(state: Partition, broker: int) -> Iterator[Partition]:
-    """A broker dies. It may die after it has written fetched records, and before it has moved its high watermark.
+    """A broker dies; its log and high watermark are on disk."""
+    yield from _crashed(state, broker, state.replicas[broker].log)
 
-    With `unflushed_loss`, it may lose the end of its log from any offset on, which was only in the page cache.
-    """
+
+@action("broker {broker} crashes when it has written fetched records", broker=followers_first)
+def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
+    """A follower dies in the middle of a fetch response: after its log, and before its high watermark."""
     replica = state.replicas[broker]
-    if not replica.up or state.crashes == state.bounds.crashes:
-        return
-    logs = [replica.log]
     if isinstance(replica.in_flight, FetchResponse) and replica.in_flight.records:
-        logs.append(Log((*replica.log.records, *replica.in_flight.records)))
-    if state.bounds.unflushed_loss:
-        logs += [replica.log.truncate_to(offset) for offset in range(replica.log.end_offset)]
-    crashed = attrs.evolve(state, crashes=state.crashes + 1)
-    for log in logs:
+        yield from _crashed(state, broker, Log((*replica.log.records, *replica.in_flight.records)))
+
+
+@action("broker {broker} crashes and loses its log from offset {offset} on", broker=followers_first, offset=offsets)
+def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Partition]:
+    """With `unflushed_loss`, a crash may lose the end of a log, from any offset on: it was in the page cache only."""
+    log = state.replicas[broker].log
+    if state.bounds.unflushed_loss and log.has(offset):
+        yield from _crashed(state, broker, log.truncate_to(offset))
+
+
+def _crashed(state: Partition, broker: int, log: Log) -> Iterator[Partition]:
+    replica = state.replicas[broker]
+    if replica.up and state.crashes < state.bounds.crashes:
         dead = Replica(log, min(replica.high_watermark, log.end_offset), up=False)
-        yield crashed.with_replica(broker, dead)
+        yield attrs.evolve(state, crashes=state.crashes + 1).with_replica(broker, dead)
 
 
 @action("broker {broker} starts again", broker=brokers)

@@ -193,9 +193,10 @@ class Partition:
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
-    """Broker 0 leads in epoch 0 and all brokers know it; every log is empty, and all followers fetch."""
+    """Broker 0 leads in epoch 0 and all brokers know it; every log is empty, and all followers have begun to fetch."""
     everyone = frozenset(range(bounds.brokers))
-    leading = Replica(epoch=0, leader=PREFERRED, isr=everyone, remote_leos=(UNKNOWN_OFFSET,) * bounds.brokers)
+    remote_leos = tuple(UNKNOWN_OFFSET if broker == PREFERRED else 0 for broker in range(bounds.brokers))
+    leading = Replica(epoch=0, leader=PREFERRED, isr=everyone, remote_leos=remote_leos)
     following = Replica(epoch=0, leader=PREFERRED, in_flight=FetchRequest(PREFERRED, epoch=0, offset=0))
     yield Partition(
         next_value=0,

@@ -1,0 +1,233 @@
+"""Mistakes one can make with the rules of the `rpc` protocols: a rule changed, or an action replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from checker import Action, Spec
+from invariants.catalog import rpc
+from model.log import Log, Record
+from model.quorum import Quorum
+from model.rpc.crash import restart
+from model.rpc.high_watermark import smallest_leo
+from model.rpc.leadership import become_leader
+from model.rpc.messages import EpochResponse, FetchRequest, FetchResponse, OffsetOutOfRange
+from model.rpc.produce import produce
+from model.rpc.protocols import KIP_320, Protocol, Truncation, end_of_the_epoch_in_both
+from model.rpc.state import Partition, Replica
+from model.rpc.truncation import truncated
+
+Taken = Callable[..., Iterator[Partition]]
+RpcAction = Action[Partition, Any]
+
+
+# --- how mutants are made -----------------------------------------------------------------------------------
+
+
+def changed(base: Protocol = KIP_320, **rules: Any) -> Spec[Partition]:
+    """A protocol with some rules changed."""
+    return rpc(attrs.evolve(base, **rules))
+
+
+def replaced(functions: dict[RpcAction, Taken], base: Protocol = KIP_320) -> Spec[Partition]:
+    """A protocol with some actions replaced: same name and parameters, another function."""
+    spec = rpc(base)
+    actions = [attrs.evolve(each, function=functions.get(each, each.function)) for each in spec.actions]
+    return attrs.evolve(spec, actions=actions)
+
+
+def under(action: RpcAction, **rules: Any) -> Taken:
+    """The action as it is under other rules."""
+
+    def mutant(state: Partition, *values: int) -> Iterator[Partition]:
+        for successor in action(attrs.evolve(state, protocol=attrs.evolve(state.protocol, **rules)), *values):
+            yield attrs.evolve(successor, protocol=state.protocol)
+
+    return mutant
+
+
+def and_then(action: RpcAction, change: Callable[..., Partition]) -> Taken:
+    """The action, and then its result changed, given the states before and after and the parameters."""
+
+    def mutant(state: Partition, *values: int) -> Iterator[Partition]:
+        for successor in action(state, *values):
+            yield change(state, successor, *values)
+
+    return mutant
+
+
+def changing(state: Partition, broker: int, **fields: Any) -> Partition:
+    """The state with some fields of a broker's replica changed."""
+    return state.with_replica(broker, attrs.evolve(state.replicas[broker], **fields))
+
+
+# --- truncation ---------------------------------------------------------------------------------------------
+
+
+def keep_all(follower: Replica, answer: EpochResponse) -> Truncation:
+    return Truncation(follower.log.end_offset)
+
+
+def one_too_many(follower: Replica, answer: EpochResponse) -> Truncation:
+    right = end_of_the_epoch_in_both(follower, answer)
+    return attrs.evolve(right, offset=min(right.offset + 1, follower.log.end_offset))
+
+
+def one_too_few(follower: Replica, answer: EpochResponse) -> Truncation:
+    right = end_of_the_epoch_in_both(follower, answer)
+    return attrs.evolve(right, offset=max(right.offset - 1, 0))
+
+
+def never_ask_again(follower: Replica, answer: EpochResponse) -> Truncation:
+    return attrs.evolve(end_of_the_epoch_in_both(follower, answer), asks_again=False)
+
+
+def fall_back_to_the_high_watermark(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
+    """A broker whose question was not answered truncates to its high watermark before it leads."""
+    replica = state.replicas[broker]
+    if replica.truncating:
+        state = state.with_replica(broker, truncated(replica, replica.high_watermark))
+    yield from become_leader(state, broker, epoch)
+
+
+# --- fetch --------------------------------------------------------------------------------------------------
+
+
+def count_what_was_sent(before: Partition, after: Partition, leader: int, follower: int) -> Partition:
+    """The leader takes the records for received as soon as it has sent them."""
+    match after.replicas[follower].in_flight, before.replicas[follower].in_flight:
+        case FetchResponse(records=records), FetchRequest(offset=offset):
+            leos = list(after.replicas[leader].remote_leos)
+            leos[follower] = offset + len(records)
+            return changing(after, leader, remote_leos=tuple(leos))
+    return after
+
+
+def count_who_is_out_of_range(before: Partition, after: Partition, leader: int, follower: int) -> Partition:
+    """A fetch offset beyond the leader's log updates the remote log end offset too (KAFKA-13141)."""
+    match after.replicas[follower].in_flight, before.replicas[follower].in_flight:
+        case OffsetOutOfRange(), FetchRequest(offset=offset):
+            leos = list(after.replicas[leader].remote_leos)
+            leos[follower] = offset
+            return changing(after, leader, remote_leos=tuple(leos))
+    return after
+
+
+# --- high watermark -----------------------------------------------------------------------------------------
+
+
+def the_old_high_watermark(before: Replica, after: Replica) -> int:
+    return before.high_watermark
+
+
+def the_leaders(end_offset: int, told: int) -> int:
+    return told
+
+
+def the_leader_alone(leader: Replica) -> frozenset[int]:
+    return frozenset()
+
+
+def isr_members_that_are_caught_up(leader: Replica) -> frozenset[int]:
+    """The two conditions for being in sync read as AND."""
+    end = leader.log.end_offset
+    return frozenset(broker for broker in leader.isr if leader.remote_leos[broker] == end)
+
+
+def the_isr_and_all_that_fetch(leader: Replica) -> frozenset[int]:
+    """The two conditions for being in sync read as OR, with every follower that has fetched taken for timely."""
+    return leader.isr | {broker for broker, leo in enumerate(leader.remote_leos) if leo >= 0}
+
+
+def smallest_without_maximum(before: Partition, after: Partition, leader: int, *_: int) -> Partition:
+    """The high watermark is the smallest log end offset that counts, even if it was larger before."""
+    replica = after.replicas[leader]
+    return changing(after, leader, high_watermark=max(smallest_leo(after, leader, replica), 0))
+
+
+# --- ISR ----------------------------------------------------------------------------------------------------
+
+
+def anyone(leader: Replica, offset: int) -> bool:
+    return True
+
+
+def one_below_the_high_watermark(leader: Replica, offset: int) -> bool:
+    return offset >= leader.high_watermark - 1
+
+
+def as_the_true_leader(action: RpcAction) -> Taken:
+    """A zombie writes the ISR too: no compare-and-set."""
+
+    def mutant(state: Partition, leader: int, other: int) -> Iterator[Partition]:
+        pretended = Quorum(leader, state.replicas[leader].epoch, state.quorum.isr)
+        for successor in action(attrs.evolve(state, quorum=pretended), leader, other):
+            yield attrs.evolve(successor, quorum=attrs.evolve(state.quorum, isr=successor.quorum.isr))
+
+    return mutant
+
+
+def only_in_the_leader(before: Partition, after: Partition, leader: int, other: int) -> Partition:
+    return attrs.evolve(after, quorum=before.quorum)
+
+
+# --- controller and leadership ------------------------------------------------------------------------------
+
+
+def elect_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition]:
+    quorum = state.quorum
+    if quorum.leader is None and broker in quorum.isr and state.replicas[broker].up:
+        epoch = quorum.epoch
+        request = attrs.evolve(state.requests[epoch], leader=broker)  # type: ignore[type-var]
+        requests = (*state.requests[:epoch], request, *state.requests[epoch + 1 :])
+        yield attrs.evolve(state, quorum=Quorum(broker, epoch, quorum.isr), requests=requests)
+
+
+def elect_beside_the_isr(state: Partition, broker: int) -> Iterator[Partition]:
+    quorum, epoch = state.quorum, state.quorum.epoch + 1
+    if epoch <= state.bounds.max_epoch and quorum.leader is None and state.replicas[broker].up:
+        request = attrs.evolve(state.requests[0], leader=broker, isr=quorum.isr)  # type: ignore[type-var]
+        requests = (*state.requests[:epoch], request, *state.requests[epoch + 1 :])
+        yield attrs.evolve(state, quorum=Quorum(broker, epoch, quorum.isr), requests=requests)
+
+
+def starting(change: Callable[[Replica, int], dict[str, Any]]) -> Taken:
+    """A new leader with some fields of its replica changed, given the replica and the broker."""
+
+    def mutant(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
+        return changing(after, broker, **change(after.replicas[broker], broker))
+
+    return and_then(become_leader, mutant)
+
+
+def lead_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
+    """An older request that names a broker makes it the leader again."""
+    known = state.replicas[broker]
+    yield from become_leader(changing(state, broker, epoch=min(known.epoch, epoch - 1)), broker, epoch)
+
+
+def go_on_leading(state: Partition, broker: int) -> Iterator[Partition]:
+    """A leader that is quickly back was not missed, and is told once more that it leads in the same epoch."""
+    for back in restart(state, broker):
+        yield attrs.evolve(back, quorum=state.quorum)
+
+
+# --- records ------------------------------------------------------------------------------------------------
+
+
+def stamp_epoch_0(before: Partition, after: Partition, leader: int) -> Partition:
+    *kept, last = after.replicas[leader].log.records
+    return changing(after, leader, log=Log((*kept, Record(last.value, epoch=0))))
+
+
+def write_to_a_follower(state: Partition, leader: int) -> Iterator[Partition]:
+    replica = state.replicas[leader]
+    if replica.leader not in (None, leader):
+        log = replica.log.append(Record(state.next_value, replica.epoch))
+        if state.next_value < state.bounds.records:
+            yield attrs.evolve(changing(state, leader, log=log), next_value=state.next_value + 1)
+    else:
+        yield from produce(state, leader)
