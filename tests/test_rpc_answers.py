@@ -8,8 +8,8 @@ import pytest
 
 from checker import Limits, Result, Verdict, oracle
 from checker.compiled import explore
-from checker.stateful import fuzz
-from invariants.catalog import CATALOG, RPC_PROPERTIES, rpc
+from checker.fuzz import fuzz
+from invariants.catalog import CATALOG, RPC_PROPERTIES
 from model.rpc.protocols import KIP_279, at_the_start_of_the_epoch
 from tests.rpc_mutants import changed
 from tests.scenario import Scenario
@@ -160,18 +160,18 @@ def test_kip_320_holds_to_exhaustion(bounds: dict[str, Any], counts: tuple[int, 
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_fuzzing_finds_a_loss_from_every_seed(seed: int) -> None:
-    """The record that was acknowledged and is lost. That of the first figure takes about 2,500 behaviours."""
-    result = fuzz(CATALOG["rpc/hw-truncation"], seed_value=seed)
-    assert set(found(result)) <= {"acked_never_lost", "committed_never_lost", "weak_isr", "strong_isr"}
-    assert result.verdict is Verdict.VIOLATED
+def test_fuzzing_finds_the_loss_from_every_seed(seed: int) -> None:
+    """One random behaviour in some thousands is the first figure; with a second record it is one in many more."""
+    spec = CATALOG["rpc/hw-truncation"].with_bounds({"records": 1}).with_properties(["committed_never_lost"])
+    result = fuzz(spec, examples=3000, seed_value=seed)
+    assert found(result) == {"committed_never_lost": 12}
 
 
 SMALL = [
     {"records": 1, "crashes": 1},
     {"records": 1, "max_epoch": 2, "crashes": 1},
     {"records": 1, "crashes": 1, "acks": "all", "unclean_leader_election": True, "unflushed_loss": True},
-    {"brokers": 3, "records": 1, "crashes": 0, "session_expiries": 1},
+    {"records": 1, "crashes": 0, "session_expiries": 1},
 ]
 
 
@@ -181,16 +181,11 @@ def test_both_engines_agree(protocol: str, bounds: dict[str, Any]) -> None:
     spec = CATALOG[f"rpc/{protocol}"].with_bounds(ARTICLES | bounds)
     limits = Limits(keep_going=True)
     fast, slow = explore(spec, limits), oracle.explore(spec, limits)
-    for result in (fast, slow):
-        result.statistics.seconds = 0
-    assert fast.statistics == slow.statistics
-    assert [item.verdict for item in fast.properties] == [item.verdict for item in slow.properties]
-    assert list(map(traces, fast.properties)) == list(map(traces, slow.properties))
+    assert summary(fast) == summary(slow)
 
 
-def traces(item: Any) -> list[int]:
-    return list(map(len, item.traces))
-
-
-def test_a_shipped_spec_can_be_made_from_its_protocol() -> None:
-    assert rpc(KIP_279).name == "rpc/kip-279"
+def summary(result: Result) -> tuple[Any, ...]:
+    """What both engines have to agree on."""
+    counts = result.statistics
+    verdicts = [(item.property.name, item.verdict, *map(len, item.traces)) for item in result.properties]
+    return counts.distinct, counts.generated, counts.depth, counts.actions, verdicts
