@@ -51,6 +51,7 @@ class Check:
         distinct_states: how many, if it is to be checked.
         depth, max_states, max_seconds: limits of ``explore``.
         examples, steps, seed: settings of ``fuzz``.
+        note: what the check is about, for the page that `leadline page` writes.
     """
 
     spec: str
@@ -68,6 +69,7 @@ class Check:
     examples: int = 300
     steps: int = 50
     seed: int = 0
+    note: str = ""
 
 
 @attrs.frozen

@@ -18,7 +18,6 @@ from model.rpc.messages import EpochResponse, FetchRequest, FetchResponse, Offse
 from model.rpc.produce import produce
 from model.rpc.protocols import KIP_320, Protocol, Truncation, end_of_the_epoch_in_both
 from model.rpc.state import Partition, Replica
-from model.rpc.truncation import truncated
 
 Taken = Callable[..., Iterator[Partition]]
 RpcAction = Action[Partition, Any]
@@ -67,10 +66,6 @@ def changing(state: Partition, broker: int, **fields: Any) -> Partition:
 # --- truncation ---------------------------------------------------------------------------------------------
 
 
-def keep_all(follower: Replica, answer: EpochResponse) -> Truncation:
-    return Truncation(follower.log.end_offset)
-
-
 def one_too_many(follower: Replica, answer: EpochResponse) -> Truncation:
     right = end_of_the_epoch_in_both(follower, answer)
     return attrs.evolve(right, offset=min(right.offset + 1, follower.log.end_offset))
@@ -83,14 +78,6 @@ def one_too_few(follower: Replica, answer: EpochResponse) -> Truncation:
 
 def never_ask_again(follower: Replica, answer: EpochResponse) -> Truncation:
     return attrs.evolve(end_of_the_epoch_in_both(follower, answer), asks_again=False)
-
-
-def fall_back_to_the_high_watermark(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker whose question was not answered truncates to its high watermark before it leads."""
-    replica = state.replicas[broker]
-    if replica.truncating:
-        state = state.with_replica(broker, truncated(replica, replica.high_watermark))
-    yield from become_leader(state, broker, epoch)
 
 
 # --- fetch --------------------------------------------------------------------------------------------------
@@ -119,27 +106,8 @@ def count_who_is_out_of_range(before: Partition, after: Partition, leader: int, 
 # --- high watermark -----------------------------------------------------------------------------------------
 
 
-def the_old_high_watermark(before: Replica, after: Replica) -> int:
-    return before.high_watermark
-
-
-def the_leaders(end_offset: int, told: int) -> int:
-    return told
-
-
 def the_leader_alone(leader: Replica) -> frozenset[int]:
     return frozenset()
-
-
-def isr_members_that_are_caught_up(leader: Replica) -> frozenset[int]:
-    """The two conditions for being in sync read as AND."""
-    end = leader.log.end_offset
-    return frozenset(broker for broker in leader.isr if leader.remote_leos[broker] == end)
-
-
-def the_isr_and_all_that_fetch(leader: Replica) -> frozenset[int]:
-    """The two conditions for being in sync read as OR, with every follower that has fetched taken for timely."""
-    return leader.isr | {broker for broker, leo in enumerate(leader.remote_leos) if leo >= 0}
 
 
 def smallest_without_maximum(before: Partition, after: Partition, leader: int, *_: int) -> Partition:

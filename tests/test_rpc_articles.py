@@ -18,9 +18,10 @@ from model.rpc.fetch import handle_fetch, handle_fetch_response
 from model.rpc.high_watermark import smallest_leo
 from model.rpc.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse
 from model.rpc.protocols import HW_TRUNCATION, KIP_101, KIP_279, KIP_320, PROTOCOLS, Protocol
+from model.rpc.readings import the_leaders, the_old_high_watermark
 from model.rpc.state import Partition, Replica
 from model.rpc.truncation import handle_epoch_request, handle_epoch_response
-from tests.rpc_mutants import changed, the_leaders, the_old_high_watermark
+from tests.rpc_mutants import changed
 from tests.rpc_states import follows, leads, partition
 from tests.scenario import Scenario
 

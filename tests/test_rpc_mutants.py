@@ -29,6 +29,14 @@ from model.rpc.protocols import (
     start_of_next_epoch,
     the_answer_or_own_high_watermark,
 )
+from model.rpc.readings import (
+    fall_back_and_lead,
+    isr_members_that_are_caught_up,
+    keep_all,
+    the_isr_and_all_that_fetch,
+    the_leaders,
+    the_old_high_watermark,
+)
 from model.rpc.state import Partition
 from model.rpc.truncation import handle_epoch_request
 from tests.rpc_mutants import (
@@ -40,10 +48,7 @@ from tests.rpc_mutants import (
     count_who_is_out_of_range,
     elect_beside_the_isr,
     elect_in_the_same_epoch,
-    fall_back_to_the_high_watermark,
     go_on_leading,
-    isr_members_that_are_caught_up,
-    keep_all,
     lead_by_a_stale_request,
     never_ask_again,
     one_below_the_high_watermark,
@@ -54,10 +59,7 @@ from tests.rpc_mutants import (
     smallest_without_maximum,
     stamp_epoch_0,
     starting,
-    the_isr_and_all_that_fetch,
     the_leader_alone,
-    the_leaders,
-    the_old_high_watermark,
     under,
     write_to_a_follower,
 )
@@ -109,7 +111,7 @@ MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]]
     ),
     (
         "a broker that got no answer falls back to its high watermark",
-        replaced({become_leader: fall_back_to_the_high_watermark}),
+        replaced({become_leader: fall_back_and_lead.function}),
         {},
         12,
         ("committed_never_lost",),

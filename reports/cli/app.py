@@ -16,6 +16,8 @@ from checker.names import nearest
 from reports.cli.check import check
 from reports.cli.explore import explore
 from reports.cli.fuzz import fuzz
+from reports.cli.matrix import matrix
+from reports.cli.page import page
 from reports.cli.specs import specs
 from reports.cli.trace import replay, trace
 from reports.exit_codes import INCOMPLETE, USAGE
@@ -54,13 +56,15 @@ def app() -> None:
     leadline explore atomic/hw-truncation     search every reachable state
     leadline fuzz atomic/hw-truncation        search at random with Hypothesis
     leadline trace FILE                       show a counterexample that was saved
+    leadline matrix                           what holds where: protocols, properties, configurations
+    leadline page                             what readers of the articles ask, answered by runs
 
     Exit codes: 0 as expected; 1 a property is violated, or an expectation not met; 2 a mistake in what
     was given; 3 incomplete: a bound, a limit or an interrupt came before a verdict.
     """
 
 
-for command in (check, specs, explore, fuzz, trace, replay):
+for command in (check, specs, explore, fuzz, trace, replay, matrix, page):
     app.add_command(command)
 
 

@@ -1,0 +1,34 @@
+"""`leadline page`: a suite's questions and answers as a page of Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reports.exit_codes import AS_EXPECTED, VIOLATED
+from reports.markdown import answers_page
+from reports.suite import read_suite
+from reports.terminal import progress_line
+
+SHIPPED = Path(__file__).parent.parent / "answers" / "suite.toml"
+
+
+@click.command(short_help="Write a suite's questions and answers as Markdown.")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--title", default="What readers ask, answered by runs", show_default=True, metavar="TEXT")
+def page(file: Path | None, title: str) -> int:
+    """Run the checks of a suite, and write what they answer as a page of Markdown on standard output.
+
+    FILE is a suite as for `leadline check`, where a check's name is a question and its note the answer in
+    words; without it, the shipped one: what readers ask of the articles on Kafka's high watermark.
+
+    Exit code 0: all is as expected; 1: something is not, and the page says what; 2: a mistake in the suite.
+    """
+    outcomes = []
+    for prepared in read_suite(file or SHIPPED):
+        with progress_line(prepared.title) as progress:
+            outcomes.append(prepared.run(progress))
+    shown = file or SHIPPED.relative_to(SHIPPED.parent.parent.parent)
+    click.echo("\n".join(answers_page(title, shown, outcomes)))
+    return VIOLATED if any(outcome.failure for outcome in outcomes) else AS_EXPECTED
