@@ -116,7 +116,10 @@ def test_the_matrix_command_writes_markdown(tmp_path: Path) -> None:
         ("specs = []", "is no matrix: required field missing, at configurations"),
         ('specs = ["rpc/kip-3200"]\n[[configurations]]\nname = "x"', "did you mean 'rpc/kip-320'"),
         ('specs = ["rpc/kip-320"]\n[[configurations]]\nname = "x"\nbounds = {broker = 2}', "unknown bound 'broker'"),
-        ('specs = ["rpc/kip-320"]\n[[configurations]]\nname = "x"\nbounds = {brokers = 2.5}', "at configurations[0].bounds"),
+        (
+            'specs = ["rpc/kip-320"]\n[[configurations]]\nname = "x"\nbounds = {brokers = 2.5}',
+            "at configurations[0].bounds",
+        ),
         ('spec = ["rpc/kip-320"]\nspecs = []\nconfigurations = []', "spec"),
     ],
 )
