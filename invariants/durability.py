@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from checker.properties import invariant
+from invariants.known import ATOMIC_BEFORE_KIP_320, RPC
 from invariants.view import PartitionView, ReplicaView
-
-BEFORE_KIP_320 = ("atomic/hw-truncation", "atomic/kip-101", "atomic/kip-279", "atomic/kip-320-first-try")
 
 
 @invariant(
     "for each believed leader, every member of its own ISR holds the same records below its high watermark",
     source="seeds 003, 004: HW is what every ISR member has replicated; TLA+ specification, WeakIsr",
-    fails_in=BEFORE_KIP_320,
+    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC),
 )
 def weak_isr(state: PartitionView) -> Iterator[str]:
     for leader, replica in state.believed_leaders():
@@ -24,7 +23,7 @@ def weak_isr(state: PartitionView) -> Iterator[str]:
     "for each believed leader, every member of the quorum's ISR, from which leaders are elected, "
     "holds the same records below its high watermark",
     source="seed 004: whoever is elected from the ISR has all below HW; TLA+ specification, StrongIsr",
-    fails_in=BEFORE_KIP_320,
+    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC),
 )
 def strong_isr(state: PartitionView) -> Iterator[str]:
     for leader, replica in state.believed_leaders():

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from checker.properties import invariant
+from invariants.known import ATOMIC_BEFORE_KIP_320, RPC_BEFORE_KIP_320
 from invariants.view import PartitionView, ReplicaView
 
 
@@ -17,7 +18,7 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
     "two replicas in the same leader epoch agree on every offset below both high watermarks, "
     "each being the leader or past its truncation",
     source="seeds 001, 003, 004: the second scenario, inconsistent data; KIP-101",
-    fails_in=("atomic/hw-truncation",),
+    fails_in=("atomic/hw-truncation", "rpc/hw-truncation", "rpc/kip-101"),
 )
 def logs_prefix_consistent(state: PartitionView) -> Iterator[str]:
     for (one, replica), (other, peer) in _pairs(state):
@@ -55,7 +56,7 @@ def log_matching(state: PartitionView) -> Iterator[str]:
 @invariant(
     "leader epochs never go down from one offset of a log to the next",
     source="seeds 000, 001, 002: a leader epoch is a number that only grows; KIP-101; KAFKA-3919",
-    fails_in=("atomic/hw-truncation", "atomic/kip-101", "atomic/kip-279", "atomic/kip-320-first-try"),
+    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC_BEFORE_KIP_320),
 )
 def epochs_monotonic_in_log(state: PartitionView) -> Iterator[str]:
     for broker, replica in enumerate(state.replicas):

@@ -9,7 +9,7 @@ import pytest
 
 from checker import Verdict
 from checker.errors import LeadlineError
-from invariants.catalog import CATALOG
+from invariants.catalog import CATALOG, RPC_PROPERTIES
 from reports.cli.page import SHIPPED as ANSWERS
 from reports.markdown import answers_page, matrix_page
 from reports.matrix import SHIPPED, Column, read_matrix
@@ -56,6 +56,17 @@ def test_the_page_of_the_matrix_is_of_the_shipped_matrix() -> None:
     headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert headings == [configuration.name for configuration in read_matrix(SHIPPED).configurations]
     assert "never shown" not in text
+
+
+def test_properties_say_themselves_where_the_matrix_has_them_violated() -> None:
+    failing: dict[str, set[str]] = {item.name: set() for item in RPC_PROPERTIES}
+    specs = read_matrix(SHIPPED).specs
+    for line in (PROJECT / "docs" / "matrix.md").read_text().splitlines():
+        name, *cells = (cell.strip(" `") for cell in line.strip("|").split("|"))
+        if name in failing:
+            failing[name] |= {spec for spec, cell in zip(specs, cells, strict=True) if "violated" in cell}
+    for item in RPC_PROPERTIES:
+        assert {spec for spec in item.fails_in if spec.startswith("rpc/")} == failing[item.name], item.name
 
 
 SMALL = """\

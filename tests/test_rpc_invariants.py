@@ -102,7 +102,7 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "a member is down and lacks it",
         durability.weak_isr,
         partition(leads(0, "m0@0 ┃"), down("┃")),
-        "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; broker 1 of its own ISR has nothing",
+        "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; broker 1 of broker 0's own ISR has nothing",
     ),
     (
         "a member of the quorum's ISR lacks it",
@@ -139,7 +139,7 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "the leader is no member",
         leadership.leader_in_isr,
         partition(leads(0, "┃"), isr=[1]),
-        "the quorum's leader is broker 0, its ISR {1}",
+        "the quorum's leader is broker 0, the quorum's ISR holds broker 1",
     ),
     (
         "two in one epoch",

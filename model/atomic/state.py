@@ -120,8 +120,8 @@ class Partition:
                 rows[f"request {epoch}"] = {
                     "role": f"leader: {request.leader}",
                     "epoch": str(epoch),
-                    "ISR": _brokers(request.isr),
-                    "log": f"to {_brokers(unheard)}",
+                    "ISR": drawn_isr(request.isr),
+                    "log": f"to {drawn_isr(unheard)}",
                 }
         return rows
 

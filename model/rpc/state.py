@@ -181,9 +181,30 @@ class Partition:
                 "remote": self._drawn_remote_leos(broker) if leads else "",
                 "in flight": "" if replica.in_flight is None else str(replica.in_flight),
             }
+        for epoch, request in enumerate(self.requests):
+            if request is not None and (unheard := self._still_to_hear(epoch)):
+                rows[f"request {epoch}"] = {
+                    "role": f"leader: {request.leader}",
+                    "epoch": str(epoch),
+                    "ISR": drawn_isr(request.isr),
+                    "log": f"to {drawn_isr(unheard)}",
+                }
         for clients, promises in (("consumers", self.exposed), ("producers", self.acked)):
             rows[clients] = {"log": " ".join(str(promise.record) for promise in promises) or "-"}
         return rows
+
+    def obeys(self, broker: int, epoch: int) -> bool:
+        """Whether a broker would obey the request of an epoch: only of a higher one than it knows.
+
+        One that has just started knows none, and hears from the controller of the current leader only.
+        """
+        replica = self.replicas[broker]
+        if not replica.up or epoch <= replica.epoch:
+            return False
+        return replica.leader is not None or (epoch == self.quorum.epoch and self.quorum.leader is not None)
+
+    def _still_to_hear(self, epoch: int) -> list[int]:
+        return [broker for broker in range(len(self.replicas)) if self.obeys(broker, epoch)]
 
     def _drawn_remote_leos(self, leader: int) -> str:
         known = enumerate(self.replicas[leader].remote_leos)
