@@ -38,7 +38,6 @@ SAME: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("hw-truncation", ATOMIC_TWO, RPC_TWO),
     ("kip-320", ATOMIC_TWO, RPC_TWO),
     ("kip-320", ATOMIC_THREE, RPC_THREE),
-    ("hw-truncation", ATOMIC_THREE, RPC_THREE),
 ]
 
 

@@ -148,9 +148,8 @@ def test_kip_279_truncates_by_a_zombie_leader() -> None:
     [
         ({"max_epoch": 2}, (28_735, 56_723, 28)),
         (THREE_BROKERS, (48_323, 149_492, 33)),
-        (THREE_BROKERS | {"session_expiries": 1}, (498_547, 1_553_396, 35)),
     ],
-    ids=["two brokers", "three brokers", "three brokers, a zombie that never failed"],
+    ids=["two brokers", "three brokers"],
 )
 def test_kip_320_holds_to_exhaustion(bounds: dict[str, Any], counts: tuple[int, int, int]) -> None:
     result = searched("kip-320", EVEN_IF_A_LEADER_DIES, **bounds)

@@ -102,7 +102,8 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "a member is down and lacks it",
         durability.weak_isr,
         partition(leads(0, "m0@0 ┃"), down("┃")),
-        "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; broker 1 of broker 0's own ISR has nothing",
+        "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; "
+        "broker 1 of broker 0's own ISR has nothing",
     ),
     (
         "a member of the quorum's ISR lacks it",

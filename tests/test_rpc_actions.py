@@ -1,0 +1,230 @@
+"""The actions of the `rpc` family: when each can be taken, and what it changes. What articles tell is tested apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from model.quorum import Quorum, Request
+from model.rpc.controller import (
+    controller_elects,
+    controller_elects_uncleanly,
+    controller_notices_failure,
+    session_expires,
+)
+from model.rpc.crash import crash, crash_after_append, crash_losing_tail, restart
+from model.rpc.fetch import handle_fetch, handle_fetch_response
+from model.rpc.isr import shrink_isr
+from model.rpc.leadership import become_follower, become_leader
+from model.rpc.messages import EpochRequest, FetchRequest, FetchResponse, OffsetOutOfRange
+from model.rpc.produce import produce
+from model.rpc.protocols import HW_TRUNCATION, KIP_279, KIP_320
+from model.rpc.state import UNKNOWN_OFFSET, Partition, Replica
+from model.rpc.truncation import handle_epoch_request
+from tests.rpc_states import ROOMY, down, follows, leads, log, partition
+
+
+def only(steps: Any) -> Partition:
+    (state,) = steps
+    assert isinstance(state, Partition)
+    return state
+
+
+def none(steps: Any) -> bool:
+    return list(steps) == []
+
+
+RESTARTED = Replica(log("m0@0"))
+
+
+# --- controller ---------------------------------------------------------------------------------------------
+
+
+def test_a_failed_leader_leads_no_more_and_leaves_the_isr_without_a_new_epoch() -> None:
+    after = only(controller_notices_failure(partition(down("┃"), follows(0, "┃")), 0))
+    assert after.quorum == Quorum(None, 0, frozenset({1}))
+
+
+def test_a_failed_leader_stays_in_the_isr_as_its_last_member() -> None:
+    after = only(controller_notices_failure(partition(down("┃"), follows(0, "┃"), isr=[0]), 0))
+    assert after.quorum == Quorum(None, 0, frozenset({0}))
+
+
+def test_a_failed_follower_leaves_the_isr_in_a_new_epoch() -> None:
+    after = only(controller_notices_failure(partition(leads(0, "┃"), down("┃")), 1))
+    assert after.quorum == Quorum(0, 1, frozenset({0}))
+    assert after.requests[1] == Request(0, frozenset({0}))
+
+
+def test_nothing_is_noticed_of_a_broker_that_runs_nor_of_one_that_is_out_already() -> None:
+    assert none(controller_notices_failure(partition(leads(0, "┃"), follows(0, "┃")), 1))
+    assert none(controller_notices_failure(partition(leads(0, "┃"), down("┃"), isr=[0]), 1))
+
+
+def test_the_session_of_a_running_broker_expires_as_often_as_the_bounds_allow() -> None:
+    state = partition(leads(0, "┃"), follows(0, "┃"), bounds=attrs.evolve(ROOMY, session_expiries=1))
+    after = only(session_expires(state, 0))
+    assert after.quorum.leader is None
+    assert after.believes_to_lead(0), "it does not know"
+    assert none(session_expires(after, 1))
+    assert none(session_expires(partition(leads(0, "┃"), follows(0, "┃")), 0))
+
+
+@pytest.mark.parametrize(
+    ("leader", "broker", "elected"),
+    [(None, 0, True), (None, 1, True), (1, 0, True), (0, 1, False), (0, 0, False), (1, 1, False)],
+)
+def test_who_is_elected(leader: int | None, broker: int, elected: bool) -> None:
+    """Any live member when there is no leader, the preferred one in place of another."""
+    state = partition(leads(0, "┃"), follows(0, "┃"), leader=leader)
+    steps = list(controller_elects(state, broker))
+    assert [step.quorum for step in steps] == [Quorum(broker, 1, frozenset({0, 1}))] * elected
+
+
+def test_only_a_live_member_of_the_isr_is_elected_within_the_epochs_there_are() -> None:
+    assert none(controller_elects(partition(down("┃"), follows(0, "┃"), leader=None), 0))
+    assert none(controller_elects(partition(RESTARTED, follows(0, "┃"), leader=None, isr=[1]), 0))
+    assert none(controller_elects(partition(RESTARTED, follows(0, "┃"), leader=None, epoch=3), 0))
+
+
+def test_an_unclean_election_takes_all_members_of_the_isr_to_be_down() -> None:
+    allowed = attrs.evolve(ROOMY, unclean_leader_election=True)
+    state = partition(down("┃ m0@0"), follows(0, "┃"), leader=None, isr=[0], bounds=allowed)
+    assert only(controller_elects_uncleanly(state, 1)).quorum == Quorum(1, 1, frozenset({1}))
+    assert none(controller_elects_uncleanly(attrs.evolve(state, bounds=ROOMY), 1))
+    assert none(controller_elects_uncleanly(state.with_replica(0, RESTARTED), 1))
+    assert none(controller_elects_uncleanly(attrs.evolve(state, quorum=Quorum(0, 0, frozenset({0}))), 1))
+
+
+# --- LeaderAndIsr -------------------------------------------------------------------------------------------
+
+
+def test_a_new_leader_forgets_what_it_knew_of_followers_and_keeps_its_log() -> None:
+    state = partition(follows(1, "m0@0 ┃ m1@0"), follows(0, "┃"), leader=0, epoch=2, requests={2: (0, [0, 1])})
+    after = only(become_leader(state, 0, 2)).replicas[0]
+    assert after == leads(0, "m0@0 ┃ m1@0", epoch=2)
+    assert set(after.remote_leos) == {UNKNOWN_OFFSET}
+
+
+def test_a_new_follower_asks_where_to_truncate_or_truncates_at_once() -> None:
+    state = partition(follows(1, "m0@0 ┃ m1@0"), leads(1, "┃"), epoch=2, leader=1, requests={2: (1, [0, 1])})
+    asking = only(become_follower(state, 0, 2)).replicas[0]
+    assert (asking.log.end_offset, asking.in_flight) == (2, EpochRequest(1, 2, 0))
+    before = attrs.evolve(state, protocol=HW_TRUNCATION)
+    truncated = only(become_follower(before, 0, 2)).replicas[0]
+    assert (truncated.log.end_offset, truncated.in_flight) == (1, FetchRequest(1, 2, 1))
+    empty = state.with_replica(0, follows(1, "┃"))
+    assert only(become_follower(empty, 0, 2)).replicas[0].in_flight == FetchRequest(1, 2, 0)
+
+
+def test_a_broker_obeys_only_a_higher_epoch_and_none_while_it_is_down() -> None:
+    state = partition(follows(1, "┃", epoch=1), leads(1, "┃"), epoch=2, leader=1, requests={1: (1, [0]), 2: (1, [0])})
+    assert none(become_follower(state, 0, 1))
+    assert not none(become_follower(state, 0, 2))
+    assert none(become_follower(state.with_replica(0, down("┃")), 0, 2))
+    assert none(become_follower(state, 0, 3)), "there is no such request"
+
+
+def test_a_broker_that_has_just_started_hears_of_the_current_leader_only() -> None:
+    state = partition(RESTARTED, leads(1, "┃"), epoch=2, leader=1, requests={1: (1, [1]), 2: (1, [1])})
+    assert none(become_follower(state, 0, 1))
+    assert not none(become_follower(state, 0, 2))
+    assert none(become_follower(attrs.evolve(state, quorum=Quorum(None, 2, frozenset({1}))), 0, 2))
+
+
+# --- produce, fetch, ISR ------------------------------------------------------------------------------------
+
+
+def test_a_zombie_accepts_records_too_and_a_follower_none() -> None:
+    state = partition(leads(0, "┃"), leads(1, "┃", epoch=1), leader=1, epoch=1)
+    assert only(produce(state, 0)).replicas[0].log == log("m0@0")
+    assert none(produce(partition(follows(1, "┃")), 0))
+    full = attrs.evolve(state, next_value=ROOMY.records)
+    assert none(produce(full, 0))
+
+
+def test_only_kip_320_fences_what_comes_from_another_epoch() -> None:
+    for protocol, taken in ((KIP_279, True), (KIP_320, False)):
+        state = partition(leads(0, "┃ m0@1", epoch=1), follows(0, "┃"), epoch=1, protocol=protocol)
+        assert none(handle_fetch(state, 0, 1)) is not taken
+        asking = follows(0, "┃ m0@0", in_flight=EpochRequest(0, 0, 0))
+        assert none(handle_epoch_request(state.with_replica(1, asking), 0, 1)) is not taken
+
+
+def test_a_request_is_only_for_the_broker_that_it_is_sent_to_if_that_leads() -> None:
+    state = partition(leads(0, "┃ m0@0"), follows(2, "┃"), leads(2, "┃"))
+    assert none(handle_fetch(state, 0, 1))
+    assert none(handle_fetch(partition(follows(1, "┃ m0@0"), follows(0, "┃")), 0, 1))
+
+
+def test_a_fetch_offset_beyond_the_leaders_log_is_answered_with_its_end() -> None:
+    state = partition(leads(0, "┃ m0@0"), follows(0, "┃ m0@0 m1@0"), protocol=KIP_279)
+    after = only(handle_fetch(state, 0, 1))
+    assert after.replicas[1].in_flight == OffsetOutOfRange(1)
+    assert after.replicas[0] == state.replicas[0]
+    truncated = only(handle_fetch_response(after, 1)).replicas[1]
+    assert (truncated.log, truncated.in_flight) == (log("m0@0"), FetchRequest(0, 0, 1))
+
+
+def test_who_fetches_from_the_high_watermark_on_joins_the_isr() -> None:
+    leader = leads(0, "m0@0 ┃", isr=[0], remote=[-1, -1])
+    behind, caught_up = follows(0, "┃"), follows(0, "┃ m0@0")
+    assert only(handle_fetch(partition(leader, behind, isr=[0]), 0, 1)).quorum.isr == {0}
+    joined = only(handle_fetch(partition(leader, caught_up, isr=[0]), 0, 1))
+    assert joined.quorum.isr == joined.replicas[0].isr == {0, 1}
+    zombie = only(handle_fetch(partition(leader, caught_up, isr=[0], leader=1, epoch=1), 0, 1))
+    assert zombie.quorum.isr == zombie.replicas[0].isr == {0}
+
+
+def test_with_kip_320_who_joins_the_isr_has_to_reach_the_start_of_the_epoch() -> None:
+    leader = leads(0, "┃ m0@0", epoch=1, isr=[0, 2], remote=[-1, -1, -1])
+    for protocol, isr in ((KIP_279, {0, 1, 2}), (KIP_320, {0, 2})):
+        state = partition(leader, follows(0, "┃", epoch=1), epoch=1, isr=[0, 2], protocol=protocol)
+        assert only(handle_fetch(state, 0, 1)).quorum.isr == isr
+
+
+def test_the_isr_loses_who_lags_and_is_written_by_the_true_leader_only() -> None:
+    lagging = partition(leads(0, "┃ m0@0", remote=[-1, 0]), follows(0, "┃"))
+    after = only(shrink_isr(lagging, 0, 1))
+    assert after.quorum == Quorum(0, 0, frozenset({0}))
+    assert after.replicas[0].high_watermark == 1
+    assert none(shrink_isr(partition(leads(0, "┃ m0@0", remote=[-1, 1]), follows(0, "┃ m0@0")), 0, 1))
+    assert none(shrink_isr(attrs.evolve(lagging, quorum=Quorum(0, 1, frozenset({0, 1}))), 0, 1))
+    assert none(shrink_isr(lagging, 0, 0))
+
+
+# --- crash and restart --------------------------------------------------------------------------------------
+
+
+def test_a_crash_leaves_log_and_high_watermark() -> None:
+    state = partition(leads(0, "m0@0 ┃ m1@0"), follows(0, "┃"))
+    after = only(crash(state, 0))
+    assert (after.replicas[0], after.crashes) == (down("m0@0 ┃ m1@0"), 1)
+    assert none(crash(after, 0))
+    assert none(crash(attrs.evolve(state, crashes=ROOMY.crashes), 0))
+
+
+def test_a_crash_in_the_middle_of_a_response_leaves_the_records_and_the_old_high_watermark() -> None:
+    fetched = FetchResponse(log("m1@0").records, high_watermark=1)
+    state = partition(leads(0, "m0@0 ┃ m1@0"), follows(0, "┃ m0@0", in_flight=fetched))
+    assert only(crash_after_append(state, 1)).replicas[1] == down("┃ m0@0 m1@0")
+    assert none(crash_after_append(state, 0))
+
+
+def test_a_lost_tail_takes_the_high_watermark_with_it() -> None:
+    losing = attrs.evolve(ROOMY, unflushed_loss=True)
+    state = partition(leads(0, "m0@0 m1@0 ┃"), bounds=losing)
+    assert only(crash_losing_tail(state, 0, 1)).replicas[0] == down("m0@0 ┃")
+    assert only(crash_losing_tail(state, 0, 0)).replicas[0] == down("┃")
+    assert none(crash_losing_tail(state, 0, 2))
+    assert none(crash_losing_tail(attrs.evolve(state, bounds=ROOMY), 0, 0))
+
+
+def test_a_follower_that_is_back_was_never_missed_and_a_leader_was() -> None:
+    follower = only(restart(partition(leads(0, "┃"), down("┃ m0@0")), 1))
+    assert (follower.replicas[1], follower.quorum) == (RESTARTED, Quorum(0, 0, frozenset({0, 1})))
+    leader = only(restart(partition(down("┃ m0@0"), follows(0, "┃")), 0))
+    assert leader.quorum == Quorum(None, 0, frozenset({0, 1}))
+    assert none(restart(follower, 1))
