@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 NAMES = {
     "explore atomic/kip-1O1": "unknown spec 'atomic/kip-1O1': did you mean 'atomic/kip-101'",
     "fuzz atomic/kip320": "unknown spec 'atomic/kip320': did you mean 'atomic/kip-320'",
-    "specs kip-101": "unknown spec 'kip-101': did you mean 'atomic/kip-101'",
+    "specs kip-101": "unknown spec 'kip-101': did you mean 'rpc/kip-101' or 'atomic/kip-101'",
     "explore something": "unknown spec 'something': did you mean 'atomic/hw-truncation' or 'atomic/kip-101'",
     "explore atomic/kip-101 -i strong_irs": "atomic/kip-101 has no property 'strong_irs': did you mean 'strong_isr'",
     "fuzz atomic/kip-101 -i hw_monotone": "atomic/kip-101 has no property 'hw_monotone': did you mean 'hw_monotonic'",
