@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
+from checker.action import ActionInstance
 from checker.errors import SpecError
 from checker.progress import Progress
 from checker.result import Result
 from checker.shorten import shortened, shortest_among
 from checker.spec import Spec
-from checker.stateful import state_machine
+from checker.stateful import Move, state_machine
 from checker.survey import Survey
 from checker.trace import Trace
 
 BURST = 200
 """Steps drawn at once: many, since nothing is to be shrunk by leaving some out."""
+
+ROAMING = 4
+"""One step in so many is any step; the others go where the search has been least often."""
 
 
 class _NothingLeft(BaseException):
@@ -58,10 +63,28 @@ def fuzz(
     survey = Survey(spec, progress)
     breakable = [item for item in spec.checks if not item.kind.is_witness]
 
+    arrivals: Counter[Any] = Counter()
+
     class Surveyed(state_machine(spec)):  # type: ignore[misc]
         longest = steps
         burst = (BURST, BURST)
         sought = [*spec.checks]  # noqa: RUF012  # each is looked for until it is met
+
+        def moves(self, choice: int, state: Any) -> dict[ActionInstance[Any], list[Any]]:
+            """Mostly, those to the states that were come to least often; all of them now and then."""
+            moves: dict[ActionInstance[Any], list[Any]] = super().moves(choice, state)
+            if choice % ROAMING == 0 or not moves:
+                return moves
+            least = min(arrivals[after] for afters in moves.values() for after in afters)
+            rare = {
+                instance: [after for after in afters if arrivals[after] == least] for instance, afters in moves.items()
+            }
+            return {instance: afters for instance, afters in rare.items() if afters}
+
+        def choose(self, choice: int, state: Any, taken: int) -> Move:
+            move: Move = super().choose(choice, state, taken)
+            arrivals[move.state] += 1
+            return move
 
         def arrived(self) -> None:
             survey.count(self)

@@ -147,6 +147,7 @@ class Result:
         statistics: the counts.
         properties: one entry for each property checked, in the spec's order.
         settings: the engine's own parameters of this run, by name.
+        note: what else has to be said of the run; empty for most.
     """
 
     spec: Spec[Any]
@@ -156,6 +157,7 @@ class Result:
     statistics: Statistics
     properties: tuple[PropertyResult, ...]
     settings: dict[str, Any] = attrs.field(factory=dict)
+    note: str = ""
 
     @property
     def verdict(self) -> Verdict:

@@ -96,11 +96,15 @@ class SpecMachine(RuleBasedStateMachine):
         It is the first enabled one in an order of preference over all instances, so that it stays the
         same step when Hypothesis, shrinking, leaves out an earlier one that it does not depend on.
         """
-        enabled = self.visited.steps(state).moves
+        enabled = self.moves(choice, state)
         if not enabled or taken == self.longest:
             return Move(None, self.states[0])
         instance = min(enabled, key=self._preferences[choice].__getitem__)
         return Move(instance, enabled[instance][choice % len(enabled[instance])])
+
+    def moves(self, choice: int, state: Any) -> dict[ActionInstance[Any], list[Any]]:
+        """The steps that a drawn number may stand for in a state, and where they lead."""
+        return self.visited.steps(state).moves
 
     @initialize(state=st.runner().flatmap(lambda machine: st.sampled_from(machine.spec.initials())))
     def begin(self, state: Any) -> None:

@@ -307,9 +307,12 @@ def test_a_component_of_leaves_is_a_tuple_for_all_a_spec_can_see() -> None:
         marks[2]
 
 
+NUMBERS = attrs.evolve(BOARD, marks=(3, 7))
+
+
 def test_elements_that_are_only_copied_are_not_read() -> None:
-    layout = Layout(BOARD)
-    recorder = Recorder(layout, layout.row(BOARD), copies_unread=True)
+    layout = Layout(NUMBERS)
+    recorder = Recorder(layout, layout.row(NUMBERS), copies_unread=True)
     marks = recorder.view().marks
     assert recorder.changes(attrs.evolve(recorder.view(), marks=(*marks[:1], marks[1] + 1, *marks[2:]))).keys()
     assert paths(recorder) == ["marks[1]"]
@@ -318,7 +321,7 @@ def test_elements_that_are_only_copied_are_not_read() -> None:
 @pytest.mark.parametrize(
     "look",
     [
-        lambda mark: mark == 7,
+        lambda mark: mark == 3,
         lambda mark: mark is not None and mark + 1,
         lambda mark: isinstance(mark, int),
         lambda mark: hash(mark),
@@ -330,19 +333,27 @@ def test_elements_that_are_only_copied_are_not_read() -> None:
     ],
 )
 def test_a_copied_element_cannot_be_looked_at_unseen(look: Any) -> None:
-    layout = Layout(BOARD)
-    recorder = Recorder(layout, layout.row(BOARD), copies_unread=True)
+    layout = Layout(NUMBERS)
+    recorder = Recorder(layout, layout.row(NUMBERS), copies_unread=True)
     with pytest.raises(LookedAt):
         look(next(iter(recorder.view().marks)))
 
 
 def test_a_copied_element_that_lands_elsewhere_is_read() -> None:
-    layout = Layout(BOARD)
-    recorder = Recorder(layout, layout.row(BOARD), copies_unread=True)
+    layout = Layout(NUMBERS)
+    recorder = Recorder(layout, layout.row(NUMBERS), copies_unread=True)
     view = recorder.view()
     changes = recorder.changes(attrs.evolve(view, marks=view.marks[::-1]))
-    assert [layout.domains[slot].values[number] for slot, number in changes.items()] == [7, None]
+    assert [layout.domains[slot].values[number] for slot, number in changes.items()] == [7, 3]
     assert paths(recorder) == ["marks[1]", "marks[0]"]
+
+
+def test_what_is_no_int_is_read_when_it_is_copied() -> None:
+    """`is None` cannot be caught."""
+    layout = Layout(BOARD)
+    recorder = Recorder(layout, layout.row(BOARD), copies_unread=True)
+    assert all(mark is None for mark in recorder.view().marks[:1])
+    assert paths(recorder) == ["marks[0]"]
 
 
 def test_views_equal_what_they_stand_for() -> None:

@@ -25,6 +25,11 @@ class Buffers:
         """How many next states each worker found."""
         return self.cursors[:, kernel.FILLED].copy()
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes they take."""
+        return sum(array.nbytes for array in vars(self).values())
+
     def grow(self) -> None:
         """Twice the room for each worker; what was found stays."""
         for name in ("found", "hashes", "parents", "trees", "places", "shown"):

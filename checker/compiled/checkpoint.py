@@ -34,7 +34,7 @@ class Saved:
     """What `search.pickle` holds.
 
     Attributes:
-        whole, given_states: see `CompiledSearch`.
+        adjustments: see `Adjustments`.
         values: for each slot, its values in the order of their numbers.
         sizes: of the packing.
         packings: how many packings there were before; the states' file is named for it.
@@ -42,8 +42,7 @@ class Saved:
         progression: see `Progression`.
     """
 
-    whole: frozenset[str]
-    given_states: frozenset[int]
+    adjustments: Any
     values: list[list[Any]]
     sizes: list[int]
     packings: int
@@ -73,7 +72,9 @@ class Checkpoint:
             raise LeadlineError(f"{self.folder} holds a search already: go on with --resume, or name another folder")
         with _trouble(f"cannot write {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / _SPEC).write_text(json.dumps(_identity(spec, limits), indent=2) + "\n", encoding="utf-8")
+            written = self.folder / f"{_SPEC}.new"
+            written.write_text(json.dumps(_identity(spec, limits), indent=2) + "\n", encoding="utf-8")
+            written.replace(self.folder / _SPEC)
 
     def load(self, spec: Spec[Any], limits: Limits) -> Saved | None:
         """How far the search was; None if it was ended before its first checkpoint.
@@ -206,4 +207,4 @@ def _trouble(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise LeadlineError(f"{what}: {error.strerror}") from error
+        raise LeadlineError(f"{what}: {error.strerror or error}") from error

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.compiled.kernel import EDGES, ROOM, SLOT
 from checker.errors import SpecError
 
 UNKNOWN = 0
-
-SLOT, ROOM, EDGES = 0, 1, 2
-"""A node in the pool: the slot it reads, for how many values it has edges, and from there on the edges."""
 
 
 class Forest:
@@ -35,7 +33,6 @@ class Forest:
     def __init__(self, names: list[str]) -> None:
         self.names = names
         self.pool = np.zeros(max(1024, 2 * len(names) + 2), np.int32)
-        self._view = self.pool.data  # much faster for single numbers
         self._used = len(names) + 1  # so that no node is at 0, which means unknown
 
     def learn(self, tree: int, reads: dict[int, int], leaf: int) -> None:
@@ -49,7 +46,7 @@ class Forest:
         Raises:
             SpecError: the tree knows another path for these values: what was called is not a pure function.
         """
-        pool, place = self._view, tree
+        pool, place = self.pool.data, tree  # much faster than the array for single numbers
         for slot, number in reads.items():
             node = pool[place]
             if node < UNKNOWN or (node != UNKNOWN and pool[node + SLOT] != slot):
@@ -57,7 +54,7 @@ class Forest:
             room = 0 if node == UNKNOWN else pool[node + ROOM]
             if number >= room:
                 node = self._moved(place, node, slot, room, max(number + 1, 2 * room, 2))
-                pool = self._view
+                pool = self.pool.data
             place = node + EDGES + number
         if pool[place] not in (UNKNOWN, leaf):
             raise self._impure(tree)
@@ -65,7 +62,7 @@ class Forest:
 
     def leaf(self, tree: int, row: Sequence[int]) -> int | None:
         """The number of the leaf that a row of slot numbers reaches in a tree; None if it is not known."""
-        pool = self._view
+        pool = self.pool.data
         code = pool[tree]
         while code > UNKNOWN:
             number = row[pool[code + SLOT]]
@@ -85,8 +82,7 @@ class Forest:
         self._used += EDGES + wanted
         if self._used > len(self.pool):
             self.pool = with_room(self.pool, self._used)
-            self._view = self.pool.data
-        pool = self._view
+        pool = self.pool.data
         pool[made + SLOT], pool[made + ROOM] = slot, wanted
         pool[made + EDGES : made + EDGES + room] = pool[node + EDGES : node + EDGES + room]
         pool[place] = made

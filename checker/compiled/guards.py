@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.compiled import kernel
-from checker.compiled.forest import EDGES, ROOM, SLOT
+from checker.compiled.kernel import EDGES, ROOM, SLOT
 from checker.compiled.packing import Packing
 from checker.compiled.tables import Tables
 

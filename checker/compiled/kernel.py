@@ -12,7 +12,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from checker.compiled.forest import EDGES, ROOM, SLOT
+SLOT, ROOM, EDGES = 0, 1, 2
+"""A node of a decision tree: the slot it reads, for how many values it has edges, and from there on the edges."""
 
 DONE, LEARN_ACTION, LEARN_STEP, FULL = range(4)
 """How `expand` ends: all done; an action or a step predicate met an unknown path; the buffer is full."""
@@ -88,14 +89,14 @@ for _bit in range(64):
 @numba.njit(cache=True)
 def fill_guard(pair, trees, first_values, pool, dead, words, table):
     """Fill the table of one pair of slots; see `Guards`."""
-    _, first_step, second, second_step, base = pair
+    _, stride, second, second_stride, base = pair
     for number in range(first_values):
-        for other in range(first_step):
-            entry = base + (number * first_step + other * second_step) * words
+        for other in range(stride):
+            entry = base + (number * stride + other * second_stride) * words
             for tree in trees:
                 code = pool[tree]
                 code = pool[code + EDGES + number] if number < pool[code + ROOM] else 0
-                if code > 0 and second_step and pool[code + SLOT] == second:
+                if code > 0 and second_stride and pool[code + SLOT] == second:
                     code = pool[code + EDGES + other] if other < pool[code + ROOM] else 0
                 if code >= 0 or not dead[-code - 1]:
                     table[entry + tree // 64] |= ONE << np.uint64(tree % 64)
@@ -267,7 +268,7 @@ def append(
                 tree = trees[worker, place]
                 where = places[worker, place]
                 if where >= 0:
-                    if count == max_states:
+                    if max_states >= 0 and count >= max_states:
                         counters[STATES], counters[DEGREE] = count, degree
                         _take_back(worker, place, filled, places, table)
                         return True
@@ -357,24 +358,30 @@ def check(cursor, last, states, wanted, seen, seen_at, first_tree, pool, word, s
 
 @numba.njit(cache=True, nogil=True)
 def steps_into(
-    first, last, states, targets, table, steps,
+    cursor, last, states, targets, table, steps,
     instances, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
 ):  # fmt: skip
-    """Find the steps from a block of states into some target states, all of whose paths are known.
+    """Find the steps from a block of states into some target states, from the cursor's state and instance on.
 
-    Each is entered in ``steps`` as (state before, action instance, target), as far as there is room.
-    Returns how many there are.
+    Each is entered in ``steps`` as (state before, action instance, target); the cursor counts them.
+
+    Returns:
+        `DONE`, or `LEARN_ACTION` or `FULL`, after which it can be taken up again.
     """
     values = np.empty(len(word), np.int64)
     new = np.empty(states.shape[1], np.uint64)
-    count = 0
-    for index in range(first, last):
-        row = states[index]
+    while cursor[INDEX] < last:
+        row = states[cursor[INDEX]]
         _unpack(row, values, 0, word, shift, mask)
-        for tree in range(instances):
-            code = _code(pool, tree, values)
+        while cursor[TREE] < instances:
+            code = _code(pool, cursor[TREE], values)
+            if code == 0:
+                return LEARN_ACTION
             start = leaf_start[-code - 1]
-            for outcome in range(start, start + leaf_count[-code - 1]):
+            stop = start + leaf_count[-code - 1]
+            if cursor[FILLED] + stop - start > len(steps):
+                return FULL
+            for outcome in range(start, stop):
                 for part in range(len(new)):
                     new[part] = (row[part] & keep[outcome, part]) | put[outcome, part]
                 mixed = _hash(new)
@@ -382,11 +389,14 @@ def steps_into(
                 while table[place] != 0:
                     target = np.int64(table[place] & LOW) - 1
                     if _same(new, targets[target]):
-                        if count < len(steps):
-                            steps[count, 0], steps[count, 1], steps[count, 2] = index, tree, target
-                        count += 1
+                        found = cursor[FILLED]
+                        steps[found, 0], steps[found, 1], steps[found, 2] = cursor[INDEX], cursor[TREE], target
+                        cursor[FILLED] += 1
                         break
                     place += 1
                     if place == len(table):
                         place = 0
-    return count
+            cursor[TREE] += 1
+        cursor[TREE] = 0
+        cursor[INDEX] += 1
+    return DONE

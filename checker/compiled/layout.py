@@ -27,6 +27,18 @@ class ShapeChanged(Exception):
         super().__init__(path)
 
 
+class NotOnlyInts(Exception):
+    """A slot whose values were ints took another one.
+
+    Attributes:
+        slot: which.
+    """
+
+    def __init__(self, slot: int) -> None:
+        self.slot = slot
+        super().__init__(slot)
+
+
 @attrs.frozen(eq=False)
 class Leaf:
     """A value kept whole, in one slot."""
@@ -82,18 +94,32 @@ Node = Leaf | Struct | Parts
 class Domain:
     """The values that a slot was seen to take, numbered in the order they were met.
 
+    Parameters:
+        slot: the slot.
+        copyable: whether all its values may be ints. See `views.Unread`.
+
     Attributes:
         values: by number.
+        copied: whether one of them was copied unread.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, slot: int, copyable: bool) -> None:
+        self.slot, self.copyable, self.copied = slot, copyable, False
         self.values: list[Any] = []
         self._numbers: dict[Any, int] = {}
 
     def number(self, value: Any) -> int:
-        """The number of a value, a new one if it was not met before."""
+        """The number of a value, a new one if it was not met before.
+
+        Raises:
+            NotOnlyInts: it is the first value that is not an int, and others were copied unread.
+        """
         number = self._numbers.get(value)
         if number is None:
+            if self.copyable and type(value) is not int:
+                if self.copied:
+                    raise NotOnlyInts(self.slot)
+                self.copyable = False
             number = len(self.values)
             self.values.append(value)  # first, so that an interrupt in between does no harm
             self._numbers[value] = number
@@ -106,18 +132,17 @@ class Layout:
     Parameters:
         state: an initial state.
         whole: paths of components to keep whole, because their shape is not the same in every state.
+        mixed: slots whose values are not only ints, although the first one is.
 
     Attributes:
         root: the state as a tree of nodes.
         domains: the values of each slot.
     """
 
-    def __init__(self, state: Any, whole: frozenset[str] = frozenset()) -> None:
-        self._whole = whole
+    def __init__(self, state: Any, whole: frozenset[str] = frozenset(), mixed: frozenset[int] = frozenset()) -> None:
+        self._whole, self._mixed = whole, mixed
         self.domains: list[Domain] = []
-        root = self._struct(state, "")
-        assert isinstance(root, Struct)
-        self.root = root
+        self.root = self._struct(state, "")
 
     @property
     def slots(self) -> int:
@@ -172,8 +197,9 @@ class Layout:
         return built
 
     def _leaf(self, path: str) -> Leaf:
-        self.domains.append(Domain())
-        return Leaf(path, len(self.domains) - 1)
+        slot = len(self.domains)
+        self.domains.append(Domain(slot, slot not in self._mixed))
+        return Leaf(path, slot)
 
     def _struct(self, value: Any, path: str) -> Node:
         fields = attrs.fields(type(value))

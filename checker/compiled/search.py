@@ -19,7 +19,7 @@ from checker.compiled.checkpoint import Checkpoint, Saved
 from checker.compiled.forest import with_room
 from checker.compiled.guards import Guards
 from checker.compiled.interrupts import interrupts_wait
-from checker.compiled.layout import Layout, ShapeChanged
+from checker.compiled.layout import Layout, NotOnlyInts, ShapeChanged
 from checker.compiled.packing import Packing
 from checker.compiled.store import Store
 from checker.compiled.tables import SeesViews, Tables
@@ -44,6 +44,9 @@ SAMPLED = 3
 """States of each level whose steps are compared with those on the state itself."""
 
 
+CALLS_A_LOOK = 64
+"""Calls learned between two looks at the memory that their trees take."""
+
 PROGRESS_SECONDS = 0.1
 """Between two calls of the progress function."""
 
@@ -57,6 +60,21 @@ class StopSearch(Exception):
 
 class CutShort(StopSearch):
     """The limit on states was reached, in the middle of a state's steps: the search cannot go on from here."""
+
+
+@attrs.frozen
+class Adjustments:
+    """What a search has found out about its spec too late, so that it has to begin anew.
+
+    Attributes:
+        whole: paths of components to keep whole, because their shape changes.
+        given_states: the trees of actions and predicates that views will not do for.
+        mixed: slots whose values are not only ints.
+    """
+
+    whole: frozenset[str] = frozenset()
+    given_states: frozenset[int] = frozenset()
+    mixed: frozenset[int] = frozenset()
 
 
 @attrs.define
@@ -95,8 +113,8 @@ class CompiledSearch(Generic[S]):
         limits: what may stop the search early.
         progress: called every so often with the counts so far.
         workers: the threads that share the work.
-        whole: paths of components to keep whole, because their shape changes.
-        given_states: the trees of actions and predicates that views will not do for.
+        adjustments: what earlier attempts at this search have found out.
+        started: when the first of them began, on the monotonic clock.
         checkpoint: where the search is saved from time to time.
         saved: how far an earlier run was, to go on from there.
     """
@@ -107,18 +125,18 @@ class CompiledSearch(Generic[S]):
         limits: Limits,
         progress: Progress | None,
         workers: Workers,
-        whole: frozenset[str],
-        given_states: frozenset[int],
+        adjustments: Adjustments,
+        started: float,
         checkpoint: Checkpoint | None = None,
         saved: Saved | None = None,
     ) -> None:
         self.spec, self.limits, self.progress, self.workers = spec, limits, progress, workers
         self.checkpoint = checkpoint
-        self._started = time.monotonic()
+        self._adjustments, self._started = adjustments, started
         self._memory = limits.max_memory or memory.default_limit()
         self._initials = spec.initials()
-        self._layout = Layout(self._initials[0], whole)
-        self._tables = Tables(spec, self._layout, given_states)
+        self._layout = Layout(self._initials[0], adjustments.whole, adjustments.mixed)
+        self._tables = Tables(spec, self._layout, adjustments.given_states)
         self._at = Progression(
             counts=np.zeros((len(spec.instances), 2), np.int64),
             seen=[[] for _ in self._tables.state_checks],
@@ -128,6 +146,7 @@ class CompiledSearch(Generic[S]):
         self._targets: set[int] = set()
         self._buffers: Buffers | None = None
         self._guards: Guards | None = None
+        rows: list[list[int]] = []
         if saved is None:
             rows = [self._layout.row(state) for state in self._initials[: limits.max_states]]
             packing = Packing(self._sizes())
@@ -137,12 +156,11 @@ class CompiledSearch(Generic[S]):
                     domain.number(value)
             packing = Packing(saved.sizes)
         self._tables.pack(packing, 0)
-        self._store = Store(packing, len(spec.instances), self._memory, workers)
+        self._store = Store(packing, len(spec.instances), self._memory, workers, len(rows))
         if saved is None:
             self._store.add(map(packing.pack, rows))
         else:
             self._restore(saved)
-        self._given_states, self._whole = given_states, whole
         self._saved_at = self._told_at = time.monotonic()
 
     def _restore(self, saved: Saved) -> None:
@@ -154,14 +172,21 @@ class CompiledSearch(Generic[S]):
         self.checkpoint.read(saved, store.count, store.states, store.parents, store.arrivals)
         store.rebuild()
 
+    def _saved_or_why_not(self) -> str:
+        """Write the last checkpoint. If that fails, the result must not be lost by it."""
+        try:
+            self.save()
+        except LeadlineError as error:
+            return f"the last checkpoint was not saved: {error}"
+        return ""
+
     def save(self) -> None:
         """Write a checkpoint, if one is asked for. Raises LeadlineError: it cannot be written."""
         if self.checkpoint is None:
             return
         store, elapsed = self._store, time.monotonic() - self._started
         saved = Saved(
-            whole=self._whole,
-            given_states=self._given_states,
+            adjustments=self._adjustments,
             values=[domain.values for domain in self._layout.domains],
             sizes=store.packing.sizes,
             packings=store.packings,
@@ -175,18 +200,18 @@ class CompiledSearch(Generic[S]):
     def run(self) -> Result:
         """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
         reason: str | None
+        cut_short = False
         try:
             reason = self._search()
         except StopSearch as stop:
-            reason = str(stop)
-            if not isinstance(stop, CutShort):
-                self.save()
+            reason, cut_short = str(stop), isinstance(stop, CutShort)
         except KeyboardInterrupt:
             reason = "interrupted"
-            self.save()
-        else:
-            self.save()
-        self._check_states()
+        try:
+            self._check_states()
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        note = "" if cut_short else self._saved_or_why_not()
         sightings = self._sightings()
         statistics = self._statistics()
         if self.progress is not None:
@@ -197,13 +222,14 @@ class CompiledSearch(Generic[S]):
             exhausted=reason is None,
             reason=reason,
             statistics=statistics,
+            note=note,
             properties=property_results(self.spec, sightings, self._arrivals_to_targets(), self.limits, reason is None),
         )
 
     def _search(self) -> str | None:
         at, store = self._at, self._store
         self._check_states()
-        if store.count < len(self._initials):
+        if store.count < len(self._initials) or store.count > (self.limits.max_states or store.count):
             raise CutShort(self._most_states())
         while True:
             if at.next == at.level_end:
@@ -214,7 +240,7 @@ class CompiledSearch(Generic[S]):
             if at.next == at.levels[-1]:
                 if self._violated() and not self.limits.keep_going:
                     return FIRST_VIOLATION
-                if len(at.levels) == self.limits.depth:
+                if self.limits.depth is not None and len(at.levels) >= self.limits.depth:
                     return f"reached depth {self.limits.depth}"
                 for index in np.linspace(at.next, at.level_end - 1, SAMPLED, dtype=int):
                     self._tables.check_sample(self._row(index))
@@ -260,6 +286,13 @@ class CompiledSearch(Generic[S]):
 
     def _generate(self, first: int, last: int) -> tuple[Buffers, NDArray[np.int64]]:
         """The next states of a block, and where each worker's part of it ends."""
+        while True:
+            found = self._generated(first, last)
+            if found is not None:
+                return found
+
+    def _generated(self, first: int, last: int) -> tuple[Buffers, NDArray[np.int64]] | None:
+        """The same; None if states are packed another way by now, and those in the buffers are not."""
         tables, store = self._tables, self._store
         parts = self.workers.count if last - first >= ALONE else 1
         ends = np.linspace(first, last, parts + 1).astype(np.int64)
@@ -287,12 +320,15 @@ class CompiledSearch(Generic[S]):
                 elif status == kernel.LEARN_STEP:
                     self._learn_step(buffers.cursors[worker])
                 elif status == kernel.FULL:
+                    self._stop_if_out_of_memory(2 * buffers.nbytes)
                     buffers.grow()
-                if store.packing is not packing:  # and what is in the buffers is packed the old way
-                    return self._generate(first, last)
+                if store.packing is not packing:
+                    return None
             busy = [worker for worker, status in zip(busy, statuses, strict=True) if status != kernel.DONE]
             if busy:
                 self._stop_if_out_of_time()
+                if tables.calls % CALLS_A_LOOK == 0:
+                    self._stop_if_out_of_memory(0)
                 self._tell()
         return buffers, ends[1:]
 
@@ -496,20 +532,24 @@ class CompiledSearch(Generic[S]):
         store, tables = self._store, self._tables
         if self.limits.traces == 1:
             return [(int(store.parents[index]), int(store.arrivals[index]), index) for index in level]
-        expanded = min(last, int(store.counters[kernel.EXPANDED]))
-        targets = store.states[level]
+        cursor, steps = np.zeros(kernel.PLACES, np.int64), np.zeros((64, 3), np.int64)
+        cursor[kernel.INDEX] = first
         table = np.zeros(4 * len(level), np.uint64)
-        kernel.rebuild(0, 1, len(level), targets, table)
-        steps = np.zeros((64, 3), np.int64)
-        while True:
-            count = kernel.steps_into(
-                first, expanded, store.states, targets, table, steps,
+        status = kernel.FULL
+        while status != kernel.DONE:
+            targets = store.states[level]
+            table[:] = 0
+            kernel.rebuild(0, 1, len(level), targets, table)
+            status = kernel.steps_into(
+                cursor, min(last, int(store.counters[kernel.EXPANDED])), store.states, targets, table, steps,
                 tables.instances, tables.forest.pool, tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
                 store.packing.word, store.packing.shift, store.packing.mask,
             )  # fmt: skip
-            if count <= len(steps):
-                return [(int(before), int(tree), level[target]) for before, tree, target in steps[:count]]
-            steps = with_room(steps, count)
+            if status == kernel.LEARN_ACTION:  # an earlier run knew it, or it was forgotten
+                self._learn_action(cursor)
+            steps = with_room(steps, len(steps) + tables.most_outcomes if status == kernel.FULL else 0)
+        found = steps[: cursor[kernel.FILLED]].tolist()
+        return [(before, tree, level[target]) for before, tree, target in found]
 
 
 def explore(
@@ -546,18 +586,20 @@ def explore(
     elif checkpoint is not None:
         folder = Checkpoint(checkpoint)
         folder.begin(spec, limits)
-    whole = saved.whole if saved is not None else frozenset[str]()
-    given_states = saved.given_states if saved is not None else frozenset[int]()
-    threads = Workers(workers or usable_cores())
+    adjustments = saved.adjustments if saved is not None else Adjustments()
+    threads, started = Workers(workers or usable_cores()), time.monotonic()
     try:
         while True:
             try:
-                search = CompiledSearch(spec, limits, progress, threads, whole, given_states, folder, saved)
+                search = CompiledSearch(spec, limits, progress, threads, adjustments, started, folder, saved)
                 return attrs.evolve(search.run(), settings={} if workers is None else {"workers": workers})
-            except ShapeChanged as change:
-                whole |= {change.path}
+            except ShapeChanged as change:  # slots are numbered anew by that
+                whole = adjustments.whole | {change.path}
+                adjustments = Adjustments(whole=whole, given_states=adjustments.given_states)
             except SeesViews as change:
-                given_states |= {change.tree}
+                adjustments = attrs.evolve(adjustments, given_states=adjustments.given_states | {change.tree})
+            except NotOnlyInts as change:
+                adjustments = attrs.evolve(adjustments, mixed=adjustments.mixed | {change.slot})
             saved = None
             if folder is not None:
                 folder.start_over()

@@ -16,6 +16,9 @@ MOST_STATES = 2**32 - 2**27
 """States are numbered in 32 bits, those of a block before they are known to be new among them."""
 
 SMALLEST_TABLE = 4096
+"""Entries for each worker: regions are filled by chance, and none must ever be full."""
+
+SMALLEST_ROOM = 2**16
 FULLEST = 0.7
 GROWTH = 1.5
 
@@ -31,6 +34,7 @@ class Store:
         instances: how many action instances there are.
         memory: bytes that may be used.
         workers: who fills the table.
+        first: how many initial states there are.
 
     Attributes:
         states: shape (room, words).
@@ -40,16 +44,16 @@ class Store:
         packings: how often the states were packed another way.
     """
 
-    def __init__(self, packing: Packing, instances: int, memory: int, workers: Workers) -> None:
+    def __init__(self, packing: Packing, instances: int, memory: int, workers: Workers, first: int) -> None:
         self.packing, self.workers = packing, workers
         self.packings = 0
         self.counters = np.zeros(kernel.COUNTERS, np.int64)
         self._arrival_type = np.dtype(np.uint16 if instances < 2**16 else np.uint32)
-        room = min(MOST_STATES, memory // self._bytes_without_table)
+        room = max(first, SMALLEST_ROOM, min(MOST_STATES, memory // self._bytes_without_table))
         self.states, room = _reserve(room, np.uint64, packing.words)
         self.parents, room = _reserve(room, np.uint32)
         self.arrivals, self.room = _reserve(room, self._arrival_type)
-        self.table = self._empty_table(SMALLEST_TABLE)
+        self.table = self._empty_table(SMALLEST_TABLE * workers.count)
 
     @property
     def count(self) -> int:
@@ -81,7 +85,7 @@ class Store:
         """Make the table large enough for so many more states."""
         size = self._table_size(coming)
         if size > len(self.table):
-            self.table = self.table[:0]  # so that the old one is gone before there is a new one
+            self.table = np.empty(0, np.uint64)  # so that the old one is gone before there is a new one
             self.table = self._empty_table(size)
             self.rebuild()
 
@@ -122,6 +126,6 @@ def _reserve(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
         try:
             return np.empty((room, *shape), kind), room
         except MemoryError:
-            if room < 2**16:
+            if room < SMALLEST_ROOM:
                 raise
             room //= 2

@@ -10,7 +10,7 @@ import numpy as np
 from checker.audit import AUDITED, audit
 from checker.compiled.forest import Forest, with_room
 from checker.compiled.kernel import NOT_SHOWN, SHOWN
-from checker.compiled.layout import Layout
+from checker.compiled.layout import Layout, NotOnlyInts
 from checker.compiled.packing import Packing
 from checker.compiled.views import LookedAt, Recorder
 from checker.properties import Kind, Property
@@ -124,14 +124,16 @@ class Tables(Generic[S]):
         recorder = Recorder(self.layout, row, copies_unread=tree not in self._looks_at_copies)
         try:
             steps = [recorder.changes(successor) for successor in instance.successors(recorder.view())]
-            same = [self._after(row, step) for step in steps] == direct
-        except (Exception, LookedAt):
+        except NotOnlyInts:
+            raise
+        except (Exception, LookedAt) as error:
             for successor in direct:
-                self.layout.row(successor)  # which raises if it is the spec that is at fault
-            same = False
-        if same:
-            return recorder, steps
-        if tree in self._looks_at_copies:
+                self.layout.row(successor)  # which raises if the shape of a component has changed
+            if tree in self._looks_at_copies:
+                raise SeesViews(tree) from error
+        else:
+            if [self._after(row, step) for step in steps] == direct:
+                return recorder, steps
             raise SeesViews(tree)
         self._looks_at_copies.add(tree)
         self.forest.forget(tree)  # what it reads from here on, it may read in another order
@@ -188,13 +190,13 @@ class Tables(Generic[S]):
             self.keep[number], self.put[number] = packing.change(self.outcomes[number])
 
     def check_sample(self, row: Sequence[int]) -> None:
-        """See that every action whose path is known for a state does what was learned, called on the state.
+        """See that what was learned of a state is what actions and predicates do, called on the state.
 
-        An action that asks for the exact class of a part of the state can tell a view from a state. Each
-        call that is learned is compared with one on the state; this looks at calls that were not made.
+        What asks for the exact class of a part of the state can tell a view from a state. Each call that is
+        learned is compared with one on the state; this looks at calls that were not made.
 
         Raises:
-            SeesViews: an action does otherwise.
+            SeesViews: an action or a predicate does otherwise.
         """
         state: S = self.layout.state(row)
         for tree, instance in enumerate(self.spec.instances):
@@ -202,5 +204,17 @@ class Tables(Generic[S]):
             if leaf is not None:
                 start = self.leaf_start[leaf]
                 steps = self.outcomes[start : start + self.leaf_count[leaf]]
-                if self.spec.take(instance, state) != [self._after(row, step) for step in steps]:
+                after = [self._after(row, step) for step in steps]
+                if self.spec.take(instance, state) != after:
                     raise SeesViews(tree)
+                for step, successor in zip(steps, after, strict=True):
+                    both = [*row, *(step.get(slot, number) for slot, number in enumerate(row))]
+                    self._check_predicates(self.first_step, self.step_checks, both, state, successor)
+        self._check_predicates(self.instances, self.state_checks, row, state)
+
+    def _check_predicates(self, first: int, items: Sequence[Property], row: Sequence[int], *states: S) -> None:
+        for tree, item in enumerate(items, start=first):
+            leaf = self.forest.leaf(tree, row)
+            shown = (self.spec.complaint(item, *states) is None) == item.kind.is_witness
+            if leaf is not None and leaf != -(SHOWN if shown else NOT_SHOWN) - 1:
+                raise SeesViews(tree)

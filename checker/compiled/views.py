@@ -25,10 +25,11 @@ class LookedAt(BaseException):
 
 
 class Unread:
-    """Stands for an element of a component tuple that is copied with others, and may never be looked at.
+    """Stands for an int in a component tuple that is copied with others, and may never be looked at.
 
     ``(*values[:place], new, *values[place + 1 :])`` copies every other element of a tuple. As long as
-    nobody looks at them, they are not read. Whatever looks at this object raises `LookedAt`.
+    nobody looks at them, they are not read. Whatever looks at this object raises `LookedAt`. Only ``is``
+    cannot be caught: so it stands for ints only, which are not None nor a member of an enum.
 
     Parameters:
         recorder: of the call that copies it.
@@ -89,7 +90,7 @@ class Recorder:
 
     def view(self, which: int = 0) -> Any:
         """A view of one of the states."""
-        return _view(self, which * self.layout.slots, self.layout.root)
+        return _value(self, which * self.layout.slots, self.layout.root)
 
     def changes(self, successor: Any) -> dict[int, int]:
         """What a next state changes in the first: the new number of each slot that was written.
@@ -107,24 +108,26 @@ class Recorder:
                 if type(value) is not Unread or value._unread_slot != node.slot:
                     changes[node.slot] = self.layout.domains[node.slot].number(real(value))
             case Struct():
-                if isinstance(value, View) and value._recorder is self and value._node is node and not value._offset:
-                    for name, inner in (value._changed or {}).items():
+                if isinstance(value, View) and self._in_place(value, node):
+                    for name, inner in (value._view_changed or {}).items():
                         if name not in node.constants:
                             self._compare(node.children[name], inner, changes)
                     return
-                if not (type(value) is node.cls or (isinstance(value, View) and type(value).real_class is node.cls)):
+                if not (type(value) is node.cls or (isinstance(value, View) and type(value)._view_class is node.cls)):
                     raise ShapeChanged(node.path)
                 for name, child in node.children.items():
                     self._compare(child, getattr(value, name), changes)
             case Parts():
-                if type(value) is PartsView and value._recorder is self and value._node is node and not value._offset:
-                    for index, inner in (value._changed or {}).items():
-                        self._compare(node.elements[index], inner, changes)
+                if type(value) is PartsView and self._in_place(value, node):
                     return
                 if not isinstance(value, tuple) or len(value) != len(node.elements):
                     raise ShapeChanged(node.path)
                 for element, inner in zip(node.elements, value, strict=True):
                     self._compare(element, inner, changes)
+
+    def _in_place(self, view: View | PartsView, node: Node) -> bool:
+        """Whether a view stands where it was taken from: what it does not change is unchanged."""
+        return view._view_recorder is self and view._view_node is node and not view._view_offset
 
 
 class _CopyAttribute:
@@ -138,76 +141,77 @@ class _CopyAttribute:
 class ViewType(type):
     """The class of view classes."""
 
-    real_class: type
+    _view_class: type
 
     @property
     def __attrs_attrs__(cls) -> Any:
         # `attrs.evolve` asks for the fields, reads all that are not replaced, and calls the class; here
         # it gets one field, the view, so that nothing is read that the author did not read
-        if sys._getframe(2).f_code is _EVOLVE and cls.copies_without_reading:  # type: ignore[attr-defined]
+        if sys._getframe(2).f_code is _EVOLVE and cls._view_copies:  # type: ignore[attr-defined]
             return (_CopyAttribute,)
-        return cls.real_class.__attrs_attrs__  # type: ignore[attr-defined]
+        return cls._view_class.__attrs_attrs__  # type: ignore[attr-defined]
 
     def __call__(cls, *args: Any, _origin: Any = None, **changes: Any) -> Any:
         if _origin is None:
-            return cls.real_class(*args, **changes)
-        aliases = _origin._node.aliases
+            return cls._view_class(*args, **changes)
+        aliases = _origin._view_node.aliases
         unknown = [alias for alias in changes if alias not in aliases]
         if unknown:
             raise TypeError(f"{cls.__name__}.__init__() got an unexpected keyword argument {unknown[0]!r}")
         named = {aliases[alias]: value for alias, value in changes.items()}
-        return _view(_origin._recorder, _origin._offset, _origin._node, {**(_origin._changed or {}), **named})
+        return _view(
+            _origin._view_recorder, _origin._view_offset, _origin._view_node, {**(_origin._view_changed or {}), **named}
+        )
 
 
 class View:
     """What all views are, besides instances of the class they stand in for."""
 
     __slots__ = ()
-    _recorder: Recorder
-    _offset: int
-    _node: Struct
-    _changed: dict[str, Any] | None
-    _values: dict[str, Any]
-    real_class: ClassVar[type]
+    _view_recorder: Recorder
+    _view_offset: int
+    _view_node: Struct
+    _view_changed: dict[str, Any] | None
+    _view_values: dict[str, Any]
+    _view_class: ClassVar[type]
 
 
 class PartsView(Sequence[Any]):
     """A stand-in for a component tuple with leaves, which are read only when they are asked for."""
 
-    __slots__ = ("_changed", "_node", "_offset", "_recorder")
+    __slots__ = ("_view_node", "_view_offset", "_view_recorder")
 
-    def __init__(self, recorder: Recorder, offset: int, node: Parts, changed: dict[int, Any] | None = None) -> None:
-        self._recorder, self._offset, self._node, self._changed = recorder, offset, node, changed
+    def __init__(self, recorder: Recorder, offset: int, node: Parts) -> None:
+        self._view_recorder, self._view_offset, self._view_node = recorder, offset, node
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:  # it is a tuple, for all that a spec can see
         return tuple
 
     def __len__(self) -> int:
-        return len(self._node.elements)
+        return len(self._view_node.elements)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return tuple(map(self._copied, range(*index.indices(len(self)))))
         index = range(len(self))[index]
-        if self._changed is not None and index in self._changed:
-            return self._changed[index]
-        return _value(self._recorder, self._offset, self._node.elements[index])
+        return _value(self._view_recorder, self._view_offset, self._view_node.elements[index])
 
     def __iter__(self) -> Iterator[Any]:
         return map(self._copied, range(len(self)))
 
     def _copied(self, index: int) -> Any:
         """An element that is copied with others, and may never be looked at."""
-        recorder, node = self._recorder, self._node.elements[index]
+        recorder, node = self._view_recorder, self._view_node.elements[index]
         if (
             not recorder.copies_unread
             or type(node) is not Leaf
-            or node.slot + self._offset in recorder.reads
-            or (self._changed is not None and index in self._changed)
+            or node.slot + self._view_offset in recorder.reads
+            or not recorder.layout.domains[node.slot].copyable
         ):
             return self[index]
-        return Unread(recorder, node.slot + self._offset)
+        recorder.layout.domains[node.slot].copied = True
+        return Unread(recorder, node.slot + self._view_offset)
 
     def __add__(self, other: Any) -> Any:
         return tuple(self) + tuple(other)
@@ -239,11 +243,6 @@ class PartsView(Sequence[Any]):
     def __repr__(self) -> str:
         return repr(tuple(self))
 
-    def replaced(self, index: int, value: Any) -> PartsView:
-        """With one element replaced, the others not read."""
-        index = range(len(self))[index]
-        return PartsView(self._recorder, self._offset, self._node, {**(self._changed or {}), index: value})
-
 
 def real(value: Any) -> Any:
     """A value with the views in it replaced by what they stand for."""
@@ -252,7 +251,7 @@ def real(value: Any) -> Any:
     if type(value) is Unread:
         return value._unread_recorder.read(value._unread_slot, 0)
     if isinstance(value, View):
-        node = value._node
+        node = value._view_node
         return node.cls(**{alias: real(getattr(value, name)) for alias, name in node.aliases.items()})
     if type(value) is PartsView:
         return tuple(map(real, value))
@@ -297,7 +296,7 @@ def _value(recorder: Recorder, offset: int, node: Node) -> Any:
 def _view(recorder: Recorder, offset: int, node: Struct, changed: dict[str, Any] | None = None) -> Any:
     cls = view_class(node.cls)
     view = object.__new__(cls)
-    cls.fill(view, recorder, offset, node, changed)
+    cls._view_fill(view, recorder, offset, node, changed)
     return view
 
 
@@ -316,54 +315,56 @@ def view_class(cls: type) -> Any:
         if isinstance(other, View):
             if (
                 type(other) is type(self)
-                and other._node is self._node
-                and other._offset == self._offset
-                and other._changed is None
-                and self._changed is None
+                and other._view_node is self._view_node
+                and other._view_offset == self._view_offset
+                and other._view_changed is None
+                and self._view_changed is None
             ):
                 return True
             other = real(other)
         return real(self) == other
 
     members: dict[str, Any] = {
-        "__slots__": ("_changed", "_node", "_offset", "_recorder", "_values"),
+        "__slots__": ("_view_changed", "_view_node", "_view_offset", "_view_recorder", "_view_values"),
         "__eq__": same,
         "__ne__": lambda self, other: not same(self, other),
         "__hash__": lambda self: hash(real(self)),
         "__reduce__": lambda self: (_identity, (real(self),)),
         "__deepcopy__": lambda self, memo: real(self),
-        "real_class": cls,
-        "copies_without_reading": _copies_without_reading(cls),
-        "fill": staticmethod(fill),
+        "_view_class": cls,
+        "_view_copies": _copies_without_reading(cls),
+        "_view_fill": staticmethod(fill),
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         **{field.name: _property(field.name) for field in attrs.fields(cls)},
     }
-    made: Any = ViewType(cls.__name__, (cls, View), members)
-    set_recorder, set_offset = made._recorder.__set__, made._offset.__set__
-    set_node, set_changed, set_values = made._node.__set__, made._changed.__set__, made._values.__set__
+    metaclass = ViewType if type(cls) is type else type("ViewType", (ViewType, type(cls)), {})
+    made: Any = metaclass(cls.__name__, (cls, View), members)
+    set_recorder, set_offset = made._view_recorder.__set__, made._view_offset.__set__
+    set_node, set_changed, set_values = made._view_node.__set__, made._view_changed.__set__, made._view_values.__set__
     setattr(made, _ORIGIN, property(lambda self: self))
     return made
 
 
 def _copies_without_reading(cls: type) -> bool:
     """Whether a class's constructor does nothing but keep what it is given."""
-    return not hasattr(cls, "__attrs_post_init__") and all(
+    steps = ("__attrs_pre_init__", "__attrs_post_init__", "__attrs_init__")
+    return not any(hasattr(cls, step) for step in steps) and all(
         field.converter is None and field.validator is None for field in attrs.fields(cls)
     )
 
 
 def _property(name: str) -> property:
     def get(self: Any) -> Any:
-        values = self._values
+        values = self._view_values
         try:
             return values[name]
         except KeyError:
-            node = self._node
+            node = self._view_node
             value = values[name] = (
                 node.constants[name]
                 if name in node.constants
-                else _value(self._recorder, self._offset, node.children[name])
+                else _value(self._view_recorder, self._view_offset, node.children[name])
             )
             return value
 
