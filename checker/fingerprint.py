@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import attrs
@@ -22,7 +22,7 @@ _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 def code_digest(spec: Spec[Any], *engine: str) -> str:
-    """A digest of the source files that a spec comes from, and of the plain values in their modules.
+    """A digest of the source files that a spec comes from, and of the plain values that it reaches.
 
     Parameters:
         spec: its functions and classes say where to begin; whatever their modules hold leads on. Modules
@@ -33,49 +33,64 @@ def code_digest(spec: Spec[Any], *engine: str) -> str:
         Hexadecimal digits: the same in every process, other ones after any change of the code.
     """
     begin = [spec.initial_states, spec.bounds, spec.initials()[0], *spec.actions, *spec.properties]
+    modules, plain = _reached([*begin, *map(sys.modules.__getitem__, engine)])
     digest = hashlib.sha256()
-    modules = {_source(module): module for module in _reached([*begin, *map(sys.modules.__getitem__, engine)])}
-    for source in sorted(filter(None, modules)):
+    for source in sorted({_source(module) or Path() for module in modules}):
         digest.update(source.read_bytes())
-        plain = {name: value for name, value in vars(modules[source]).items() if isinstance(value, _PLAIN)}
-        digest.update(repr(sorted((name, repr(value)) for name, value in plain.items() if name[:2] != "__")).encode())
+    digest.update(repr(sorted(plain)).encode())
     return digest.hexdigest()
 
 
-def _reached(values: Iterable[Any]) -> set[ModuleType]:
-    """The modules that some values come from, and those that what they hold comes from."""
-    modules: set[ModuleType] = set()
+def _reached(values: Iterable[Any]) -> tuple[list[ModuleType], list[str]]:
+    """The modules that some values come from and what they hold comes from; and the plain values met on the way."""
+    modules: list[ModuleType] = []
+    plain: list[str] = []
     seen: dict[int, Any] = {}  # the values are kept, so that no other gets the same identity
     waiting = list(values)
     while waiting:
         value = waiting.pop()
-        if id(value) in seen or isinstance(value, _PLAIN):
-            continue
-        seen[id(value)] = value
-        module = value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
-        if module is not None and module not in modules and _source(module) is not None:
-            modules.add(module)
-            waiting += [held for held in vars(module).values() if not _inside(held, module)]
-        waiting += _held(value)
-    return modules
+        if isinstance(value, _PLAIN):
+            plain.append(repr(value))
+        elif id(value) not in seen:
+            seen[id(value)] = value
+            waiting += _held(value)
+            module = (
+                value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
+            )
+            if module is not None and module not in modules and _source(module) is not None:
+                modules.append(module)
+                waiting += _names(module)
+    return modules, plain
 
 
-def _inside(value: Any, package: ModuleType) -> bool:
-    """Whether a value is a module of a package, which the package holds as soon as anybody imports it."""
-    return isinstance(value, ModuleType) and value.__name__.startswith(f"{package.__name__}.")
+def _names(module: ModuleType) -> list[Any]:
+    """What a module's names stand for, but for those that Python gives it.
+
+    A package of ours holds each of its modules as soon as anybody imports it, needed or not.
+    """
+    own = _is_ours(Path(module.__file__ or ""))
+    return [
+        value
+        for name, value in vars(module).items()
+        if name[:2] != "__"
+        and not (own and isinstance(value, ModuleType) and value.__name__.startswith(module.__name__))
+    ]
 
 
 def _held(value: Any) -> list[Any]:
-    """What a value holds that may come from another module than itself."""
+    """What a value holds."""
     if isinstance(value, dict):
-        return list(value.values())
+        return [*value, *value.values()]
     if isinstance(value, tuple | list | set | frozenset):
         return list(value)
     if isinstance(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
     if attrs.has(type(value)):
         return [getattr(value, field.name, None) for field in attrs.fields(type(value))]
-    return [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
+    if isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    return []
 
 
 def _source(module: ModuleType) -> Path | None:
@@ -84,5 +99,8 @@ def _source(module: ModuleType) -> Path | None:
     if name is None:
         return None
     path = Path(name).resolve()
-    own = path.is_relative_to(_HOUSE) and path.relative_to(_HOUSE).parts[0] in ("checker", "model", "invariants")
-    return path if own or not any(path.is_relative_to(library) for library in _LIBRARIES) else None
+    return path if _is_ours(path) or not any(path.is_relative_to(library) for library in _LIBRARIES) else None
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_relative_to(_HOUSE) and path.relative_to(_HOUSE).parts[0] in ("checker", "model", "invariants")

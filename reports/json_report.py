@@ -29,6 +29,7 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
         "settings": result.settings,
         "verdict": result.verdict.value,
         "reason": result.reason if result.verdict is Verdict.INCOMPLETE else None,
+        "note": result.note or None,
         "distinct_states": statistics.distinct,
         "generated_states": statistics.generated,
         "depth": statistics.depth,

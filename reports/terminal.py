@@ -175,6 +175,7 @@ def result_view(result: Result) -> RenderableType:
     parts += [_actions_table(result), _verdict_line(result)]
     parts += [Text(advice, style="dim")] if (advice := _advice(result)) else []
     parts.append(Text(statistics_text(result.statistics)))
+    parts += [Text(result.note, style="yellow")] if result.note else []
     return Group(*parts)
 
 

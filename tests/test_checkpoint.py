@@ -8,17 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 
-from checker import LeadlineError, Limits, compiled
+from checker import LeadlineError, Limits, Spec, Verdict, action, compiled, oracle
 from checker.compiled import checkpoint, search
 from invariants.catalog import CATALOG
 from tests.cli import leadline
-from tests.test_compiled import answers
+from tests.test_compiled import Wide, answers
 
 SPEC = CATALOG["atomic/kip-279"]
 KEEP_GOING = Limits(keep_going=True)
@@ -111,6 +112,7 @@ from collections.abc import Iterator
 from attrs import frozen
 from checker import Spec, action
 from helper import STEP
+import rules.most
 
 @frozen
 class Counter:
@@ -118,22 +120,77 @@ class Counter:
 
 @action()
 def count(state: Counter) -> Iterator[Counter]:
-    if state.value < 9:
+    if state.value < 9 and state.value < rules.most.most():
         yield Counter(state.value + STEP)
 
 spec = Spec(name="count", initial_states=lambda bounds: [Counter()], actions=[count])
 """
 
 
-@pytest.mark.parametrize(("name", "old", "new"), [("count.py", "< 9", "< 8"), ("helper.py", "1", "2")])
+@pytest.mark.parametrize(
+    ("name", "old", "new"), [("count.py", "< 9", "< 8"), ("helper.py", "1", "2"), ("rules/most.py", "20", "30")]
+)
 def test_a_checkpoint_of_other_code_is_refused(name: str, old: str, new: str, tmp_path: Path) -> None:
     (tmp_path / "count.py").write_text(OWN)
     (tmp_path / "helper.py").write_text("STEP = 1")
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "__init__.py").write_text("")
+    (tmp_path / "rules" / "most.py").write_text("def most(): return 20")
     assert leadline("explore", "count.py", "--checkpoint", "saved", folder=tmp_path).code == 0
     assert leadline("explore", "count.py", "--resume", "saved", folder=tmp_path).code == 0
     (tmp_path / name).write_text((tmp_path / name).read_text().replace(old, new))
     refused = leadline("explore", "count.py", "--resume", "saved", folder=tmp_path)
     assert "saved is a checkpoint of other code: the spec or leadline has changed since" in refused.complaint
+
+
+def counting(most: int) -> Spec[Any]:
+    @action()
+    def count(wide: Wide) -> Iterator[Wide]:
+        if wide.numbers[0] < most:
+            yield Wide((wide.numbers[0] + 1,))
+
+    return Spec(name="count", initial_states=lambda bounds: [Wide((0,))], actions=[count])
+
+
+def test_what_a_function_is_closed_over_counts_as_code(tmp_path: Path) -> None:
+    compiled.explore(counting(5), checkpoint=tmp_path / "saved")
+    assert compiled.explore(counting(5), resume=tmp_path / "saved").statistics.distinct == 6
+    with pytest.raises(LeadlineError, match="other code"):
+        compiled.explore(counting(50), resume=tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (Limits(keep_going=True, depth=3), "reached depth 3"),
+        (Limits(keep_going=True, max_states=10), "reached 10 states"),
+    ],
+)
+def test_smaller_limits_stop_a_search_that_goes_on(limits: Limits, reason: str, tmp_path: Path) -> None:
+    first = compiled.explore(SPEC, Limits(keep_going=True, depth=6), checkpoint=tmp_path / "saved")
+    again = compiled.explore(SPEC, limits, resume=tmp_path / "saved")
+    assert again.verdict is Verdict.INCOMPLETE
+    assert again.reason == reason
+    assert again.statistics.distinct == first.statistics.distinct
+
+
+def test_a_search_that_goes_on_finds_all_traces(tmp_path: Path) -> None:
+    """The earlier run's tables are not saved, and its steps are needed for traces."""
+    spec = CATALOG["atomic/hw-truncation"]
+    compiled.explore(spec, Limits(traces=4, depth=6), checkpoint=tmp_path / "saved")
+    resumed = compiled.explore(spec, Limits(traces=4), resume=tmp_path / "saved")
+    assert answers(resumed) == answers(oracle.explore(spec, Limits(traces=4)))
+    for item in resumed.properties:
+        for trace in item.traces:
+            assert trace.states[0] in spec.initials()
+            assert all(step.after in spec.take(step.instance, step.before) for step in trace.steps)
+
+
+def test_a_result_is_not_lost_with_its_last_checkpoint(tmp_path: Path) -> None:
+    with mock.patch.object(checkpoint.Checkpoint, "save", side_effect=LeadlineError("the disk is full")):
+        result = compiled.explore(SPEC, KEEP_GOING, checkpoint=tmp_path / "saved")
+    assert result.note == "the last checkpoint was not saved: the disk is full"
+    assert answers(result) == answers(compiled.explore(SPEC, KEEP_GOING))
 
 
 def test_folders_that_will_not_do(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "settings": {},
         "verdict": "holds",
         "reason": None,
+        "note": None,
         "distinct_states": 3,
         "generated_states": 7,
         "depth": 3,

@@ -576,3 +576,173 @@ def test_bytes_and_calls_are_reported() -> None:
     statistics = compiled.explore(row_spec(12)).statistics
     assert 20 < statistics.memory / statistics.distinct < 40
     assert oracle.explore(row_spec(3)).statistics.calls == 0
+
+
+# --- what a review found ---
+
+
+class Fork(enum.Enum):
+    FREE = 0
+    TAKEN = 1
+
+
+@attrs.frozen
+class Table:
+    forks: tuple[Any, ...] = component()
+
+
+@pytest.mark.parametrize(("free", "taken"), [(None, 1), (Fork.FREE, Fork.TAKEN), (0, None), (0, "taken")])
+def test_copied_elements_may_be_told_apart_by_identity(free: Any, taken: Any) -> None:
+    @action(place=range(3))
+    def take(table: Table, place: int) -> Iterator[Table]:
+        if table.forks[place] is free:
+            yield Table((*table.forks[:place], taken, *table.forks[place + 1 :]))
+
+    @action()
+    def give_all_back(table: Table) -> Iterator[Table]:
+        if all(fork is taken for fork in table.forks):
+            yield Table((free,) * 3)
+
+    @action()
+    def shift(table: Table) -> Iterator[Table]:
+        first, *others = table.forks
+        if first is taken:
+            yield Table((*others, free))
+
+    @invariant("not all are taken")
+    def some_free(table: Table) -> bool:
+        return any(fork is free for fork in table.forks)
+
+    spec = Spec(
+        name="forks",
+        initial_states=lambda bounds: [Table((free,) * 3)],
+        actions=[take, give_all_back, shift],
+        properties=[some_free],
+    )
+    assert_same_answers(spec, Limits(keep_going=True, traces=3))
+
+
+def test_a_property_that_sees_through_views_is_given_states() -> None:
+    @attrs.frozen
+    class Part:
+        number: int
+
+    @attrs.frozen
+    class Whole:
+        part: Part = component()
+
+    @action()
+    def count(whole: Whole) -> Iterator[Whole]:
+        if whole.part.number < 9:
+            yield Whole(Part(whole.part.number + 1))
+
+    @invariant("seven is never reached")
+    def no_seven(whole: Whole) -> bool:
+        return not (type(whole.part) is Part and whole.part.number == 7)
+
+    spec = Spec(name="seven", initial_states=lambda bounds: [Whole(Part(0))], actions=[count], properties=[no_seven])
+    assert_same_answers(spec, Limits())
+
+
+def test_a_class_with_an_initialiser_of_its_own() -> None:
+    @attrs.frozen(init=False)
+    class Sorted:
+        low: int
+        high: int
+
+        def __init__(self, low: int, high: int) -> None:
+            self.__attrs_init__(min(low, high), max(low, high))  # type: ignore[attr-defined]
+
+    @action(by=(1, 2))
+    def more(pair: Sorted, by: int) -> Iterator[Sorted]:
+        if pair.low < 6:
+            yield attrs.evolve(pair, low=pair.low + by)
+
+    assert_same_answers(Spec(name="sorted", initial_states=lambda bounds: [Sorted(0, 3)], actions=[more]), Limits())
+
+
+def test_a_state_with_a_derived_field() -> None:
+    @attrs.frozen
+    class Square:
+        side: int
+        area: int = attrs.field(init=False)
+
+        @area.default
+        def _area(self) -> int:
+            return self.side * self.side
+
+    @action()
+    def grow(square: Square) -> Iterator[Square]:
+        if square.area < 50:
+            yield Square(square.side + 1)
+
+    assert_same_answers(Spec(name="square", initial_states=lambda bounds: [Square(0)], actions=[grow]), Limits())
+
+
+def test_many_workers_have_many_regions() -> None:
+    spec = row_spec(7)
+    assert compiled.explore(spec, workers=200).statistics.distinct == 3**7
+
+
+def test_a_first_block_may_widen_every_slot() -> None:
+    places = 300
+    result = compiled.explore(row_spec(places), Limits(depth=2))
+    assert result.statistics.distinct == places + 1
+
+
+def test_an_interrupt_in_a_property_gives_what_was_found_until_then() -> None:
+    @action()
+    def climb(pair: Pair) -> Iterator[Pair]:
+        yield attrs.evolve(pair, left=pair.left + 1)
+
+    @invariant("nobody interrupts")
+    def quiet(pair: Pair) -> bool:
+        if pair.left == 5:
+            raise KeyboardInterrupt
+        return True
+
+    spec = Spec(name="pair", initial_states=lambda bounds: [Pair(0)], actions=[climb], properties=[quiet])
+    result = compiled.explore(spec)
+    assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "interrupted")
+
+
+def test_very_little_memory_ends_at_once() -> None:
+    result = compiled.explore(row_spec(3), Limits(max_memory=10))
+    assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 10 bytes of memory")
+
+
+def test_buffers_count_as_memory() -> None:
+    @action(other=range(600))
+    def jump(row: Row, other: int) -> Iterator[Row]:
+        yield Row(((row.numbers[0] * 600 + other) % 1_000_003,))
+
+    spec = Spec(name="jumps", initial_states=lambda bounds: [Row((0,))], actions=[jump])
+    limit = memory.used() + 2**26
+    assert compiled.explore(spec, Limits(max_memory=limit)).reason == f"reached {memory.described(limit)} of memory"
+    assert memory.used() < limit + 2**25
+
+
+@pytest.mark.parametrize("fault", ["own __eq__", "eq="])
+def test_states_that_are_not_compared_field_by_field_are_refused(fault: str) -> None:
+    @attrs.frozen(eq=False)
+    class Same:
+        value: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 0
+
+    @attrs.frozen
+    class Keyed:
+        value: int = attrs.field(eq=abs)
+
+    state: Any = Same(0) if fault == "own __eq__" else Keyed(0)
+
+    @action()
+    def go(state: Any) -> Iterator[Any]:
+        yield state
+
+    with pytest.raises(SpecError, match=fault):
+        compiled.explore(Spec(name="odd", initial_states=lambda bounds: [state], actions=[go]))
