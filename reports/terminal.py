@@ -96,7 +96,7 @@ class _Trimmed:
 def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) -> RenderableType:
     """A trace step by step: each step in words, each state's rows, the cells that changed marked.
 
-    A row too wide for the terminal is a line for each of its cells.
+    What is too wide for the terminal, of the last columns, has lines of its own below each row.
 
     Parameters:
         story: the trace.
@@ -107,17 +107,17 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
     columns = list(dict.fromkeys(column for frame in story.frames for row in frame.lanes.values() for column in row))
     widths = {column: max([len(column), *_cell_widths(story, column)]) + plain for column in columns}
     label_width = max((len(row) for frame in story.frames for row in frame.lanes), default=0)
-    fits = sum(widths.values()) + 2 * len(widths) + label_width + MARGIN <= width
+    ends = itertools.accumulate((2 + column_width for column_width in widths.values()), initial=MARGIN + label_width)
+    fitting = dict(list(widths.items())[: sum(end <= width for end in ends) - 1])
     parts: list[RenderableType] = [Text(story.title, style="bold")] if titled else []
     if story.legend:
         parts.append(Text(story.legend + (f"; {CHANGED_MARK} changed" if plain else ""), style="dim"))
     for number, frame in enumerate(story.frames, start=1):
         parts.append(_step_title(number, len(story.frames), frame))
-        if fits:
-            parts.append(_header(label_width, widths))
-            parts.extend(_row(frame, row, label_width, widths, plain) for row in frame.lanes)
-        else:
-            parts.extend(itertools.chain.from_iterable(_cells(frame, row, plain) for row in frame.lanes))
+        parts += [_header(label_width, fitting)] if fitting else []
+        for row in frame.lanes:
+            parts.append(_row(frame, row, label_width, fitting, plain))
+            parts.extend(_cells(frame, row, [column for column in columns if column not in fitting], plain))
     parts.extend(
         Padding(
             Text(paragraph, style="bold red" if not index else ""), (not index, 0, 0, 4 * bool(index)), expand=False
@@ -141,12 +141,12 @@ def _step_title(number: int, count: int, frame: Frame) -> Text:
     return title
 
 
-def _cells(frame: Frame, row: str, plain: bool) -> Iterator[RenderableType]:
-    """A row as a line for each of its cells, wrapped where that is too wide."""
-    touched = any(changed_row == row for changed_row, _ in frame.changed)
-    yield Text(f"{'':{MARGIN}}{row}", style="" if touched else "dim")
-    for column, text in frame.lanes[row].items():
-        changed = (row, column) in frame.changed
+def _cells(frame: Frame, row: str, columns: list[str], plain: bool) -> Iterator[RenderableType]:
+    """Cells of a row that say something, a line for each, wrapped where that is too wide."""
+    for column in columns:
+        text, changed = frame.lanes[row].get(column, ""), (row, column) in frame.changed
+        if not text and not changed:
+            continue
         cell = Text(f"{column}: {text}{CHANGED_MARK * (changed and plain)}", style=CHANGED_STYLE if changed else "dim")
         yield Padding(cell, (0, 0, 0, MARGIN + 2))
 
@@ -253,7 +253,9 @@ def _tables_text(statistics: Statistics) -> str:
     if not statistics.calls:
         return ""
     share = statistics.calls / statistics.distinct
-    size = f"{memory.described(statistics.memory)} for states, {statistics.memory / statistics.distinct:.0f} bytes each"
+    size = f"{memory.described(statistics.memory)} for states"
+    if statistics.distinct > FEW_STATES:
+        size += f", {statistics.memory / statistics.distinct:.0f} bytes each"
     text = f"\n{size}; learned from {statistics.calls:,} calls"
     if share > MANY_CALLS and statistics.distinct > FEW_STATES:
         text += (

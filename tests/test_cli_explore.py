@@ -425,11 +425,11 @@ def test_columns_is_obeyed_and_no_line_ends_in_spaces(tmp_path: Path) -> None:
         assert [line for line in run.out.split("\n") if line != line.rstrip()] == []
 
 
-def test_a_state_that_is_too_wide_is_a_line_for_each_cell(tmp_path: Path) -> None:
+def test_what_is_too_wide_of_a_state_has_lines_of_its_own(tmp_path: Path) -> None:
     wide = STAIRS.replace("top: int = 0\n", 'top: int = 0\n    a_field_with_quite_a_long_name: str = "x" * 90\n')
     run = leadline("explore", "wide.py", "-b", "top=3", folder=write(tmp_path, wide=wide), COLUMNS="80")
     assert run.code == 1
-    assert "         height: 3*" in run.lines
+    assert "       state  3*       3" in run.lines
     assert run.out.count("x") >= 4 * 90
     assert "…" not in run.out
 

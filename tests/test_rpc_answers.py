@@ -160,10 +160,8 @@ def test_kip_320_holds_to_exhaustion(bounds: dict[str, Any], counts: tuple[int, 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_fuzzing_finds_the_loss_from_every_seed(seed: int) -> None:
-    """One random behaviour in some thousands is the first figure; with a second record it is one in many more."""
-    spec = CATALOG["rpc/hw-truncation"].with_bounds({"records": 1}).with_properties(["committed_never_lost"])
-    result = fuzz(spec, examples=3000, seed_value=seed)
-    assert found(result) == {"committed_never_lost": 12}
+    result = fuzz(CATALOG["rpc/hw-truncation"], seed_value=seed)
+    assert found(result)["committed_never_lost"] == 12  # the first figure
 
 
 SMALL = [
