@@ -185,6 +185,30 @@ def expand(
 
 
 @numba.njit(cache=True, nogil=True)
+def scout(first, last, states, first_tree, wanted, unknown, pool, word, shift, mask):
+    """Find unknown paths in some states: one call from Python then serves to learn many.
+
+    Parameters:
+        wanted: for each tree from the first on, whether its paths are asked for.
+        unknown: filled with (state, tree), as far as there is room.
+
+    Returns:
+        How many were found.
+    """
+    values = np.empty(len(word), np.int64)
+    found = 0
+    for index in range(first, last):
+        _unpack(states[index], values, 0, word, shift, mask)
+        for tree in range(len(wanted)):
+            if wanted[tree] and _code(pool, first_tree + tree, values) == 0:
+                if found == len(unknown):
+                    return found
+                unknown[found, 0], unknown[found, 1] = index, tree
+                found += 1
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
 def insert(region, regions, count, filled, found, hashes, places, states, table):
     """Enter the next states whose place is in one region of the table, those that are new.
 

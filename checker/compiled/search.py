@@ -44,6 +44,12 @@ SAMPLED = 3
 """States of each level whose steps are compared with those on the state itself."""
 
 
+SCOUTED = 256
+"""States that are looked through for other unknown paths when one is met."""
+
+LEARNED_AT_ONCE = 64
+"""The most paths learned before the compiled loops go on."""
+
 CALLS_A_LOOK = 64
 """Calls learned between two looks at the memory that their trees take."""
 
@@ -316,7 +322,7 @@ class CompiledSearch(Generic[S]):
             )  # fmt: skip
             for worker, status in zip(busy, statuses, strict=True):
                 if status == kernel.LEARN_ACTION:
-                    self._learn_action(buffers.cursors[worker])
+                    self._learn_actions(int(buffers.cursors[worker, kernel.INDEX]), int(ends[worker + 1]))
                 elif status == kernel.LEARN_STEP:
                     self._learn_step(buffers.cursors[worker])
                 elif status == kernel.FULL:
@@ -396,17 +402,39 @@ class CompiledSearch(Generic[S]):
             )  # fmt: skip
             busy = [worker for worker, stopped in zip(busy, unknown, strict=True) if stopped]
             for worker in busy:
-                index, number = cursors[worker].tolist()
-                tables.learn_predicate(tables.instances + number, tables.state_checks[number], self._row(index))
+                asked = wanted > seen[worker]
+                for index, number in self._unknown(
+                    int(cursors[worker, 0]), int(ends[worker + 1]), tables.instances, asked
+                ):
+                    tree, row = tables.instances + number, self._row(index)
+                    if tables.forest.leaf(tree, row) is None:
+                        tables.learn_predicate(tree, tables.state_checks[number], row)
         with interrupts_wait():
             for number, sightings in enumerate(self._at.seen):
                 found = itertools.chain(*(seen_at[worker, number, : seen[worker, number]] for worker in range(parts)))
                 sightings += map(int, itertools.islice(found, missing[number]))
             self._at.checked = store.count
 
-    def _learn_action(self, cursor: NDArray[np.int64]) -> None:
+    def _unknown(self, first: int, last: int, first_tree: int, wanted: NDArray[np.bool_]) -> list[tuple[int, int]]:
+        """Unknown paths in the states from the first on, each as a state and a tree, counted from the first tree."""
+        unknown, packing = np.zeros((LEARNED_AT_ONCE, 2), np.int64), self._store.packing
+        found = kernel.scout(
+            first, min(first + SCOUTED, last), self._store.states, first_tree, wanted, unknown,
+            self._tables.forest.pool, packing.word, packing.shift, packing.mask,
+        )  # fmt: skip
+        return [(index, tree) for index, tree in unknown[:found].tolist()]
+
+    def _learn_actions(self, first: int, last: int) -> None:
+        """Learn the paths of actions that are not known in the first of some states, and in those behind it."""
+        wanted = np.ones(self._tables.instances, np.bool_)
+        for index, tree in self._unknown(first, last, 0, wanted):
+            row = self._row(index)
+            if self._tables.forest.leaf(tree, row) is None:
+                self._learn_action(tree, row)
+
+    def _learn_action(self, tree: int, row: list[int]) -> None:
         tables, known = self._tables, len(self._tables.outcomes)
-        path = tables.learn_action(int(cursor[kernel.TREE]), self._row(int(cursor[kernel.INDEX])))
+        path = tables.learn_action(tree, row)
         if self._store.packing.fits(self._sizes()):
             tables.pack(self._store.packing, known)
         else:
@@ -546,7 +574,7 @@ class CompiledSearch(Generic[S]):
                 store.packing.word, store.packing.shift, store.packing.mask,
             )  # fmt: skip
             if status == kernel.LEARN_ACTION:  # an earlier run knew it, or it was forgotten
-                self._learn_action(cursor)
+                self._learn_actions(int(cursor[kernel.INDEX]), last)
             steps = with_room(steps, len(steps) + tables.most_outcomes if status == kernel.FULL else 0)
         found = steps[: cursor[kernel.FILLED]].tolist()
         return [(before, tree, level[target]) for before, tree, target in found]
