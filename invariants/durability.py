@@ -16,7 +16,8 @@ from invariants.view import PartitionView, ReplicaView
 )
 def weak_isr(state: PartitionView) -> Iterator[str]:
     for leader, replica in state.believed_leaders():
-        yield from _missing(state, leader, replica, replica.isr, f"broker {leader}'s own ISR")
+        if replica.high_watermark > 0:
+            yield from _missing(state, leader, replica, replica.isr, f"broker {leader}'s own ISR")
 
 
 @invariant(
@@ -27,7 +28,8 @@ def weak_isr(state: PartitionView) -> Iterator[str]:
 )
 def strong_isr(state: PartitionView) -> Iterator[str]:
     for leader, replica in state.believed_leaders():
-        yield from _missing(state, leader, replica, state.quorum.isr, "the quorum's ISR")
+        if replica.high_watermark > 0:
+            yield from _missing(state, leader, replica, state.quorum.isr, "the quorum's ISR")
 
 
 def _missing(state: PartitionView, leader: int, replica: ReplicaView, isr: Iterable[int], whose: str) -> Iterator[str]:

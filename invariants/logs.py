@@ -22,11 +22,14 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
 )
 def logs_prefix_consistent(state: PartitionView) -> Iterator[str]:
     for (one, replica), (other, peer) in _pairs(state):
-        if replica.leader is None or (replica.epoch, replica.leader) != (peer.epoch, peer.leader):
+        committed = min(replica.high_watermark, peer.high_watermark)
+        if not committed or replica.leader is None:
+            continue
+        if replica.leader != peer.leader or replica.epoch != peer.epoch:
             continue
         if state.has_to_truncate(one) or state.has_to_truncate(other):
             continue
-        shared = min(replica.high_watermark, peer.high_watermark, replica.log.end_offset, peer.log.end_offset)
+        shared = min(committed, replica.log.end_offset, peer.log.end_offset)
         for offset in range(shared):
             if replica.log[offset] != peer.log[offset]:
                 yield (
