@@ -12,6 +12,7 @@ import json
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import sys
@@ -29,6 +30,9 @@ from reports.cli import main
 
 COMMAND = str(Path(sys.executable).with_name("leadline"))
 """The installed command. Unlike ``python -m``, it does not import from the working directory first."""
+
+PATIENCE = 60
+"""Seconds that a terminal may show nothing new."""
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -206,6 +210,8 @@ def read_until(shown: int, pattern: str | None = None) -> str:
     """What a terminal shows until a pattern appears; without one, until whoever writes to it ends."""
     received = b""
     while pattern is None or not re.search(pattern, received.decode("utf-8", "replace")):
+        if not select.select([shown], [], [], PATIENCE)[0]:
+            raise TimeoutError(f"nothing more was shown for {PATIENCE} s, after {received[-1000:]!r}")
         try:
             piece = os.read(shown, 65536)
         except OSError:  # how Linux says that the other end is closed
