@@ -20,11 +20,11 @@ PROJECT = Path(__file__).parent.parent
 
 
 def test_the_page_of_answers_is_what_the_runs_say() -> None:
-    """If it is not, `leadline page > docs/answers.md` makes it anew."""
+    """If it is not, `leadline page > reports/pages/answers.md` makes it anew."""
     outcomes = [prepared.run() for prepared in read_suite(ANSWERS)]
     assert [f"{outcome.prepared.title}: {outcome.failure}" for outcome in outcomes if outcome.failure] == []
     lines = answers_page("What readers ask, answered by runs", ANSWERS.relative_to(PROJECT), outcomes)
-    assert (PROJECT / "docs" / "answers.md").read_text().splitlines() == [
+    assert (PROJECT / "reports" / "pages" / "answers.md").read_text().splitlines() == [
         part for line in lines for part in line.splitlines() or [""]
     ]
 
@@ -51,8 +51,11 @@ def test_the_shipped_matrix_has_every_rpc_protocol_and_every_kind_of_configurati
 
 
 def test_the_page_of_the_matrix_is_of_the_shipped_matrix() -> None:
-    """Its figures are not compared: they take minutes. `leadline matrix --markdown > docs/matrix.md` makes it anew."""
-    text = (PROJECT / "docs" / "matrix.md").read_text()
+    """Its figures are not compared: they take minutes.
+
+    `leadline matrix --markdown > reports/pages/matrix.md` makes it anew.
+    """
+    text = (PROJECT / "reports" / "pages" / "matrix.md").read_text()
     headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert headings == [configuration.name for configuration in read_matrix(SHIPPED).configurations]
     assert "never shown" not in text
@@ -61,7 +64,7 @@ def test_the_page_of_the_matrix_is_of_the_shipped_matrix() -> None:
 def test_properties_say_themselves_where_the_matrix_has_them_violated() -> None:
     failing: dict[str, set[str]] = {item.name: set() for item in RPC_PROPERTIES}
     specs = read_matrix(SHIPPED).specs
-    for line in (PROJECT / "docs" / "matrix.md").read_text().splitlines():
+    for line in (PROJECT / "reports" / "pages" / "matrix.md").read_text().splitlines():
         name, *cells = (cell.strip(" `") for cell in line.strip("|").split("|"))
         if name in failing:
             failing[name] |= {spec for spec, cell in zip(specs, cells, strict=True) if "violated" in cell}
