@@ -43,7 +43,6 @@ ALONE = 2_000
 SAMPLED = 3
 """States of each level whose steps are compared with those on the state itself."""
 
-
 SCOUTED = 256
 """States that are looked through for other unknown paths when one is met."""
 
@@ -280,9 +279,10 @@ class CompiledSearch(Generic[S]):
             ],
             alone=coming < ALONE,
         )  # fmt: skip
-        new = sum(int((buffers.places[part, :filled] >= 0).sum()) for part, filled in enumerate(buffers.filled))
-        if self.limits.max_states is not None and count + new > self.limits.max_states:
-            self.save()  # the last time that this is possible
+        if self.limits.max_states is not None:
+            new = sum(int((buffers.places[part, :filled] >= 0).sum()) for part, filled in enumerate(buffers.filled))
+            if count + new > self.limits.max_states:
+                self.save()  # the last time that this is possible
         with interrupts_wait():
             cut_short = self._append(buffers, first, lasts)
             self._at.next = last
@@ -422,7 +422,7 @@ class CompiledSearch(Generic[S]):
             first, min(first + SCOUTED, last), self._store.states, first_tree, wanted, unknown,
             self._tables.forest.pool, packing.word, packing.shift, packing.mask,
         )  # fmt: skip
-        return [(index, tree) for index, tree in unknown[:found].tolist()]
+        return list(map(tuple, unknown[:found].tolist()))
 
     def _learn_actions(self, first: int, last: int) -> None:
         """Learn the paths of actions that are not known in the first of some states, and in those behind it."""
