@@ -9,6 +9,7 @@ import attrs
 
 from checker.bounds import bound
 from checker.state import component, constant
+from model.leadership import Leadership
 from model.log import Log
 from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
 
@@ -46,7 +47,7 @@ class Replica:
 
 
 @attrs.frozen(cache_hash=True)
-class Partition:
+class Partition(Leadership[Replica]):
     """The whole state: the quorum, the requests it sent, the replicas.
 
     Attributes:
@@ -69,31 +70,10 @@ class Partition:
         "ISR: as the one in that row knows it; request 1: the LeaderAndIsr of epoch 1, not yet heard by those named"
     )
 
-    def believes_to_lead(self, broker: int) -> bool:
-        """Whether a broker takes itself for the leader; a zombie does so wrongly."""
-        return self.replicas[broker].leader == broker
-
-    def is_true_leader(self, broker: int) -> bool:
-        """Whether a broker leads by the quorum's word, and knows it in the current epoch."""
-        return (
-            self.quorum.leader == broker
-            and self.believes_to_lead(broker)
-            and self.replicas[broker].epoch == self.quorum.epoch
-        )
-
-    def believed_leaders(self) -> Iterator[tuple[int, Replica]]:
-        """The brokers that take themselves for the leader, each with its replica."""
-        return ((broker, replica) for broker, replica in enumerate(self.replicas) if replica.leader == broker)
-
     def has_to_truncate(self, broker: int) -> bool:
         """Whether a broker has yet to truncate, where its protocol does that only while fetching."""
         replica = self.replicas[broker]
         return replica.leader is not None and self.protocol.diverges(self.replicas[replica.leader].log, replica.log)
-
-    def with_replica(self, broker: int, replica: Replica) -> Partition:
-        """The state with one broker's replica replaced."""
-        replicas = (*self.replicas[:broker], replica, *self.replicas[broker + 1 :])
-        return attrs.evolve(self, replicas=replicas)
 
     def lanes(self) -> dict[str, dict[str, str]]:
         """How views draw the state: a row for the controller and each broker, in named columns."""

@@ -13,6 +13,7 @@ import attrs
 
 from checker.bounds import bound
 from checker.state import component, constant
+from model.leadership import Leadership
 from model.log import Log, Record
 from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
 from model.rpc.messages import EpochRequest, EpochResponse, FetchRequest, Message
@@ -101,7 +102,7 @@ class Promise:
 
 
 @attrs.frozen(cache_hash=True)
-class Partition:
+class Partition(Leadership[Replica]):
     """The whole state: the quorum, the requests it sent, the replicas, what clients were told.
 
     Attributes:
@@ -133,30 +134,9 @@ class Partition:
         "consumers: the records they could read; producers: those acknowledged"
     )
 
-    def believes_to_lead(self, broker: int) -> bool:
-        """Whether a broker takes itself for the leader; a zombie does so wrongly."""
-        return self.replicas[broker].leader == broker
-
-    def is_true_leader(self, broker: int) -> bool:
-        """Whether a broker leads by the quorum's word, and knows it in the current epoch."""
-        return (
-            self.quorum.leader == broker
-            and self.believes_to_lead(broker)
-            and self.replicas[broker].epoch == self.quorum.epoch
-        )
-
-    def believed_leaders(self) -> Iterator[tuple[int, Replica]]:
-        """The brokers that take themselves for the leader, each with its replica."""
-        return ((broker, replica) for broker, replica in enumerate(self.replicas) if replica.leader == broker)
-
     def has_to_truncate(self, broker: int) -> bool:
         """Whether a broker's log may still differ from its leader's, because it is not past its truncation."""
         return self.replicas[broker].truncating
-
-    def with_replica(self, broker: int, replica: Replica) -> Partition:
-        """The state with one broker's replica replaced."""
-        replicas = (*self.replicas[:broker], replica, *self.replicas[broker + 1 :])
-        return attrs.evolve(self, replicas=replicas)
 
     def lanes(self) -> dict[str, dict[str, str]]:
         """How views draw the state: a row for the controller, each broker, consumers and producers, in columns."""

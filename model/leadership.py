@@ -1,0 +1,53 @@
+"""Who believes to lead, and who does: what the partitions of all families are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import attrs
+
+from model.quorum import Quorum
+
+
+class Led(Protocol):
+    """A replica, as far as it says whom its broker takes for the leader, and in which epoch."""
+
+    @property
+    def leader(self) -> int | None: ...
+    @property
+    def epoch(self) -> int: ...
+
+
+R = TypeVar("R", bound=Led)
+
+
+class Leadership(Generic[R]):
+    """The base of a family's state, which has a quorum and a replica for each broker."""
+
+    __slots__ = ()
+    quorum: Quorum
+    replicas: tuple[R, ...]
+
+    def believes_to_lead(self, broker: int) -> bool:
+        """Whether a broker takes itself for the leader; a zombie does so wrongly."""
+        return self.replicas[broker].leader == broker
+
+    def is_true_leader(self, broker: int) -> bool:
+        """Whether a broker leads by the quorum's word, and knows it in the current epoch."""
+        return (
+            self.quorum.leader == broker
+            and self.believes_to_lead(broker)
+            and self.replicas[broker].epoch == self.quorum.epoch
+        )
+
+    def believed_leaders(self) -> Iterator[tuple[int, R]]:
+        """The brokers that take themselves for the leader, each with its replica."""
+        return ((broker, replica) for broker, replica in enumerate(self.replicas) if replica.leader == broker)
+
+    def with_replica(self, broker: int, replica: R) -> Self:
+        """The state with one broker's replica replaced."""
+        state: Any = self  # an attrs value, as only its class knows
+        replicas = (*self.replicas[:broker], replica, *self.replicas[broker + 1 :])
+        changed: Self = attrs.evolve(state, replicas=replicas)
+        return changed
