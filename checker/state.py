@@ -8,6 +8,7 @@ part of the state's identity. Every other field is a leaf, kept whole.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -122,21 +123,30 @@ def check_shape(value: Any, first: Any) -> None:
     Raises:
         SpecError: naming the field.
     """
-    for field in attrs.fields(type(value)):
-        now, before = getattr(value, field.name), getattr(first, field.name)
+    cls: type = type(value)
+    for name, is_fixed, is_part in _roles(cls):
+        now, before = getattr(value, name), getattr(first, name)
         if now is before and value is not first:
             continue
-        name = f"{type(value).__name__}.{field.name}"
-        if is_constant(field):
+        full_name = f"{cls.__name__}.{name}"
+        if is_fixed:
             if now is not before and now != before:
-                raise SpecError(f"constant {name} is not the same in every state: it must be, or be no constant()")
+                raise SpecError(f"constant {full_name} is not the same in every state: it must be, or be no constant()")
             continue
-        if is_component(field):
-            _check_component(name, now, before)
-        both_tuples = is_component(field) and isinstance(now, tuple) and isinstance(before, tuple)
+        if is_part:
+            _check_component(full_name, now, before)
+        both_tuples = is_part and isinstance(now, tuple) and isinstance(before, tuple)
         for inner, inner_before in zip(now, before, strict=True) if both_tuples else [(now, before)]:
-            if attrs.has(type(inner)) and type(inner) is type(inner_before):
+            inner_cls: type = type(inner)
+            if type(inner) is type(inner_before) and _roles(inner_cls):
                 check_shape(inner, inner_before)
+
+
+@functools.cache
+def _roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
+    """The fields of an attrs class, each with whether it is a constant, and a component; none of other classes."""
+    fields = attrs.fields(cls) if attrs.has(cls) else ()
+    return tuple((field.name, is_constant(field), is_component(field)) for field in fields)
 
 
 def identity_leaf(state: Any, copied: Any) -> str | None:

@@ -28,7 +28,7 @@ def hw_within_log(state: PartitionView) -> Iterator[str]:
 def hw_monotonic(before: PartitionView, after: PartitionView) -> Iterator[str]:
     for broker, replica in before.believed_leaders():
         later = after.replicas[broker]
-        if (later.leader, later.epoch) == (broker, replica.epoch) and later.high_watermark < replica.high_watermark:
+        if later.high_watermark < replica.high_watermark and (later.leader, later.epoch) == (broker, replica.epoch):
             yield (
                 f"broker {broker}, leading in epoch {replica.epoch}, moved its high watermark "
                 f"from {replica.high_watermark} back to {later.high_watermark}"

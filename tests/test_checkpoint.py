@@ -186,6 +186,16 @@ def test_a_search_that_goes_on_finds_all_traces(tmp_path: Path) -> None:
             assert all(step.after in spec.take(step.instance, step.before) for step in trace.steps)
 
 
+def test_a_search_that_goes_on_finds_what_is_violated_later(tmp_path: Path) -> None:
+    """What an earlier run saw of a state's parent counts only for what the predicate read there."""
+    spec = CATALOG["atomic/hw-truncation"]
+    expected = answers(oracle.explore(spec, KEEP_GOING))
+    for depth in range(2, 9):
+        folder = tmp_path / str(depth)
+        compiled.explore(spec, Limits(keep_going=True, depth=depth), checkpoint=folder)
+        assert answers(compiled.explore(spec, KEEP_GOING, resume=folder)) == expected
+
+
 def test_a_result_is_not_lost_with_its_last_checkpoint(tmp_path: Path) -> None:
     with mock.patch.object(checkpoint.Checkpoint, "save", side_effect=LeadlineError("the disk is full")):
         result = compiled.explore(SPEC, KEEP_GOING, checkpoint=tmp_path / "saved")

@@ -564,6 +564,7 @@ def test_a_wrongly_learned_action_is_found_by_looking_at_samples() -> None:
 
 
 def test_memory_is_a_limit() -> None:
+    compiled.explore(row_spec(6))  # loads the compiled loops, which take memory too
     used = memory.used()
     result = compiled.explore(row_spec(14), Limits(max_memory=used + 2**25))
     assert result.verdict is Verdict.INCOMPLETE

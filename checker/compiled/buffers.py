@@ -9,20 +9,20 @@ from checker.compiled import kernel
 
 
 class Buffers:
-    """The next states of a block, those of each worker in a row of their own. See `kernel.expand`."""
+    """The next states of a block, those of each part of it in a row of their own. See `kernel.expand`."""
 
-    def __init__(self, workers: int, room: int, words: int, step_checks: int) -> None:
-        self.cursors = np.zeros((workers, kernel.PLACES), np.int64)
-        self.found = np.empty((workers, room, words), np.uint64)
-        self.hashes = np.empty((workers, room), np.uint64)
-        self.parents = np.empty((workers, room), np.uint32)
-        self.trees = np.empty((workers, room), np.uint32)
-        self.places = np.empty((workers, room), np.int64)
-        self.shown = np.zeros((workers, room, step_checks), np.bool_)
+    def __init__(self, parts: int, room: int, words: int, step_checks: int) -> None:
+        self.cursors = np.zeros((parts, kernel.PLACES), np.int64)
+        self.found = np.empty((parts, room, words), np.uint64)
+        self.hashes = np.empty((parts, room), np.uint64)
+        self.parents = np.empty((parts, room), np.uint32)
+        self.trees = np.empty((parts, room), np.uint32)
+        self.places = np.empty((parts, room), np.int64)
+        self.shown = np.zeros((parts, room, step_checks), np.bool_)
 
     @property
     def filled(self) -> NDArray[np.int64]:
-        """How many next states each worker found."""
+        """How many next states of each part there are."""
         return self.cursors[:, kernel.FILLED].copy()
 
     @property
@@ -31,6 +31,6 @@ class Buffers:
         return sum(array.nbytes for array in vars(self).values())
 
     def grow(self) -> None:
-        """Twice the room for each worker; what was found stays."""
+        """Twice the room for each part; what was found stays."""
         for name in ("found", "hashes", "parents", "trees", "places", "shown"):
             setattr(self, name, np.concatenate([getattr(self, name), np.zeros_like(getattr(self, name))], axis=1))

@@ -25,7 +25,7 @@ from checker.fingerprint import code_digest
 from checker.result import Limits
 from checker.spec import Spec
 
-FORMAT = 1
+FORMAT = 2
 _SPEC, _SEARCH, _PARENTS, _ARRIVALS = "spec.json", "search.pickle", "parents.bin", "arrivals.bin"
 
 
@@ -36,6 +36,7 @@ class Saved:
     Attributes:
         adjustments: see `Adjustments`.
         values: for each slot, its values in the order of their numbers.
+        slots_read: see `Tables`.
         sizes: of the packing.
         packings: how many packings there were before; the states' file is named for it.
         counters: see `kernel.append`.
@@ -44,6 +45,7 @@ class Saved:
 
     adjustments: Any
     values: list[list[Any]]
+    slots_read: list[set[int]]
     sizes: list[int]
     packings: int
     counters: NDArray[np.int64]

@@ -1,6 +1,6 @@
 """The compiled loops: walking decision trees for a block of states, and the set of packed states.
 
-A block of states is searched in three passes. `expand` generates the next states, each worker those of a
+A block of states is searched in three passes. `expand` generates the next states, each call those of a
 part of the block. `insert` finds which of them are new, each worker in a region of the table of its own.
 `append` counts and keeps them, one by one, in the order in which plain breadth-first search finds them:
 so no figure depends on the number of workers.
@@ -19,7 +19,7 @@ DONE, LEARN_ACTION, LEARN_STEP, FULL = range(4)
 """How `expand` ends: all done; an action or a step predicate met an unknown path; the buffer is full."""
 
 INDEX, TREE, FILLED, OUTCOME, PREDICATE, PLACES = range(6)
-"""A worker's place in its part of a block: the state and the action instance to go on with, the next states
+"""How far a part of a block is: the state and the action instance to go on with, the next states
 in its buffer, the outcome and the step predicate that are not known; and how many places these are."""
 
 STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
@@ -50,10 +50,36 @@ def _code(pool, tree, values):
 
 
 @numba.njit(cache=True, inline="always")
-def _unpack(row, values, offset, word, shift, mask):
-    """The numbers of a state's slots, written to values from an offset on."""
+def _step_code(pool, tree, values, after, word, shift, mask):
+    """The same for a step predicate, whose slots are those of the state before and then those of the state after."""
+    code = pool[tree]
+    while code > 0:
+        slot = pool[code + SLOT]
+        if slot < len(values):
+            number = values[slot]
+        else:
+            slot -= len(values)
+            number = np.int64((after[word[slot]] >> shift[slot]) & mask[slot])
+        if number >= pool[code + ROOM]:
+            return np.int32(0)
+        code = pool[code + EDGES + number]
+    return code
+
+
+@numba.njit(cache=True, inline="always")
+def _differ(row, other, bits):
+    """Whether two packed states differ in some bits."""
+    for index in range(len(row)):  # noqa: SIM110
+        if (row[index] ^ other[index]) & bits[index]:
+            return True
+    return False
+
+
+@numba.njit(cache=True, inline="always")
+def _unpack(row, values, word, shift, mask):
+    """The numbers of a state's slots, written to values."""
     for slot in range(len(word)):
-        values[offset + slot] = (row[word[slot]] >> shift[slot]) & mask[slot]
+        values[slot] = (row[word[slot]] >> shift[slot]) & mask[slot]
 
 
 @numba.njit(cache=True, inline="always")
@@ -105,29 +131,33 @@ def fill_guard(pair, trees, first_values, pool, dead, words, table):
 @numba.njit(cache=True, nogil=True)
 def expand(
     cursor, last, states, found, hashes, parents, trees, shown, wanted,
-    always, pairs, guards, first_step, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
+    always, pairs, guards, first_step, reads, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
 ):  # fmt: skip
-    """Generate the next states of the states from the cursor's up to the last, into a worker's buffer.
+    """Generate the next states of the states from the cursor's up to the last, into their part's buffer.
 
     Each has its hash, its parent and its action instance; and, for each step predicate that is wanted,
     whether the step shows it.
+
+    Parameters:
+        reads: for each step predicate, by word: the bits that its tree reads, of either state.
     """
-    slots = len(word)
     predicates = len(wanted)
-    values = np.empty(2 * slots, np.int64)
+    values = np.empty(len(word), np.int64)
+    still = np.empty(predicates, np.int32)
     left = np.empty(len(always), np.uint64)
     index, first_tree, filled = cursor[INDEX], cursor[TREE], cursor[FILLED]
     status = DONE
     while index < last:
         row = states[index]
-        _unpack(row, values, 0, word, shift, mask)
-        for part in range(len(left)):
-            left[part] = always[part]
+        _unpack(row, values, word, shift, mask)
+        still[:] = 0
+        for cell in range(len(left)):
+            left[cell] = always[cell]
         for pair in range(len(pairs)):
             number = values[pairs[pair, 0]] * pairs[pair, 1] + values[pairs[pair, 2]] * pairs[pair, 3]
             entry = pairs[pair, 4] + number * len(left)
-            for part in range(len(left)):
-                left[part] |= guards[entry + part]
+            for cell in range(len(left)):
+                left[cell] |= guards[entry + cell]
         for group in range(first_tree // 64, len(left)):
             bits = left[group]
             if group == first_tree // 64:
@@ -152,20 +182,23 @@ def expand(
                 place = filled
                 for outcome in range(start, stop):
                     new = found[place]
-                    for part in range(len(row)):
-                        new[part] = (row[part] & keep[outcome, part]) | put[outcome, part]
-                    if predicates:
-                        _unpack(new, values, slots, word, shift, mask)
-                        for predicate in range(predicates):
-                            if wanted[predicate]:
-                                verdict = _code(pool, first_step + predicate, values)
-                                if verdict == 0:
-                                    status = LEARN_STEP
-                                    cursor[OUTCOME], cursor[PREDICATE] = outcome, predicate
-                                    break
-                                shown[place, predicate] = verdict == SHOWN
-                        if status != DONE:
-                            break
+                    for cell in range(len(row)):
+                        new[cell] = (row[cell] & keep[outcome, cell]) | put[outcome, cell]
+                    for predicate in range(predicates):
+                        if wanted[predicate]:
+                            touched = _differ(row, new, reads[predicate])
+                            verdict = np.int32(0) if touched else still[predicate]
+                            if verdict == 0:
+                                verdict = _step_code(pool, first_step + predicate, values, new, word, shift, mask)
+                                if not touched:
+                                    still[predicate] = verdict  # that of all steps that touch nothing it reads
+                            if verdict == 0:
+                                status = LEARN_STEP
+                                cursor[OUTCOME], cursor[PREDICATE] = outcome, predicate
+                                break
+                            shown[place, predicate] = verdict == SHOWN
+                    if status != DONE:
+                        break
                     hashes[place] = _hash(new)
                     parents[place] = index
                     trees[place] = tree
@@ -198,7 +231,7 @@ def scout(first, last, states, first_tree, wanted, unknown, pool, word, shift, m
     values = np.empty(len(word), np.int64)
     found = 0
     for index in range(first, last):
-        _unpack(states[index], values, 0, word, shift, mask)
+        _unpack(states[index], values, word, shift, mask)
         for tree in range(len(wanted)):
             if wanted[tree] and _code(pool, first_tree + tree, values) == 0:
                 if found == len(unknown):
@@ -214,8 +247,8 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
 
     Parameters:
         count: how many states are kept.
-        filled: for each worker, how many next states are in its buffer.
-        found: shape (workers, room, words): the next states.
+        filled: for each part of the block, how many next states are in its buffer.
+        found: shape (parts, room, words): the next states.
         places: for each of them, where in the table it was entered, or -1 if it was known. The entry has
             the number it would have if all were new; `append` puts it right.
     """
@@ -226,12 +259,12 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
     places_seen = np.empty(BATCH, np.int64)
     entries = np.empty(BATCH, np.uint64)
     touched = np.uint64(0)
-    for worker in range(len(filled)):
+    for part in range(len(filled)):
         index = 0
-        while index < filled[worker]:
+        while index < filled[part]:
             taken = 0
-            while taken < BATCH and index < filled[worker]:
-                place = _first_place(hashes[worker, index], table)
+            while taken < BATCH and index < filled[part]:
+                place = _first_place(hashes[part, index], table)
                 batch[taken], places_seen[taken] = index, place
                 taken += low <= place < high
                 index += 1
@@ -241,14 +274,14 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
             for number in range(taken):
                 touched ^= states[min(max(np.int64(entries[number] & LOW) - 1, 0), count - 1), 0]
             for number in range(taken):
-                mixed, place = hashes[worker, batch[number]], places_seen[number]
-                new = found[worker, batch[number]]
+                mixed, place = hashes[part, batch[number]], places_seen[number]
+                new = found[part, batch[number]]
                 while True:
                     entry = table[place]
                     if entry == 0:
-                        made = np.uint64(count + worker * room + batch[number] + 1)
+                        made = np.uint64(count + part * room + batch[number] + 1)
                         table[place] = (mixed << HALF) | made
-                        places[worker, batch[number]] = place
+                        places[part, batch[number]] = place
                         break
                     if entry >> HALF == mixed & LOW:
                         other = np.int64(entry & LOW) - 1
@@ -258,7 +291,7 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
                             other -= count
                             same = _same(new, found[other // room, other % room])
                         if same:
-                            places[worker, batch[number]] = -1
+                            places[part, batch[number]] = -1
                             break
                     place += 1
                     if place == high:
@@ -275,29 +308,29 @@ def append(
 
     Parameters:
         first: the first state of the block.
-        lasts: for each worker, where its part of the block ends.
+        lasts: where each part of the block ends.
         seen, seen_at: for each step predicate, how many steps of the block were seen to show it, and which:
-            the worker and the place in its buffer. As many as there is room for.
+            the part and the place in its buffer. As many as there is room for.
 
     Returns:
         Whether the limit cut it short.
     """
     count = counters[STATES]
     index = first
-    for worker in range(len(lasts)):
+    for part in range(len(lasts)):
         place = 0
-        while index < lasts[worker]:
+        while index < lasts[part]:
             degree = 0
-            while place < filled[worker] and found_parents[worker, place] == index:
-                tree = trees[worker, place]
-                where = places[worker, place]
+            while place < filled[part] and found_parents[part, place] == index:
+                tree = trees[part, place]
+                where = places[part, place]
                 if where >= 0:
                     if max_states >= 0 and count >= max_states:
                         counters[STATES], counters[DEGREE] = count, degree
-                        _take_back(worker, place, filled, places, table)
+                        _take_back(part, place, filled, places, table)
                         return True
-                    for part in range(states.shape[1]):
-                        states[count, part] = found[worker, place, part]
+                    for cell in range(states.shape[1]):
+                        states[count, cell] = found[part, place, cell]
                     parents[count] = index
                     arrivals[count] = tree
                     count += 1
@@ -306,8 +339,8 @@ def append(
                 counts[tree, 0] += 1
                 degree += 1
                 for predicate in range(len(seen)):
-                    if shown[worker, place, predicate] and seen[predicate] < seen_at.shape[1]:
-                        seen_at[predicate, seen[predicate], 0] = worker
+                    if shown[part, place, predicate] and seen[predicate] < seen_at.shape[1]:
+                        seen_at[predicate, seen[predicate], 0] = part
                         seen_at[predicate, seen[predicate], 1] = place
                         seen[predicate] += 1
                 place += 1
@@ -325,12 +358,12 @@ def append(
 
 
 @numba.njit(cache=True)
-def _take_back(first_worker, first_place, filled, places, table):
+def _take_back(first_part, first_place, filled, places, table):
     """Clear the entries of what is not kept. All were entered last, so no other entry is behind them."""
-    for worker in range(first_worker, len(filled)):
-        for place in range(first_place if worker == first_worker else 0, filled[worker]):
-            if places[worker, place] >= 0:
-                table[places[worker, place]] = 0
+    for part in range(first_part, len(filled)):
+        for place in range(first_place if part == first_part else 0, filled[part]):
+            if places[part, place] >= 0:
+                table[places[part, place]] = 0
 
 
 @numba.njit(cache=True, nogil=True)
@@ -338,22 +371,40 @@ def rebuild(region, regions, count, states, table):
     """Enter states that are known to be different into one region of an empty table."""
     size = len(table) // regions
     low, high = region * size, (region + 1) * size
-    for index in range(count):
-        mixed = _hash(states[index])
-        place = _first_place(mixed, table)
-        if low <= place < high:
+    places = np.empty(BATCH, np.int64)
+    entries = np.empty(BATCH, np.uint64)
+    touched = np.uint64(0)
+    index = 0
+    while index < count:
+        taken = 0
+        while taken < BATCH and index < count:
+            mixed = _hash(states[index])
+            place = _first_place(mixed, table)
+            places[taken], entries[taken] = place, (mixed << HALF) | np.uint64(index + 1)
+            taken += low <= place < high
+            index += 1
+        for number in range(taken):  # see `insert`
+            touched ^= table[places[number]]
+        for number in range(taken):
+            place = places[number]
             while table[place] != 0:
                 place += 1
                 if place == high:
                     place = low
-            table[place] = (mixed << HALF) | np.uint64(index + 1)
+            table[place] = entries[number]
+    return touched
 
 
 @numba.njit(cache=True, nogil=True)
-def check(cursor, last, states, wanted, seen, seen_at, first_tree, pool, word, shift, mask):
+def check(
+    cursor, last, states, parents, inherit, reads, wanted, seen, seen_at, first_tree, pool, word, shift, mask,
+):  # fmt: skip
     """Evaluate state predicates, from the cursor's state and predicate up to the last state.
 
     Parameters:
+        inherit: for each predicate, whether it is known that no parent shows it: then neither does a state
+            that is different in nothing that the predicate's tree reads.
+        reads: for each predicate, by word: the bits that its tree reads.
         wanted: for each predicate, how many states that show it are still wanted.
         seen, seen_at: how many were seen, and which.
 
@@ -363,10 +414,16 @@ def check(cursor, last, states, wanted, seen, seen_at, first_tree, pool, word, s
     values = np.empty(len(word), np.int64)
     index, start = cursor[INDEX], cursor[TREE]
     while index < last:
-        _unpack(states[index], values, 0, word, shift, mask)
+        row, parent = states[index], states[parents[index]]
+        unpacked = False
         for predicate in range(start, len(wanted)):
             if seen[predicate] >= wanted[predicate]:
                 continue
+            if inherit[predicate] and not _differ(row, parent, reads[predicate]):
+                continue
+            if not unpacked:
+                _unpack(row, values, word, shift, mask)
+                unpacked = True
             code = _code(pool, first_tree + predicate, values)
             if code == 0:
                 cursor[INDEX], cursor[TREE] = index, predicate
@@ -396,7 +453,7 @@ def steps_into(
     new = np.empty(states.shape[1], np.uint64)
     while cursor[INDEX] < last:
         row = states[cursor[INDEX]]
-        _unpack(row, values, 0, word, shift, mask)
+        _unpack(row, values, word, shift, mask)
         while cursor[TREE] < instances:
             code = _code(pool, cursor[TREE], values)
             if code == 0:
@@ -406,8 +463,8 @@ def steps_into(
             if cursor[FILLED] + stop - start > len(steps):
                 return FULL
             for outcome in range(start, stop):
-                for part in range(len(new)):
-                    new[part] = (row[part] & keep[outcome, part]) | put[outcome, part]
+                for cell in range(len(new)):
+                    new[cell] = (row[cell] & keep[outcome, cell]) | put[outcome, cell]
                 mixed = _hash(new)
                 place = _first_place(mixed, table)
                 while table[place] != 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,14 @@ class Packing:
         """A state's slot numbers."""
         plain = words.tolist()
         return [(plain[word] >> shift) & mask for word, shift, mask in self._places]
+
+    def bits(self, slots: Iterable[int]) -> NDArray[np.uint64]:
+        """By word: the bits of some slots."""
+        words = [0] * self.words
+        for slot in slots:
+            word, shift, mask = self._places[slot]
+            words[word] |= mask << shift
+        return np.array(words, np.uint64)
 
     def change(self, changes: dict[int, int]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The bits to keep, and then the bits to set, so that some slots get other numbers."""

@@ -37,6 +37,9 @@ S = TypeVar("S")
 BLOCK = 8_192
 """States that each worker expands between two looks at the clock."""
 
+PARTS = 8
+"""Parts of a block for each worker: while one part waits until a path is learned, there are others to go on with."""
+
 ALONE = 2_000
 """A block of fewer states is not worth waking a second thread for."""
 
@@ -48,6 +51,9 @@ SCOUTED = 256
 
 LEARNED_AT_ONCE = 64
 """The most paths learned before the compiled loops go on."""
+
+OUTDATED = 1.05
+"""By how much more has to be known for the guards to be made anew."""
 
 CALLS_A_LOOK = 64
 """Calls learned between two looks at the memory that their trees take."""
@@ -160,6 +166,7 @@ class CompiledSearch(Generic[S]):
                 for value in values:
                     domain.number(value)
             packing = Packing(saved.sizes)
+            self._tables.slots_read = saved.slots_read
         self._tables.pack(packing, 0)
         self._store = Store(packing, len(spec.instances), self._memory, workers, len(rows))
         if saved is None:
@@ -193,6 +200,7 @@ class CompiledSearch(Generic[S]):
         saved = Saved(
             adjustments=self._adjustments,
             values=[domain.values for domain in self._layout.domains],
+            slots_read=self._tables.slots_read,
             sizes=store.packing.sizes,
             packings=store.packings,
             counters=store.counters,
@@ -291,7 +299,7 @@ class CompiledSearch(Generic[S]):
             raise CutShort(self._most_states())
 
     def _generate(self, first: int, last: int) -> tuple[Buffers, NDArray[np.int64]]:
-        """The next states of a block, and where each worker's part of it ends."""
+        """The next states of a block, and where each part of it ends."""
         while True:
             found = self._generated(first, last)
             if found is not None:
@@ -300,7 +308,7 @@ class CompiledSearch(Generic[S]):
     def _generated(self, first: int, last: int) -> tuple[Buffers, NDArray[np.int64]] | None:
         """The same; None if states are packed another way by now, and those in the buffers are not."""
         tables, store = self._tables, self._store
-        parts = self.workers.count if last - first >= ALONE else 1
+        parts = PARTS * self.workers.count if self.workers.count > 1 and last - first >= ALONE else 1
         ends = np.linspace(first, last, parts + 1).astype(np.int64)
         wanted = np.array([len(seen) < self.limits.traces for seen in self._at.steps_seen], np.bool_)
         guards = self._guards_now(last - first)
@@ -310,27 +318,28 @@ class CompiledSearch(Generic[S]):
                 kernel.expand,
                 [
                     (
-                        buffers.cursors[worker], ends[worker + 1], store.states, buffers.found[worker],
-                        buffers.hashes[worker], buffers.parents[worker], buffers.trees[worker], buffers.shown[worker],
-                        wanted, guards.always, guards.pairs, guards.table, tables.first_step, tables.forest.pool,
+                        buffers.cursors[part], ends[part + 1], store.states, buffers.found[part],
+                        buffers.hashes[part], buffers.parents[part], buffers.trees[part], buffers.shown[part],
+                        wanted, guards.always, guards.pairs, guards.table, tables.first_step,
+                        tables.reads[len(tables.state_checks) :], tables.forest.pool,
                         tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
                         packing.word, packing.shift, packing.mask,
                     )
-                    for worker in busy
+                    for part in busy
                 ],
                 alone=parts == 1,
             )  # fmt: skip
-            for worker, status in zip(busy, statuses, strict=True):
+            for part, status in zip(busy, statuses, strict=True):
                 if status == kernel.LEARN_ACTION:
-                    self._learn_actions(int(buffers.cursors[worker, kernel.INDEX]), int(ends[worker + 1]))
+                    self._learn_actions(int(buffers.cursors[part, kernel.INDEX]), int(ends[part + 1]))
                 elif status == kernel.LEARN_STEP:
-                    self._learn_step(buffers.cursors[worker])
-                elif status == kernel.FULL:
-                    self._stop_if_out_of_memory(2 * buffers.nbytes)
-                    buffers.grow()
+                    self._learn_step(buffers.cursors[part])
                 if store.packing is not packing:
                     return None
-            busy = [worker for worker, status in zip(busy, statuses, strict=True) if status != kernel.DONE]
+            if kernel.FULL in statuses:
+                self._stop_if_out_of_memory(2 * buffers.nbytes)
+                buffers.grow()
+            busy = [part for part, status in zip(busy, statuses, strict=True) if status != kernel.DONE]
             if busy:
                 self._stop_if_out_of_time()
                 if tables.calls % CALLS_A_LOOK == 0:
@@ -339,10 +348,14 @@ class CompiledSearch(Generic[S]):
         return buffers, ends[1:]
 
     def _guards_now(self, states: int) -> Guards:
-        """The guards for a block of so many states: made anew if much was learned and the block is large."""
+        """The guards for a block of so many states: made anew if much was learned, and the block is large."""
         tables, packing = self._tables, self._store.packing
         guards = self._guards
-        if guards is None or guards.packing is not packing or (states >= ALONE and guards.calls < tables.calls):
+        if (
+            guards is None
+            or guards.packing is not packing
+            or (states >= ALONE and guards.calls * OUTDATED < tables.calls)
+        ):
             guards = self._guards = Guards(tables, packing)
         return guards
 
@@ -367,9 +380,9 @@ class CompiledSearch(Generic[S]):
             store.states, store.parents, store.arrivals, store.table, at.dead, seen, seen_at,
         )  # fmt: skip
         for number, sightings in enumerate(at.steps_seen):
-            for worker, place in seen_at[number, : min(seen[number], self.limits.traces - len(sightings))]:
-                parent, tree = buffers.parents[worker, place], buffers.trees[worker, place]
-                sightings.append((int(parent), int(tree), store.packing.unpack(buffers.found[worker, place])))
+            for part, place in seen_at[number, : min(seen[number], self.limits.traces - len(sightings))]:
+                parent, tree = buffers.parents[part, place], buffers.trees[part, place]
+                sightings.append((int(parent), int(tree), store.packing.unpack(buffers.found[part, place])))
         return cut_short
 
     def _check_states(self) -> None:
@@ -384,6 +397,7 @@ class CompiledSearch(Generic[S]):
         ends = np.linspace(first, store.count, parts + 1).astype(np.int64)
         cursors = np.stack([ends[:-1], np.zeros(parts, np.int64)], axis=1)
         wanted = np.array(missing, np.int64)
+        inherit = np.array([not seen and first >= len(self._initials) for seen in self._at.seen], np.bool_)
         seen = np.zeros((parts, len(missing)), np.int64)
         seen_at = np.zeros((parts, len(missing), self.limits.traces), np.int64)
         busy = list(range(parts))
@@ -392,8 +406,8 @@ class CompiledSearch(Generic[S]):
                 kernel.check,
                 [
                     (
-                        cursors[worker], ends[worker + 1], store.states, wanted, seen[worker], seen_at[worker],
-                        tables.instances, tables.forest.pool,
+                        cursors[worker], ends[worker + 1], store.states, store.parents, inherit, tables.reads,
+                        wanted, seen[worker], seen_at[worker], tables.instances, tables.forest.pool,
                         store.packing.word, store.packing.shift, store.packing.mask,
                     )
                     for worker in busy

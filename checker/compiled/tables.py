@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from checker.audit import AUDITED, audit
 from checker.compiled.forest import Forest, with_room
@@ -57,6 +58,9 @@ class Tables(Generic[S]):
         outcomes: every change that a leaf of an action's tree stands for.
         leaf_start, leaf_count: for each leaf, its first outcome and how many it has.
         keep, put: for each outcome, by word: the bits it keeps, and then those it sets.
+        slots_read: for each predicate, all slots that it was seen to read; those of a second state are counted
+            on from the first's.
+        reads: the same by word, as bits that are set, of either state.
         calls: recorded calls made so far.
     """
 
@@ -72,7 +76,8 @@ class Tables(Generic[S]):
         self.outcomes: list[Changes] = []
         self.leaf_start = np.zeros(16, np.int32)
         self.leaf_count = np.zeros(16, np.int32)
-        self.keep = self.put = np.zeros((0, 0), np.uint64)
+        self.keep = self.put = self.reads = np.zeros((0, 0), np.uint64)
+        self.slots_read: list[set[int]] = [set() for _ in (*self.state_checks, *self.step_checks)]
         self.calls = 0
         self._given_states = given_states
         self._looks_at_copies: set[int] = set()
@@ -178,6 +183,16 @@ class Tables(Generic[S]):
                     raise SeesViews(number)
         shown = (complaint is None) == item.kind.is_witness
         self.forest.learn(number, recorder.reads, SHOWN if shown else NOT_SHOWN)
+        self._note_reads(number - self.instances, recorder.reads)
+
+    def _note_reads(self, predicate: int, slots: Iterable[int]) -> None:
+        noted = self.slots_read[predicate]
+        if not noted.issuperset(slots):
+            noted.update(slots)
+            self.reads[predicate] = self._bits(noted)
+
+    def _bits(self, slots: set[int]) -> NDArray[np.uint64]:
+        return self._packing.bits({slot % self.layout.slots for slot in slots})
 
     def _new_leaf(self, steps: list[Changes]) -> int:
         leaf = len(self._leaves)
@@ -190,7 +205,11 @@ class Tables(Generic[S]):
     def pack(self, packing: Packing, known: int) -> None:
         """Pack the outcomes from a number on; 0 to pack them all anew."""
         if known == 0:
+            self._packing = packing
             self.keep, self.put = (np.zeros((16, packing.words), np.uint64) for _ in range(2))
+            self.reads = np.zeros((len(self.slots_read), packing.words), np.uint64)
+            for predicate, slots in enumerate(self.slots_read):
+                self.reads[predicate] = self._bits(slots)
         self.keep, self.put = with_room(self.keep, len(self.outcomes)), with_room(self.put, len(self.outcomes))
         for number in range(known, len(self.outcomes)):
             self.keep[number], self.put[number] = packing.change(self.outcomes[number])

@@ -285,7 +285,7 @@ def _value(recorder: Recorder, offset: int, node: Node) -> Any:
         if isinstance(node, Struct):
             seen = _view(recorder, offset, node)
         elif isinstance(node, Parts) and node.whole:
-            seen = tuple(_value(recorder, offset, element) for element in node.elements)
+            seen = tuple([_value(recorder, offset, element) for element in node.elements])
         else:
             assert isinstance(node, Parts)
             seen = PartsView(recorder, offset, node)
@@ -354,19 +354,20 @@ def _copies_without_reading(cls: type) -> bool:
     )
 
 
+_UNREAD = object()
+
+
 def _property(name: str) -> property:
     def get(self: Any) -> Any:
         values = self._view_values
-        try:
-            return values[name]
-        except KeyError:
+        value = values.get(name, _UNREAD)
+        if value is _UNREAD:
             node = self._view_node
+            child = node.children.get(name)
             value = values[name] = (
-                node.constants[name]
-                if name in node.constants
-                else _value(self._view_recorder, self._view_offset, node.children[name])
+                node.constants[name] if child is None else _value(self._view_recorder, self._view_offset, child)
             )
-            return value
+        return value
 
     return property(get)
 
