@@ -36,6 +36,9 @@ ONE = np.uint64(1)
 BATCH = 64
 """Look-ups in the table that are on their way at the same time."""
 
+RECENT = np.uint64(2**14)
+"""Next states that `insert` remembers: steps that commute often lead to one state twice within a block."""
+
 
 @numba.njit(cache=True, inline="always")
 def _code(pool, tree, values):
@@ -259,14 +262,24 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
     places_seen = np.empty(BATCH, np.int64)
     entries = np.empty(BATCH, np.uint64)
     touched = np.uint64(0)
+    recent = np.zeros(np.int64(RECENT), np.uint64)
     for part in range(len(filled)):
         index = 0
         while index < filled[part]:
             taken = 0
             while taken < BATCH and index < filled[part]:
-                place = _first_place(hashes[part, index], table)
-                batch[taken], places_seen[taken] = index, place
-                taken += low <= place < high
+                mixed = hashes[part, index]
+                place = _first_place(mixed, table)
+                if low <= place < high:
+                    met = recent[mixed % RECENT]
+                    other = np.int64(met & LOW) - 1
+                    alike = other >= 0 and met >> HALF == mixed >> HALF
+                    if alike and _same(found[part, index], found[other // room, other % room]):
+                        places[part, index] = -1
+                    else:
+                        recent[mixed % RECENT] = (mixed & ~LOW) | np.uint64(part * room + index + 1)
+                        batch[taken], places_seen[taken] = index, place
+                        taken += 1
                 index += 1
             # memory is slow, and gives many answers at once: first ask for all entries, then for all states
             for number in range(taken):
