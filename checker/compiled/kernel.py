@@ -53,7 +53,7 @@ def _code(pool, tree, values):
 
 
 @numba.njit(cache=True, inline="always")
-def _step_code(pool, tree, values, after, word, shift, mask):
+def _step_code(pool, tree, values, after, place, word, shift, mask):
     """The same for a step predicate, whose slots are those of the state before and then those of the state after."""
     code = pool[tree]
     while code > 0:
@@ -62,7 +62,7 @@ def _step_code(pool, tree, values, after, word, shift, mask):
             number = values[slot]
         else:
             slot -= len(values)
-            number = np.int64((after[word[slot]] >> shift[slot]) & mask[slot])
+            number = np.int64((after[place, word[slot]] >> shift[slot]) & mask[slot])
         if number >= pool[code + ROOM]:
             return np.int32(0)
         code = pool[code + EDGES + number]
@@ -70,35 +70,35 @@ def _step_code(pool, tree, values, after, word, shift, mask):
 
 
 @numba.njit(cache=True, inline="always")
-def _differ(row, other, bits):
+def _differ(states, index, others, other, bits, which):
     """Whether two packed states differ in some bits."""
-    for index in range(len(row)):  # noqa: SIM110
-        if (row[index] ^ other[index]) & bits[index]:
+    for cell in range(states.shape[1]):  # noqa: SIM110
+        if (states[index, cell] ^ others[other, cell]) & bits[which, cell]:
             return True
     return False
 
 
 @numba.njit(cache=True, inline="always")
-def _unpack(row, values, word, shift, mask):
+def _unpack(states, index, values, word, shift, mask):
     """The numbers of a state's slots, written to values."""
     for slot in range(len(word)):
-        values[slot] = (row[word[slot]] >> shift[slot]) & mask[slot]
+        values[slot] = (states[index, word[slot]] >> shift[slot]) & mask[slot]
 
 
 @numba.njit(cache=True, inline="always")
-def _hash(row):
+def _hash(states, index):
     mixed = np.uint64(0x9E3779B97F4A7C15)
-    for index in range(len(row)):
-        mixed ^= row[index]
+    for cell in range(states.shape[1]):
+        mixed ^= states[index, cell]
         mixed *= np.uint64(0xFF51AFD7ED558CCD)
         mixed ^= mixed >> HALF
     return mixed * np.uint64(0xC4CEB9FE1A85EC53)
 
 
 @numba.njit(cache=True, inline="always")
-def _same(row, other):
-    for index in range(len(row)):  # noqa: SIM110
-        if row[index] != other[index]:
+def _same(states, index, others, other):
+    for cell in range(states.shape[1]):  # noqa: SIM110
+        if states[index, cell] != others[other, cell]:
             return False
     return True
 
@@ -151,8 +151,7 @@ def expand(
     index, first_tree, filled = cursor[INDEX], cursor[TREE], cursor[FILLED]
     status = DONE
     while index < last:
-        row = states[index]
-        _unpack(row, values, word, shift, mask)
+        _unpack(states, index, values, word, shift, mask)
         still[:] = 0
         for cell in range(len(left)):
             left[cell] = always[cell]
@@ -184,15 +183,16 @@ def expand(
                     break
                 place = filled
                 for outcome in range(start, stop):
-                    new = found[place]
-                    for cell in range(len(row)):
-                        new[cell] = (row[cell] & keep[outcome, cell]) | put[outcome, cell]
+                    for cell in range(states.shape[1]):
+                        found[place, cell] = (states[index, cell] & keep[outcome, cell]) | put[outcome, cell]
                     for predicate in range(predicates):
                         if wanted[predicate]:
-                            touched = _differ(row, new, reads[predicate])
+                            touched = _differ(states, index, found, place, reads, predicate)
                             verdict = np.int32(0) if touched else still[predicate]
                             if verdict == 0:
-                                verdict = _step_code(pool, first_step + predicate, values, new, word, shift, mask)
+                                verdict = _step_code(
+                                    pool, first_step + predicate, values, found, place, word, shift, mask
+                                )
                                 if not touched:
                                     still[predicate] = verdict  # that of all steps that touch nothing it reads
                             if verdict == 0:
@@ -202,7 +202,7 @@ def expand(
                             shown[place, predicate] = verdict == SHOWN
                     if status != DONE:
                         break
-                    hashes[place] = _hash(new)
+                    hashes[place] = _hash(found, place)
                     parents[place] = index
                     trees[place] = tree
                     place += 1
@@ -234,7 +234,7 @@ def scout(first, last, states, first_tree, wanted, unknown, pool, word, shift, m
     values = np.empty(len(word), np.int64)
     found = 0
     for index in range(first, last):
-        _unpack(states[index], values, word, shift, mask)
+        _unpack(states, index, values, word, shift, mask)
         for tree in range(len(wanted)):
             if wanted[tree] and _code(pool, first_tree + tree, values) == 0:
                 if found == len(unknown):
@@ -251,13 +251,13 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
     Parameters:
         count: how many states are kept.
         filled: for each part of the block, how many next states are in its buffer.
-        found: shape (parts, room, words): the next states.
+        found: shape (parts * room, words): the next states.
         places: for each of them, where in the table it was entered, or -1 if it was known. The entry has
             the number it would have if all were new; `append` puts it right.
     """
     size = len(table) // regions
     low, high = region * size, (region + 1) * size
-    room = found.shape[1]
+    room = hashes.shape[1]
     batch = np.empty(BATCH, np.int64)
     places_seen = np.empty(BATCH, np.int64)
     entries = np.empty(BATCH, np.uint64)
@@ -274,7 +274,7 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
                     met = recent[mixed % RECENT]
                     other = np.int64(met & LOW) - 1
                     alike = other >= 0 and met >> HALF == mixed >> HALF
-                    if alike and _same(found[part, index], found[other // room, other % room]):
+                    if alike and _same(found, part * room + index, found, other):
                         places[part, index] = -1
                     else:
                         recent[mixed % RECENT] = (mixed & ~LOW) | np.uint64(part * room + index + 1)
@@ -288,21 +288,19 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
                 touched ^= states[min(max(np.int64(entries[number] & LOW) - 1, 0), count - 1), 0]
             for number in range(taken):
                 mixed, place = hashes[part, batch[number]], places_seen[number]
-                new = found[part, batch[number]]
+                new = part * room + batch[number]
                 while True:
                     entry = table[place]
                     if entry == 0:
-                        made = np.uint64(count + part * room + batch[number] + 1)
-                        table[place] = (mixed << HALF) | made
+                        table[place] = (mixed << HALF) | np.uint64(count + new + 1)
                         places[part, batch[number]] = place
                         break
                     if entry >> HALF == mixed & LOW:
                         other = np.int64(entry & LOW) - 1
                         if other < count:
-                            same = _same(new, states[other])
+                            same = _same(found, new, states, other)
                         else:
-                            other -= count
-                            same = _same(new, found[other // room, other % room])
+                            same = _same(found, new, found, other - count)
                         if same:
                             places[part, batch[number]] = -1
                             break
@@ -391,7 +389,7 @@ def rebuild(region, regions, count, states, table):
     while index < count:
         taken = 0
         while taken < BATCH and index < count:
-            mixed = _hash(states[index])
+            mixed = _hash(states, index)
             place = _first_place(mixed, table)
             places[taken], entries[taken] = place, (mixed << HALF) | np.uint64(index + 1)
             taken += low <= place < high
@@ -427,15 +425,14 @@ def check(
     values = np.empty(len(word), np.int64)
     index, start = cursor[INDEX], cursor[TREE]
     while index < last:
-        row, parent = states[index], states[parents[index]]
         unpacked = False
         for predicate in range(start, len(wanted)):
             if seen[predicate] >= wanted[predicate]:
                 continue
-            if inherit[predicate] and not _differ(row, parent, reads[predicate]):
+            if inherit[predicate] and not _differ(states, index, states, parents[index], reads, predicate):
                 continue
             if not unpacked:
-                _unpack(row, values, word, shift, mask)
+                _unpack(states, index, values, word, shift, mask)
                 unpacked = True
             code = _code(pool, first_tree + predicate, values)
             if code == 0:
@@ -463,10 +460,10 @@ def steps_into(
         `DONE`, or `LEARN_ACTION` or `FULL`, after which it can be taken up again.
     """
     values = np.empty(len(word), np.int64)
-    new = np.empty(states.shape[1], np.uint64)
+    new = np.empty((1, states.shape[1]), np.uint64)
     while cursor[INDEX] < last:
-        row = states[cursor[INDEX]]
-        _unpack(row, values, word, shift, mask)
+        index = cursor[INDEX]
+        _unpack(states, index, values, word, shift, mask)
         while cursor[TREE] < instances:
             code = _code(pool, cursor[TREE], values)
             if code == 0:
@@ -476,15 +473,15 @@ def steps_into(
             if cursor[FILLED] + stop - start > len(steps):
                 return FULL
             for outcome in range(start, stop):
-                for cell in range(len(new)):
-                    new[cell] = (row[cell] & keep[outcome, cell]) | put[outcome, cell]
-                mixed = _hash(new)
+                for cell in range(states.shape[1]):
+                    new[0, cell] = (states[index, cell] & keep[outcome, cell]) | put[outcome, cell]
+                mixed = _hash(new, 0)
                 place = _first_place(mixed, table)
                 while table[place] != 0:
                     target = np.int64(table[place] & LOW) - 1
-                    if _same(new, targets[target]):
+                    if _same(new, 0, targets, target):
                         found = cursor[FILLED]
-                        steps[found, 0], steps[found, 1], steps[found, 2] = cursor[INDEX], cursor[TREE], target
+                        steps[found, 0], steps[found, 1], steps[found, 2] = index, cursor[TREE], target
                         cursor[FILLED] += 1
                         break
                     place += 1

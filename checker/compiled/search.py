@@ -280,7 +280,8 @@ class CompiledSearch(Generic[S]):
             kernel.insert,
             [
                 (
-                    region, regions, count, buffers.filled, buffers.found, buffers.hashes, buffers.places,
+                    region, regions, count, buffers.filled, buffers.found.reshape(-1, store.packing.words),
+                    buffers.hashes, buffers.places,
                     store.states, store.table,
                 )
                 for region in range(regions)
