@@ -4,12 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+MERMAID := tests/node/node_modules/mermaid/package.json
+
 .PHONY: check test lint bench clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check
 
-test: $(VENV)/installed-test lint
+test: $(VENV)/installed-test $(MERMAID) lint
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/installed-test
@@ -35,5 +37,9 @@ $(VENV)/installed-test: $(VENV)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@ $(VENV)/installed
 
+# Without npm, or without Chromium, the tests of diagrams and of the page are skipped, and say so.
+$(MERMAID): tests/node/package.json
+	-command -v npm > /dev/null && npm install --prefix tests/node --silent --no-audit --no-fund --no-package-lock
+
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf tests/node/node_modules $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import networkx as nx
 
@@ -14,11 +14,14 @@ from checker.trace import Trace
 
 S = TypeVar("S")
 
+StateGraph: TypeAlias = "nx.MultiDiGraph[Any]"
+"""Nodes are states, edges hold the action instance as ``instance``."""
+
 Arrivals = Mapping[S, list[tuple[S, ActionInstance[S]]]]
 """For each state found, the last steps of its shortest paths: (state before, action instance)."""
 
 
-def state_graph(spec: Spec[S], states: Iterable[S]) -> nx.MultiDiGraph[Any]:
+def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
     """The state graph over some states: a node for each, an edge for each step between two of them.
 
     Parameters:
@@ -37,7 +40,13 @@ def state_graph(spec: Spec[S], states: Iterable[S]) -> nx.MultiDiGraph[Any]:
     return graph
 
 
-def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> nx.MultiDiGraph[Any]:
+def neighbourhood(trace: Trace[S]) -> StateGraph:
+    """The state graph around a trace: its states, and those that are one step from them. See `state_graph`."""
+    near = {after: None for state in trace.states for _, after in trace.spec.successors(state)}
+    return state_graph(trace.spec, {**dict.fromkeys(trace.states), **near})
+
+
+def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> StateGraph:
     """The part of a searched graph that matters for some states: all shortest paths to them.
 
     Parameters:
@@ -58,7 +67,7 @@ def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> nx.Multi
     return graph
 
 
-def shortest_traces(graph: nx.MultiDiGraph[Any], target: S, spec: Spec[S]) -> Iterator[Trace[S]]:
+def shortest_traces(graph: StateGraph, target: S, spec: Spec[S]) -> Iterator[Trace[S]]:
     """Every shortest trace to a state, one by one.
 
     Parameters:

@@ -9,6 +9,7 @@ import attrs
 
 from checker.properties import Property
 from checker.result import Result, Verdict
+from reports.story import Story
 
 
 def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> dict[str, Any]:
@@ -58,4 +59,24 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
             {"name": name, "generated": count.generated, "distinct": count.distinct}
             for name, count in statistics.actions.items()
         ],
+    }
+
+
+def story_object(story: Story) -> dict[str, Any]:
+    """A trace as an object that `json.dumps` takes: what the text shows of each step, and the diagram's arrows."""
+    return {
+        "title": story.title,
+        "legend": story.legend,
+        "states": [
+            {
+                "action": frame.label or None,
+                "sentence": frame.sentence or None,
+                "rows": frame.lanes,
+                "changed": sorted(frame.changed),
+                "happened_in": story.diagram.touched[number],
+            }
+            for number, frame in enumerate(story.frames)
+        ],
+        "messages": [attrs.asdict(arrow) for arrow in story.diagram.arrows],
+        "ending": story.ending,
     }

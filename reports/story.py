@@ -11,6 +11,7 @@ from checker.itf import TraceFile
 from checker.properties import Kind
 from checker.trace import Trace
 from reports.lanes import Lanes, lanes_of, lanes_of_file, legend_of
+from reports.spacetime import SpaceTime, space_time
 
 
 @attrs.frozen
@@ -38,12 +39,14 @@ class Story:
         title: the spec with its bounds.
         legend: what the notation of the rows means.
         frames: one for each state.
+        diagram: where the steps happened, and what was sent.
         ending: one paragraph each: what the trace shows, what is wrong at its end, where the rule is from.
     """
 
     title: str
     legend: str
     frames: tuple[Frame, ...]
+    diagram: SpaceTime
     ending: tuple[str, ...]
 
 
@@ -54,10 +57,12 @@ def story_of(trace: Trace[Any]) -> Story:
     if (about := trace.about) is not None:
         source = [f"source: {about.source}"] if about.source else []
         ending = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *source)
+    lanes = [lanes_of(state) for state in trace.states]
     return Story(
         title=f"{trace.spec.name}  {bounds_text(attrs.asdict(trace.spec.bounds))}".rstrip(),
         legend=legend_of(trace.states[0]),
-        frames=_frames(steps, [lanes_of(state) for state in trace.states]),
+        frames=_frames(steps, lanes),
+        diagram=space_time(lanes, trace),
         ending=ending,
     )
 
@@ -65,10 +70,12 @@ def story_of(trace: Trace[Any]) -> Story:
 def story_of_file(recorded: TraceFile) -> Story:
     """The story of a recorded trace whose spec is not at hand: the variables as they were written."""
     steps = [("", "")] + [(state.label if state.action else "?", "") for state in recorded.states[1:]]
+    lanes = [lanes_of_file(state.values) for state in recorded.states]
     return Story(
         title=f"{recorded.spec or 'a trace'}  {bounds_text(recorded.bounds)}".rstrip(),
         legend="",
-        frames=_frames(steps, [lanes_of_file(state.values) for state in recorded.states]),
+        frames=_frames(steps, lanes),
+        diagram=space_time(lanes),
         ending=(f"about {recorded.about}: {recorded.sentence}",) if recorded.about else (),
     )
 

@@ -9,6 +9,7 @@ import attrs
 
 from checker.bounds import bound
 from checker.state import component, constant
+from model.atomic import drawing
 from model.leadership import Leadership
 from model.log import Log
 from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
@@ -96,7 +97,7 @@ class Partition(Leadership[Replica]):
                 "LEO": str(replica.log.end_offset),
             }
         for epoch, request in enumerate(self.requests):
-            if request is not None and (unheard := self._still_to_hear(epoch, request)):
+            if request is not None and (unheard := self.still_to_hear(epoch)):
                 rows[f"request {epoch}"] = {
                     "role": f"leader: {request.leader}",
                     "epoch": str(epoch),
@@ -105,9 +106,12 @@ class Partition(Leadership[Replica]):
                 }
         return rows
 
-    def _still_to_hear(self, epoch: int, request: Request) -> frozenset[int]:
-        """The brokers that would obey a request if it reached them; nobody obeys one that names no leader."""
-        if request.leader is None:
+    picture, messages, arrivals = drawing.picture, drawing.messages, drawing.arrivals
+
+    def still_to_hear(self, epoch: int) -> frozenset[int]:
+        """The brokers that would obey the request of an epoch; nobody obeys one that names no leader."""
+        request = self.requests[epoch]
+        if request is None or request.leader is None:
             return frozenset()
         return frozenset(broker for broker, replica in enumerate(self.replicas) if replica.epoch < epoch)
 

@@ -18,6 +18,7 @@ from reports.cli.explore import explore
 from reports.cli.fuzz import fuzz
 from reports.cli.matrix import matrix
 from reports.cli.page import page
+from reports.cli.graph import graph
 from reports.cli.specs import specs
 from reports.cli.trace import replay, trace
 from reports.exit_codes import INCOMPLETE, USAGE
@@ -64,7 +65,7 @@ def app() -> None:
     """
 
 
-for command in (check, specs, explore, fuzz, trace, replay, matrix, page):
+for command in (check, specs, explore, fuzz, trace, replay, matrix, page, graph):
     app.add_command(command)
 
 

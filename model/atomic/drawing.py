@@ -1,0 +1,53 @@
+"""How views draw a state of the `atomic` family: what each row holds, and what passes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from model.drawing import CONTROLLER, PRODUCERS, Message, broker_row, drawn_log, leader_and_isr
+
+if TYPE_CHECKING:
+    from model.atomic.state import Partition
+
+
+def picture(state: Partition) -> dict[str, dict[str, Any]]:
+    """What the controller and each broker hold."""
+    quorum = state.quorum
+    leader = "no leader" if quorum.leader is None else f"leader: {quorum.leader}"
+    drawn: dict[str, dict[str, Any]] = {
+        CONTROLLER: {"badges": [leader, _epoch(quorum.epoch), f"ISR: {' '.join(map(str, sorted(quorum.isr)))}"]}
+    }
+    for broker, replica in enumerate(state.replicas):
+        follows = "no leader yet" if replica.leader is None else f"follows {replica.leader}"
+        badges = ["leads" if state.believes_to_lead(broker) else follows, _epoch(replica.epoch)]
+        badges += ["in the ISR" if broker in quorum.isr else "not in the ISR"]
+        drawn[broker_row(broker)] = {"badges": badges, **drawn_log(replica.log, replica.high_watermark)}
+    return drawn
+
+
+def _epoch(epoch: int) -> str:
+    return f"epoch {epoch}" if epoch >= 0 else "no epoch"
+
+
+def messages(state: Partition) -> Iterator[Message]:
+    """The `LeaderAndIsr` requests that brokers have yet to hear."""
+    for epoch in range(len(state.requests)):
+        yield from (leader_and_isr(broker, epoch) for broker in sorted(state.still_to_hear(epoch)))
+
+
+def arrivals(after: Partition, before: Partition, action: str, parameters: dict[str, Any]) -> Iterator[Message]:
+    """What a step takes from one row to another: a request, a record, a change of the ISR."""
+    match action, parameters:
+        case "become_leader" | "become_follower", {"broker": broker, "epoch": epoch}:
+            yield leader_and_isr(broker, epoch)
+        case "leader_writes", {"leader": leader}:
+            yield PRODUCERS, broker_row(leader), str(after.replicas[leader].log.records[-1])
+        case "replicate", {"leader": leader, "follower": follower}:
+            target = after.replicas[follower]
+            text = f"{target.log.records[-1]}, HW {target.high_watermark}"
+            yield broker_row(leader), broker_row(follower), text
+        case "truncate", {"leader": leader, "follower": follower}:
+            yield broker_row(leader), broker_row(follower), "diverging epoch"
+        case "leader_shrinks_isr" | "leader_expands_isr", {"leader": leader}:
+            yield broker_row(leader), CONTROLLER, f"ISR {' '.join(map(str, sorted(after.quorum.isr)))}"

@@ -1,0 +1,52 @@
+"""`leadline graph`: the state graph of a spec, drawn."""
+
+from __future__ import annotations
+
+import click
+
+from checker.engines import ENGINES
+from checker.errors import LeadlineError
+from checker.graph import neighbourhood, state_graph
+from checker.oracle import OracleSearch
+from checker.result import Limits, Verdict
+from reports.cli.options import chosen_spec, spec_options
+from reports.dot import dot
+from reports.exit_codes import AS_EXPECTED
+
+
+@click.command(short_help="Draw the state graph of a spec, for Graphviz.")
+@spec_options
+@click.option("--dot", "_", is_flag=True, default=True, help="In the DOT language; so it is anyway.")
+@click.option(
+    "--max-states",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="Of a larger space, only what is around its counterexample is drawn.",
+)
+def graph(
+    spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invariants: bool, _: bool, max_states: int
+) -> int:
+    """Write the state graph of SPEC to standard output.
+
+    A space of more than --max-states is too large to look at: then it is the first counterexample, with the
+    states one step from it.
+
+    \b
+    leadline graph my_protocol.py:spec --dot | dot -Tsvg > graph.svg
+    """
+    chosen = chosen_spec(spec, bounds, names, no_invariants)
+    search = OracleSearch(chosen, Limits(max_states=max_states, keep_going=True))
+    if search.run().exhausted:
+        click.echo(dot(state_graph(chosen, search.arrivals), chosen.initials()), nl=False)
+        return AS_EXPECTED
+    found = ENGINES["compiled"](chosen).properties
+    traces = [trace for item in found if item.verdict is Verdict.VIOLATED for trace in item.traces]
+    if not traces:
+        raise LeadlineError(
+            f"{chosen.name} has more than {max_states:,} states, and no counterexample to draw: "
+            "make its bounds smaller, or --max-states larger"
+        )
+    click.echo(dot(neighbourhood(traces[0]), chosen.initials(), traces[0]), nl=False)
+    return AS_EXPECTED

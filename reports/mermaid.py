@@ -1,0 +1,63 @@
+"""Mermaid: a trace as a sequence diagram that GitHub renders in Markdown."""
+
+from __future__ import annotations
+
+import re
+
+from reports.story import Frame, Story
+
+MOST_CHARACTERS = 45_000
+"""GitHub shows no diagram of more than 50,000 characters."""
+
+
+def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
+    """A story as a Mermaid sequence diagram.
+
+    Messages are drawn where they arrive. A step without one is a note over the rows where it happened.
+
+    Parameters:
+        story: the trace.
+        most: characters of the diagram. Of a story that needs more, the first steps are left out, and a note
+            says how many; the end is what a counterexample is read for.
+    """
+    rows = story.diagram.rows
+    head = ["sequenceDiagram", *(f"    participant r{number} as {_text(row)}" for number, row in enumerate(rows))]
+    steps = ["\n".join(_step(story, number, frame)) for number, frame in enumerate(story.frames)]
+    tail = [f"    Note over {_over(rows, rows)}: {_text(' '.join(story.ending[:2]))}"] if story.ending else []
+    kept, room = 0, most - sum(len(line) + 1 for line in head + tail) - 100
+    for step in reversed(steps):
+        room -= len(step) + 1
+        if room < 0:
+            break
+        kept += 1
+    left_out = len(steps) - kept
+    said = [f"    Note over {_over(rows, rows)}: {left_out} earlier states are left out"] if left_out else []
+    return "\n".join([*head, *said, *filter(None, steps[left_out:]), *tail]) + "\n"
+
+
+def _step(story: Story, number: int, frame: Frame) -> list[str]:
+    """A step: a note that says what happens, its arrows, and what was lost."""
+    if not number:
+        return []
+    diagram = story.diagram
+    place = {row: f"r{index}" for index, row in enumerate(diagram.rows)}
+    over = _over(diagram.rows, diagram.touched[number] or diagram.rows)
+    lines = [f"    Note over {over}: {number + 1}. {_text(frame.sentence or frame.label)}"]
+    for arrow in diagram.arrows:
+        if arrow.ended == number:
+            line = "-x" if arrow.lost else "->>"
+            lines.append(f"    {place[arrow.source]}{line}{place[arrow.target]}: {_text(arrow.text)}")
+    return lines
+
+
+def _over(rows: tuple[str, ...], touched: tuple[str, ...]) -> str:
+    """The leftmost and the rightmost of some rows."""
+    places = sorted(rows.index(row) for row in touched)
+    return ",".join(f"r{place}" for place in dict.fromkeys([places[0], places[-1]]))
+
+
+def _text(text: str) -> str:
+    """A text that Mermaid takes as it is: ``;`` and ``#`` would end it, ``<`` begin a tag, ``end`` a block."""
+    line = " ".join(text.split())
+    escaped = re.sub(r"[#;<>&\"`%{}\\]", lambda found: f"#{ord(found[0])};", line)
+    return re.sub(r"\bend\b", "e#110;d", escaped, flags=re.IGNORECASE) or "-"

@@ -1,0 +1,151 @@
+"""Space and time: where each step of a trace happened, and what was sent from there to where.
+
+A spec may say how it is drawn, by methods of its state class, which return plain values:
+
+``picture()``
+    ``{row: {"cells": [(text, group), ...], "marks": {name: offset}, "badges": [text, ...], "up": bool}}``:
+    for each row that is a lane of the diagram, what it holds, in cells coloured by their group, with marks at
+    offsets, and a few words about it. Each key may be left out.
+``messages()``
+    ``[(from, to, text), ...]``: what is on its way between rows.
+``arrivals(before, action, parameters)``
+    ``[(from, to, text), ...]``: what arrived in the step to this state. What was not on its way before was
+    sent in the same step; what is on its way no more and did not arrive is lost.
+
+A spec without these is drawn by its lanes: a step happens in the rows that it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from checker.trace import Trace
+from reports.lanes import Lanes
+
+Message = tuple[str, str, str]
+"""The row that sends, the row that receives, and what is sent."""
+
+
+@attrs.frozen
+class Drawn:
+    """What one row holds.
+
+    Attributes:
+        cells: the text of each cell with the group that colours it, by offset.
+        marks: offsets with a name.
+        badges: a few words about the row.
+        up: whether it runs.
+    """
+
+    cells: tuple[tuple[str, int], ...] = ()
+    marks: dict[str, int] = attrs.field(factory=dict)
+    badges: tuple[str, ...] = ()
+    up: bool = True
+
+
+@attrs.frozen
+class Arrow:
+    """A message from one row to another.
+
+    Attributes:
+        source, target: the rows.
+        text: what is sent.
+        sent: the frame in which it was sent.
+        ended: the frame in which it arrived or was lost; None while it is still on its way at the end.
+        lost: whether it never arrives.
+    """
+
+    source: str
+    target: str
+    text: str
+    sent: int
+    ended: int | None
+    lost: bool = False
+
+    @property
+    def arrives(self) -> bool:
+        """Whether it arrives in the trace."""
+        return self.ended is not None and not self.lost
+
+
+@attrs.frozen
+class SpaceTime:
+    """A trace as a diagram has it.
+
+    Attributes:
+        rows: the lanes, in order.
+        arrows: the messages, in the order in which they were sent.
+        touched: for each frame, the rows in which the step happened, causes first.
+        pictures: for each frame, what each row holds; empty if the spec does not say.
+    """
+
+    rows: tuple[str, ...]
+    arrows: tuple[Arrow, ...]
+    touched: tuple[tuple[str, ...], ...]
+    pictures: tuple[dict[str, Drawn], ...]
+
+
+def space_time(lanes: list[Lanes], trace: Trace[Any] | None = None) -> SpaceTime:
+    """Where the steps of a trace happened.
+
+    Parameters:
+        lanes: the rows of each state.
+        trace: the trace, if its spec is at hand.
+    """
+    pictures = [_picture(state) for state in trace.states] if trace is not None else [{} for _ in lanes]
+    arrows = list(_arrows(trace)) if trace is not None else []
+    rows = dict.fromkeys(pictures[0] or [row for state in lanes for row in state])
+    rows.update(dict.fromkeys(end for arrow in arrows for end in (arrow.source, arrow.target)))
+    touched: list[tuple[str, ...]] = [()]
+    for number in range(1, len(lanes)):
+        ends = _ends(arrows, number)
+        changed = [row for row in rows if lanes[number].get(row) != lanes[number - 1].get(row)]
+        touched.append(tuple(dict.fromkeys([*ends, *changed])))
+    return SpaceTime(tuple(rows), tuple(arrows), tuple(touched), tuple(pictures))
+
+
+def _ends(arrows: Iterable[Arrow], number: int) -> Iterator[str]:
+    """The rows that send or receive in a step, a sender before its receiver."""
+    for arrow in arrows:
+        if arrow.arrives and arrow.ended == number:
+            yield from [arrow.source, arrow.target] if arrow.sent == number else [arrow.target]
+    yield from (arrow.source for arrow in arrows if arrow.sent == number)
+
+
+def _picture(state: Any) -> dict[str, Drawn]:
+    said: Mapping[str, Mapping[str, Any]] = state.picture() if callable(getattr(state, "picture", None)) else {}
+    return {
+        row: Drawn(
+            cells=tuple(row_said.get("cells", ())),
+            marks=dict(row_said.get("marks", {})),
+            badges=tuple(row_said.get("badges", ())),
+            up=row_said.get("up", True),
+        )
+        for row, row_said in said.items()
+    }
+
+
+def _arrows(trace: Trace[Any]) -> Iterator[Arrow]:
+    """The messages of a trace, in the order in which they were sent."""
+    arrows: list[Arrow] = []
+    on_their_way = dict.fromkeys(_messages(trace.states[0]), 0)
+    for number, step in enumerate(trace.steps, start=1):
+        arrived = _arrived(step.before, step.instance.action.name, step.instance.arguments, step.after)
+        arrows += [Arrow(*message, on_their_way.pop(message, number), number) for message in arrived]
+        left = _messages(step.after)
+        gone = [message for message in on_their_way if message not in left]
+        arrows += [Arrow(*message, on_their_way.pop(message), number, lost=True) for message in gone]
+        on_their_way = {message: on_their_way.get(message, number) for message in left}
+    arrows += [Arrow(*message, sent, None) for message, sent in on_their_way.items()]
+    return iter(sorted(arrows, key=lambda arrow: arrow.sent))
+
+
+def _messages(state: Any) -> list[Message]:
+    return list(state.messages()) if callable(getattr(state, "messages", None)) else []
+
+
+def _arrived(before: Any, action: str, parameters: dict[str, Any], after: Any) -> list[Message]:
+    return list(after.arrivals(before, action, parameters)) if callable(getattr(after, "arrivals", None)) else []
