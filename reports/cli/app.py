@@ -16,9 +16,10 @@ from checker.names import nearest
 from reports.cli.check import check
 from reports.cli.explore import explore
 from reports.cli.fuzz import fuzz
+from reports.cli.graph import graph
 from reports.cli.matrix import matrix
 from reports.cli.page import page
-from reports.cli.graph import graph
+from reports.cli.report import report
 from reports.cli.specs import specs
 from reports.cli.trace import replay, trace
 from reports.exit_codes import INCOMPLETE, USAGE
@@ -65,7 +66,7 @@ def app() -> None:
     """
 
 
-for command in (check, specs, explore, fuzz, trace, replay, matrix, page, graph):
+for command in (check, specs, explore, fuzz, trace, replay, matrix, page, graph, report):
     app.add_command(command)
 
 

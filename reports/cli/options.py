@@ -120,12 +120,12 @@ def check_outputs(json_file: str | None, trace_out: Path | None) -> None:
         LeadlineError: names the file or folder.
     """
     if trace_out is not None:
-        with _writing(trace_out):
+        with writing(trace_out):
             trace_out.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=trace_out).close()
     if json_file not in (None, "-"):
         path = Path(json_file)
-        with _writing(path):
+        with writing(path):
             if path.exists():
                 path.open("a").close()
             else:
@@ -180,7 +180,7 @@ def report(result: Result, json_file: str | None, trace_out: Path | None) -> int
         if json_file == "-":
             sys.stdout.write(text + "\n")
         else:
-            with _writing(Path(json_file)):
+            with writing(Path(json_file)):
                 Path(json_file).write_text(text + "\n", encoding="utf-8")
     return OF_VERDICT[result.verdict.value]
 
@@ -199,7 +199,7 @@ def save_traces(result: Result, folder: Path) -> dict[Property, list[Path]]:
             stem = _file_stem(result)
             suffix = f"-{number}" if len(item.traces) > 1 else ""
             path = folder / f"{stem}-{item.property.name}{suffix}{SUFFIX}"
-            with _writing(path):
+            with writing(path):
                 folder.mkdir(parents=True, exist_ok=True)
                 write_trace(trace, path)
             files.setdefault(item.property, []).append(path)
@@ -216,7 +216,8 @@ def _file_stem(result: Result) -> str:
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """While a file is written. Raises LeadlineError: it cannot be; names it."""
     try:
         yield
     except OSError as error:
