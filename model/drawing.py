@@ -11,6 +11,7 @@ Message = tuple[str, str, str]
 
 CONTROLLER = "controller"
 PRODUCERS = "producers"
+CONSUMERS = "consumers"
 
 
 def broker_row(broker: int) -> str:

@@ -71,6 +71,7 @@ def story_object(story: Story) -> dict[str, Any]:
             {
                 "action": frame.label or None,
                 "sentence": frame.sentence or None,
+                "losses": frame.losses or None,
                 "rows": frame.lanes,
                 "changed": sorted(frame.changed),
                 "happened_in": story.diagram.touched[number],

@@ -42,7 +42,7 @@ def _step(story: Story, number: int, frame: Frame) -> list[str]:
     diagram = story.diagram
     place = {row: f"r{index}" for index, row in enumerate(diagram.rows)}
     over = _over(diagram.rows, diagram.touched[number] or diagram.rows)
-    lines = [f"    Note over {over}: {number + 1}. {_text(frame.sentence or frame.label)}"]
+    lines = [f"    Note over {over}: {number + 1}. {_text(frame.words)}"]
     for arrow in diagram.arrows:
         if arrow.ended == number:
             line = "-x" if arrow.lost else "->>"

@@ -3,14 +3,15 @@
 A spec may say how it is drawn, by methods of its state class, which return plain values:
 
 ``picture()``
-    ``{row: {"cells": [(text, group), ...], "marks": {name: offset}, "badges": [text, ...], "up": bool}}``:
-    for each row that is a lane of the diagram, what it holds, in cells coloured by their group, with marks at
-    offsets, and a few words about it. Each key may be left out.
+    ``{row: {"cells": [(text, group), ...], "marks": {name: offset}, "badges": [text, ...], "standing": [text, ...],
+    "up": bool}}``: for each row that is a lane of the diagram, what it holds, in cells coloured by their group, with
+    marks at offsets; a few words about it, and what others know of it; whether it runs. Each key may be left out.
 ``messages()``
     ``[(from, to, text), ...]``: what is on its way between rows.
 ``arrivals(before, action, parameters)``
     ``[(from, to, text), ...]``: what arrived in the step to this state. What was not on its way before was
-    sent in the same step; what is on its way no more and did not arrive is lost.
+    sent in the same step. What is on its way no more and did not arrive is lost; what arrived and is still
+    there waits at its receiver.
 
 A spec without these is drawn by its lanes: a step happens in the rows that it changes.
 """
@@ -37,12 +38,14 @@ class Drawn:
         cells: the text of each cell with the group that colours it, by offset.
         marks: offsets with a name.
         badges: a few words about the row.
+        standing: a few words about what others know of it: when they change, nothing happens in this row.
         up: whether it runs.
     """
 
     cells: tuple[tuple[str, int], ...] = ()
     marks: dict[str, int] = attrs.field(factory=dict)
     badges: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()
     up: bool = True
 
 
@@ -95,16 +98,28 @@ def space_time(lanes: list[Lanes], trace: Trace[Any] | None = None) -> SpaceTime
         lanes: the rows of each state.
         trace: the trace, if its spec is at hand.
     """
-    pictures = [_picture(state) for state in trace.states] if trace is not None else [{} for _ in lanes]
+    pictures: list[dict[str, Drawn]] = [{} for _ in lanes] if trace is None else [*map(_picture, trace.states)]
     arrows = list(_arrows(trace)) if trace is not None else []
     rows = dict.fromkeys(pictures[0] or [row for state in lanes for row in state])
     rows.update(dict.fromkeys(end for arrow in arrows for end in (arrow.source, arrow.target)))
+    held: list[dict[str, Any]] = [
+        {row: attrs.evolve(drawn, standing=()) for row, drawn in picture.items()} for picture in pictures
+    ]
+    held = held if pictures[0] else [*lanes]
     touched: list[tuple[str, ...]] = [()]
     for number in range(1, len(lanes)):
         ends = _ends(arrows, number)
-        changed = [row for row in rows if lanes[number].get(row) != lanes[number - 1].get(row)]
+        changed = [row for row in rows if held[number].get(row) != held[number - 1].get(row)]
         touched.append(tuple(dict.fromkeys([*ends, *changed])))
     return SpaceTime(tuple(rows), tuple(arrows), tuple(touched), tuple(pictures))
+
+
+def losses(before: dict[str, Drawn], after: dict[str, Drawn]) -> Iterator[str]:
+    """What rows no longer hold after a step, in words."""
+    for row, drawn in after.items():
+        kept, held = len(drawn.cells), before[row].cells
+        if held[kept:]:
+            yield f"{row} loses {', '.join(text for text, _ in held[kept:])} from offset {kept} on"
 
 
 def _ends(arrows: Iterable[Arrow], number: int) -> Iterator[str]:
@@ -122,6 +137,7 @@ def _picture(state: Any) -> dict[str, Drawn]:
             cells=tuple(row_said.get("cells", ())),
             marks=dict(row_said.get("marks", {})),
             badges=tuple(row_said.get("badges", ())),
+            standing=tuple(row_said.get("standing", ())),
             up=row_said.get("up", True),
         )
         for row, row_said in said.items()
@@ -132,13 +148,16 @@ def _arrows(trace: Trace[Any]) -> Iterator[Arrow]:
     """The messages of a trace, in the order in which they were sent."""
     arrows: list[Arrow] = []
     on_their_way = dict.fromkeys(_messages(trace.states[0]), 0)
+    waiting = set[Message]()  # arrived, and kept there for a later step
     for number, step in enumerate(trace.steps, start=1):
         arrived = _arrived(step.before, step.instance.action.name, step.instance.arguments, step.after)
-        arrows += [Arrow(*message, on_their_way.pop(message, number), number) for message in arrived]
+        new = [message for message in arrived if message not in waiting]
+        arrows += [Arrow(*message, on_their_way.pop(message, number), number) for message in new]
         left = _messages(step.after)
         gone = [message for message in on_their_way if message not in left]
         arrows += [Arrow(*message, on_their_way.pop(message), number, lost=True) for message in gone]
-        on_their_way = {message: on_their_way.get(message, number) for message in left}
+        waiting = (waiting | set(arrived)) & set(left)
+        on_their_way = {message: on_their_way.get(message, number) for message in left if message not in waiting}
     arrows += [Arrow(*message, sent, None) for message, sent in on_their_way.items()]
     return iter(sorted(arrows, key=lambda arrow: arrow.sent))
 

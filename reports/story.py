@@ -11,7 +11,7 @@ from checker.itf import TraceFile
 from checker.properties import Kind
 from checker.trace import Trace
 from reports.lanes import Lanes, lanes_of, lanes_of_file, legend_of
-from reports.spacetime import SpaceTime, space_time
+from reports.spacetime import SpaceTime, losses, space_time
 
 
 @attrs.frozen
@@ -21,14 +21,21 @@ class Frame:
     Attributes:
         label: the action with its parameters; empty for the initial state.
         sentence: the step in words; empty if the action does not say.
+        losses: what was lost by it, in words; empty if nothing was.
         lanes: the state's rows.
         changed: the cells that differ from the frame before, as (row, column).
     """
 
     label: str
     sentence: str
+    losses: str
     lanes: Lanes
     changed: frozenset[tuple[str, str]]
+
+    @property
+    def words(self) -> str:
+        """The whole step in words: what was done, and what was lost by it."""
+        return "; ".join(filter(None, [self.sentence or self.label or "the initial state", self.losses]))
 
 
 @attrs.frozen
@@ -52,17 +59,18 @@ class Story:
 
 def story_of(trace: Trace[Any]) -> Story:
     """The story of a trace."""
-    steps = [("", "")] + [(repr(instance), instance.sentence) for instance in trace.instances]
     ending: tuple[str, ...] = ()
     if (about := trace.about) is not None:
         source = [f"source: {about.source}"] if about.source else []
         ending = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *source)
     lanes = [lanes_of(state) for state in trace.states]
+    diagram = space_time(lanes, trace)
+    steps = [("", "")] + [(repr(instance), instance.sentence) for instance in trace.instances]
     return Story(
         title=f"{trace.spec.name}  {bounds_text(attrs.asdict(trace.spec.bounds))}".rstrip(),
         legend=legend_of(trace.states[0]),
-        frames=_frames(steps, lanes),
-        diagram=space_time(lanes, trace),
+        frames=_frames(steps, lanes, diagram),
+        diagram=diagram,
         ending=ending,
     )
 
@@ -71,11 +79,12 @@ def story_of_file(recorded: TraceFile) -> Story:
     """The story of a recorded trace whose spec is not at hand: the variables as they were written."""
     steps = [("", "")] + [(state.label if state.action else "?", "") for state in recorded.states[1:]]
     lanes = [lanes_of_file(state.values) for state in recorded.states]
+    diagram = space_time(lanes)
     return Story(
         title=f"{recorded.spec or 'a trace'}  {bounds_text(recorded.bounds)}".rstrip(),
         legend="",
-        frames=_frames(steps, lanes),
-        diagram=space_time(lanes),
+        frames=_frames(steps, lanes, diagram),
+        diagram=diagram,
         ending=(f"about {recorded.about}: {recorded.sentence}",) if recorded.about else (),
     )
 
@@ -85,16 +94,16 @@ def ending_of(name: str, kind: Kind, sentence: str) -> str:
     return f"{name} is {'shown' if kind.is_witness else 'violated'}: {sentence}"
 
 
-def _frames(steps: list[tuple[str, str]], states: list[Lanes]) -> tuple[Frame, ...]:
+def _frames(steps: list[tuple[str, str]], states: list[Lanes], diagram: SpaceTime) -> tuple[Frame, ...]:
     frames = []
-    before: Lanes = states[0]
-    for (label, sentence), lanes in zip(steps, states, strict=True):
+    before, picture = states[0], diagram.pictures[0]
+    for (label, sentence), lanes, drawn in zip(steps, states, diagram.pictures, strict=True):
         changed = frozenset(
             (row, column)
             for row, cells in lanes.items()
             for column, text in cells.items()
             if before.get(row, {}).get(column) != text
         )
-        frames.append(Frame(label, sentence, lanes, changed))
-        before = lanes
+        frames.append(Frame(label, sentence, "; ".join(losses(picture, drawn)), lanes, changed))
+        before, picture = lanes, drawn
     return tuple(frames)

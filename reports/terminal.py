@@ -138,6 +138,8 @@ def _step_title(number: int, count: int, frame: Frame) -> Text:
     title.append(frame.sentence or frame.label)
     if frame.sentence:
         title.append(f"\n{'':{MARGIN}}{frame.label}", style="dim not bold")
+    if frame.losses:
+        title.append(f"\n{'':{MARGIN}}{frame.losses}", style="red not bold")
     return title
 
 

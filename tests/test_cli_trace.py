@@ -111,6 +111,7 @@ the one in that row knows it; request 1: the LeaderAndIsr of epoch 1, not yet he
 
 10/10  broker 1 follows the leader of epoch 1, truncating as its protocol says
        become_follower(broker=1, epoch=1)
+       broker 1 loses m0 from offset 0 on
                    role        epoch   ISR   log      HW   LEO
        controller  leader: 0   1       0 1
        broker 0    leads       1       0 1   m0@1 ┃   1    1

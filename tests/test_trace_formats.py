@@ -92,7 +92,8 @@ def test_a_picture_has_the_cells_of_each_log_and_its_marks() -> None:
     before, after = story_of(loss()).diagram.pictures[-2:]
     assert before["broker 1"].cells == (("m0", 1),)
     assert before["broker 1"].marks == {"HW": 0, "LEO": 1}
-    assert before["broker 1"].badges == ("follows 0", "epoch 0", "in the ISR")
+    assert before["broker 1"].badges == ("follows 0", "epoch 0")
+    assert before["broker 1"].standing == ("in the ISR",)
     assert after["broker 1"].cells == ()
     assert after["broker 0"].marks == {"HW": 1, "LEO": 1}
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from model.drawing import CONTROLLER, PRODUCERS, Message, broker_row, drawn_log, leader_and_isr
+from model.quorum import NO_EPOCH, drawn_isr
 
 if TYPE_CHECKING:
     from model.atomic.state import Partition
@@ -16,18 +17,19 @@ def picture(state: Partition) -> dict[str, dict[str, Any]]:
     quorum = state.quorum
     leader = "no leader" if quorum.leader is None else f"leader: {quorum.leader}"
     drawn: dict[str, dict[str, Any]] = {
-        CONTROLLER: {"badges": [leader, _epoch(quorum.epoch), f"ISR: {' '.join(map(str, sorted(quorum.isr)))}"]}
+        CONTROLLER: {"badges": [leader, _epoch(quorum.epoch), f"ISR: {drawn_isr(quorum.isr)}"]}
     }
     for broker, replica in enumerate(state.replicas):
         follows = "no leader yet" if replica.leader is None else f"follows {replica.leader}"
         badges = ["leads" if state.believes_to_lead(broker) else follows, _epoch(replica.epoch)]
-        badges += ["in the ISR" if broker in quorum.isr else "not in the ISR"]
-        drawn[broker_row(broker)] = {"badges": badges, **drawn_log(replica.log, replica.high_watermark)}
+        standing = ["in the ISR" if broker in quorum.isr else "not in the ISR"]
+        log = drawn_log(replica.log, replica.high_watermark)
+        drawn[broker_row(broker)] = {"badges": badges, "standing": standing, **log}
     return drawn
 
 
 def _epoch(epoch: int) -> str:
-    return f"epoch {epoch}" if epoch >= 0 else "no epoch"
+    return "no epoch" if epoch == NO_EPOCH else f"epoch {epoch}"
 
 
 def messages(state: Partition) -> Iterator[Message]:
@@ -50,4 +52,4 @@ def arrivals(after: Partition, before: Partition, action: str, parameters: dict[
         case "truncate", {"leader": leader, "follower": follower}:
             yield broker_row(leader), broker_row(follower), "diverging epoch"
         case "leader_shrinks_isr" | "leader_expands_isr", {"leader": leader}:
-            yield broker_row(leader), CONTROLLER, f"ISR {' '.join(map(str, sorted(after.quorum.isr)))}"
+            yield broker_row(leader), CONTROLLER, f"ISR {drawn_isr(after.quorum.isr)}"

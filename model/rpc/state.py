@@ -16,6 +16,7 @@ from checker.state import component, constant
 from model.leadership import Leadership
 from model.log import Log, Record
 from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
+from model.rpc import drawing
 from model.rpc.messages import EpochRequest, EpochResponse, FetchRequest, Message
 
 if TYPE_CHECKING:
@@ -172,6 +173,8 @@ class Partition(Leadership[Replica]):
         for clients, promises in (("consumers", self.exposed), ("producers", self.acked)):
             rows[clients] = {"log": " ".join(str(promise.record) for promise in promises) or "-"}
         return rows
+
+    picture, messages, arrivals = drawing.picture, drawing.messages, drawing.arrivals
 
     def obeys(self, broker: int, epoch: int) -> bool:
         """Whether a broker would obey the request of an epoch: only of a higher one than it knows.

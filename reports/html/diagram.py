@@ -6,7 +6,7 @@ import attrs
 
 from reports.spacetime import Arrow, Drawn, SpaceTime
 
-LANE = 80
+LANE = 84
 """Pixels between two lanes."""
 
 STEP = 38
@@ -20,6 +20,10 @@ HEAD = 30
 
 GAP = 7
 """Pixels between an arrow and the dots at its ends."""
+
+
+APART = 13
+"""Pixels between two arrows of one step."""
 
 
 @attrs.frozen
@@ -96,13 +100,25 @@ def diagram_of(diagram: SpaceTime) -> Diagram:
         names=tuple((x[row], row) for row in diagram.rows),
         steps=tuple((number + 1, STEP * number) for number in range(count)),
         lanes=tuple(line for row in diagram.rows for line in _lane(x[row], y, height, up[row])),
-        arrows=tuple(_arrow(arrow, x, y, height) for arrow in diagram.arrows),
+        arrows=tuple(
+            _apart(_arrow(arrow, x, y, height), _among_level_ones(arrow, diagram.arrows)) for arrow in diagram.arrows
+        ),
         dots=tuple(
             Dot(x[row], y[number], number + 1, _looks(up[row], number))
             for number, rows in enumerate(diagram.touched)
             for row in rows
         ),
     )
+
+
+def _among_level_ones(arrow: Arrow, arrows: tuple[Arrow, ...]) -> float:
+    """Which of the messages that arrive in the step they are sent in this one is: from the middle of them."""
+    level = [other for other in arrows if other.sent == other.ended == arrow.sent]
+    return level.index(arrow) - (len(level) - 1) / 2 if arrow in level else 0
+
+
+def _apart(line: Line, place: float) -> Line:
+    return attrs.evolve(line, y1=line.y1 + APART * place, y2=line.y2 + APART * place)
 
 
 def _lane(x: int, y: list[int], height: int, up: list[bool]) -> list[Line]:

@@ -98,7 +98,8 @@ def _holding(row: str, drawn: Drawn, before: Drawn) -> Holding:
     gone = [_cell(offset, cell, is_gone=True) for offset, cell in enumerate(before.cells) if offset >= len(drawn.cells)]
     marks = [Mark(EDGE + CELL * at, name, at, before.marks.get(name, at)) for name, at in drawn.marks.items()]
     ends = [len(cells) + len(gone), *drawn.marks.values(), *before.marks.values()]
-    badges = tuple((badge, badge not in before.badges) for badge in drawn.badges)
+    said, said_before = (*drawn.badges, *drawn.standing), (*before.badges, *before.standing)
+    badges = tuple((badge, badge not in said_before) for badge in said)
     return Holding(row, drawn, (*cells, *gone), tuple(marks), 2 * EDGE + CELL * max(ends), badges)
 
 
