@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import sys
@@ -23,6 +24,7 @@ from checker.names import counted
 from checker.properties import Property
 from checker.result import FIRST_VIOLATION, PropertyResult, Result, Statistics, Verdict
 from checker.spec import Spec
+from checker.trace import Trace
 from reports.lanes import Lanes
 from reports.story import Frame, Story, story_of
 from reports.words import violations
@@ -125,6 +127,15 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
         for index, paragraph in enumerate(story.ending)
     )
     return Group(*parts)
+
+
+def plain_text(trace: Trace[Any]) -> str:
+    """A trace as a terminal without colours and of 100 columns shows it."""
+    out = Console(file=io.StringIO(), width=100, no_color=True, highlight=False, markup=False)
+    out.push_render_hook(WithoutTrailingSpaces())
+    with out.capture() as captured:
+        out.print(story_view(story_of(trace), plain=True, width=out.width))
+    return captured.get()
 
 
 def _cell_widths(story: Story, column: str) -> Iterator[int]:

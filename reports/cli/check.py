@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.console import Console
@@ -10,14 +11,35 @@ from rich.text import Text
 
 from checker.names import counted
 from checker.result import Verdict
+from reports.cli.options import check_output, check_output_folder, writing
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from reports.findings import findings
+from reports.github import summary, workflow_commands
+from reports.html.run import run_page
+from reports.junit import junit as junit_xml
+from reports.sarif import sarif as sarif_log
 from reports.suite import SHIPPED, Outcome, find_suite, read_suite
 from reports.terminal import STYLES, console, progress_line, show_traces
+
+_file = click.Path(path_type=Path, dir_okay=False)
+_folder = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command(short_help="Run a suite of checks, as CI does.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-def check(file: Path | None) -> int:
+@click.option("--junit", metavar="FILE", type=_file, help="Write JUnit XML: a test case for each check and property.")
+@click.option("--sarif", metavar="FILE", type=_file, help="Write SARIF, for code scanning.")
+@click.option("--markdown", metavar="FILE", type=_file, help="Append a summary, as for $GITHUB_STEP_SUMMARY.")
+@click.option("--html", metavar="DIR", type=_folder, help="Write a page of the run and its traces: DIR/index.html.")
+@click.option("--github", is_flag=True, help="Print workflow commands that put findings beside the code.")
+def check(
+    file: Path | None,
+    junit: Path | None,
+    sarif: Path | None,
+    markdown: Path | None,
+    html: Path | None,
+    github: bool,
+) -> int:
     """Run the checks of a suite and compare each with what is expected of it.
 
     FILE is a TOML file; without it, leadline.toml or [tool.leadline] in pyproject.toml of this folder;
@@ -38,12 +60,16 @@ def check(file: Path | None) -> int:
     if path is None:
         out.print("no leadline.toml and no [tool.leadline] here: running the shipped suite", style="dim")
     checks = read_suite(path or SHIPPED)
+    for output in filter(None, (junit, sarif, markdown)):
+        check_output(output)
+    if html is not None:
+        check_output_folder(html)
     width = max(len(prepared.title) for prepared in checks)
-    shown, codes = set[bool](), []
+    shown, outcomes = set[bool](), list[Outcome]()
     for prepared in checks:
         with progress_line(prepared.title) as progress:
             outcome = prepared.run(progress)
-        codes.append(outcome.exit_code)
+        outcomes.append(outcome)
         out.print(_line(outcome, width), soft_wrap=True)
         expected = not outcome.failure
         if outcome.result.verdict is Verdict.VIOLATED and (not shown or (not expected and False not in shown)):
@@ -51,7 +77,23 @@ def check(file: Path | None) -> int:
             _show_trace(out, outcome)
         if outcome.result.reason == "interrupted":
             break
-    return _summary(out, codes, len(checks))
+    found = [finding for outcome in outcomes for finding in findings(outcome)]
+    for command in workflow_commands(found) if github else ():
+        click.echo(command)
+    if junit is not None:
+        _write(junit, junit_xml((path or SHIPPED).name, found))
+    if sarif is not None:
+        _write(sarif, sarif_log(found))
+    if markdown is not None:
+        _write(markdown, summary(outcomes), mode="a")
+    if html is not None:
+        _write(html / "index.html", run_page(outcomes))
+    return _summary(out, [outcome.exit_code for outcome in outcomes], len(checks))
+
+
+def _write(path: Path, text: str, mode: Literal["a", "w"] = "w") -> None:
+    with writing(path), path.open(mode, encoding="utf-8") as file:
+        file.write(text)
 
 
 def _line(outcome: Outcome, width: int) -> Text:

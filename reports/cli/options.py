@@ -120,16 +120,25 @@ def check_outputs(json_file: str | None, trace_out: Path | None) -> None:
         LeadlineError: names the file or folder.
     """
     if trace_out is not None:
-        with writing(trace_out):
-            trace_out.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=trace_out).close()
+        check_output_folder(trace_out)
     if json_file not in (None, "-"):
-        path = Path(json_file)
-        with writing(path):
-            if path.exists():
-                path.open("a").close()
-            else:
-                tempfile.TemporaryFile(dir=path.parent).close()
+        check_output(Path(json_file))
+
+
+def check_output_folder(folder: Path) -> None:
+    """Make a folder, and refuse one that cannot be written to. See `check_outputs`."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+
+
+def check_output(path: Path) -> None:
+    """Refuse a file that cannot be written to. See `check_outputs`."""
+    with writing(path):
+        if path.exists():
+            path.open("a").close()
+        else:
+            tempfile.TemporaryFile(dir=path.parent).close()
 
 
 def run(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -17,6 +18,9 @@ from reports.html.changes import Change, changes
 from reports.html.diagram import Diagram, diagram_of
 from reports.html.holdings import Holding, holdings
 from reports.story import Frame, Story
+
+if TYPE_CHECKING:
+    from reports.html.run import Run
 
 _FOLDER = Path(__file__).parent
 
@@ -87,12 +91,13 @@ def chapter(number: int, story: Story, note: str = "") -> Chapter:
     return Chapter(f"t{number}", story, diagram_of(story.diagram), shown, note)
 
 
-def page(title: str, chapters: Sequence[Chapter]) -> str:
+def page(title: str, chapters: Sequence[Chapter], runs: Sequence[Run] = ()) -> str:
     """The page, as HTML.
 
     Parameters:
         title: what it is called.
         chapters: its traces.
+        runs: the runs that found them, if the page is of these too.
     """
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
@@ -102,4 +107,4 @@ def page(title: str, chapters: Sequence[Chapter]) -> str:
         lstrip_blocks=True,
     )
     files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
-    return environment.get_template("page.html").render(title=title, chapters=chapters, **files)
+    return environment.get_template("page.html").render(title=title, chapters=chapters, runs=runs, **files)

@@ -56,7 +56,11 @@
     const button = event.target.closest("button");
     if (button) go(button.dataset.go);
   });
-  addEventListener("hashchange", () => show(location.hash.slice(1), true));
+  addEventListener("hashchange", () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target && target.matches("details")) target.open = true;
+    else show(location.hash.slice(1), true);
+  });
 
   document.documentElement.classList.add("stepping");
   stepper.hidden = false;

@@ -1,0 +1,107 @@
+"""Findings: what a check says of each of its properties, as CI systems have it: passed, failed, incomplete."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from checker.properties import Property
+from checker.result import PropertyResult, Verdict
+from checker.trace import Trace
+from reports.suite import Outcome
+
+WHOLE = "as expected"
+"""What the finding on a check as a whole is called."""
+
+
+@attrs.frozen(eq=False)
+class Finding:
+    """What a check says of one property, or as a whole.
+
+    Attributes:
+        check: the check's title.
+        name: the property's name, or `WHOLE`.
+        status: ``passed`` if it is as expected; ``incomplete`` if no verdict was reached that was expected.
+        message: what is wrong, in a line; of what passed, what was found.
+        property: the property; None of a check as a whole.
+        trace: the evidence, if there is any.
+        seconds: of the first finding of a check, what the check took.
+    """
+
+    check: str
+    name: str
+    status: Literal["passed", "failed", "incomplete"]
+    message: str
+    property: Property | None = None
+    trace: Trace[Any] | None = None
+    seconds: float = 0.0
+
+
+def findings(outcome: Outcome) -> list[Finding]:
+    """The findings of a check: that on the whole check first, unless its properties say why it failed.
+
+    Where all is as expected, what an expected violation or limit left open is no finding: nothing is known of
+    it, so it neither passed nor failed.
+    """
+    own = list(_of_properties(outcome))
+    explained = any(finding.status != "passed" for finding in own)
+    found = own if explained else [_whole(outcome), *own]
+    return [attrs.evolve(found[0], seconds=outcome.result.statistics.seconds), *found[1:]]
+
+
+def _whole(outcome: Outcome) -> Finding:
+    check, result, title = outcome.prepared.check, outcome.result, outcome.prepared.title
+    if not outcome.failure:
+        return Finding(title, WHOLE, "passed", f"expected {check.expect}, found {result.verdict.value}")
+    return Finding(title, WHOLE, "incomplete" if result.verdict is Verdict.INCOMPLETE else "failed", outcome.failure)
+
+
+def _of_properties(outcome: Outcome) -> Iterator[Finding]:
+    check, result = outcome.prepared.check, outcome.result
+    for item in result.properties:
+        trace = next(iter(item.traces), None)
+        about = (item.property, trace)
+        title, name, said = outcome.prepared.title, item.property.name, _said(item)
+        match item.verdict:
+            case Verdict.INCOMPLETE:
+                if outcome.failure:
+                    reason = f"{name} is incomplete: {result.reason}"
+                    yield Finding(title, name, "incomplete", reason, *about)
+            case Verdict.VIOLATED if outcome.failure and name != check.violates:
+                yield Finding(title, name, "failed", said, *about)
+            case Verdict.HOLDS if name == check.violates:
+                yield Finding(title, name, "failed", f"expected to be violated, but {said}", *about)
+            case _:
+                yield Finding(title, name, "passed", said, *about)
+
+
+def _said(item: PropertyResult) -> str:
+    """The verdict on a property, with what is wrong or else its sentence."""
+    trace = next(iter(item.traces), None)
+    if item.verdict is Verdict.VIOLATED:
+        verb = "is never shown" if item.property.kind.is_witness else "is violated"
+        why = trace.complaint if trace is not None else ""
+        return f"{item.property.name} {verb}: {why or item.property.sentence}"
+    return f"{item.property.name} {'is shown' if item.property.kind.is_witness else 'holds'}: {item.property.sentence}"
+
+
+@attrs.frozen
+class Place:
+    """A line in a source file: relative to the working directory if it is there, else to where it was imported from."""
+
+    path: str
+    line: int
+
+
+def place_of(item: Property) -> Place:
+    """Where a property's function is."""
+    function = inspect.unwrap(item.function)
+    path = Path(inspect.getsourcefile(function) or "").resolve()
+    parts = function.__module__.split(".")
+    imported_from = path.parents[len(parts) - (path.name != "__init__.py")]
+    base = Path.cwd() if path.is_relative_to(Path.cwd()) else imported_from
+    return Place(path.relative_to(base).as_posix(), function.__code__.co_firstlineno)

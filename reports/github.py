@@ -1,0 +1,97 @@
+"""GitHub: workflow commands that put findings beside the code, and a summary of the job in Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from checker.result import Verdict
+from reports.findings import Finding, findings, place_of
+from reports.mermaid import mermaid
+from reports.story import story_of
+from reports.suite import Outcome
+
+MOST_BYTES = 1_000_000
+"""GitHub shows a summary of up to 1 MiB, and nothing of a larger one."""
+
+
+def workflow_commands(found: Iterable[Finding]) -> Iterator[str]:
+    """A workflow command for each finding that is not as expected, at its property's function.
+
+    GitHub shows the first ten of a step: what failed comes first, and what is incomplete is one for each check.
+    """
+    wrong = [finding for finding in found if finding.status != "passed"]
+    failed = [finding for finding in wrong if finding.status == "failed"]
+    failed_checks = {finding.check for finding in failed}
+    left_open = {finding.check: finding for finding in reversed(wrong) if finding.check not in failed_checks}
+    for finding in (*failed, *reversed(left_open.values())):
+        place = place_of(finding.property) if finding.property is not None else None
+        where = {"file": place.path, "line": str(place.line)} if place is not None else {}
+        said = {**where, "title": f"{finding.check}: {finding.name}"}
+        given = ",".join(f"{name}={_property(value)}" for name, value in said.items())
+        yield f"::error {given}::{_data(finding.message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def summary(outcomes: Sequence[Outcome], most: int = MOST_BYTES) -> str:
+    """A summary of a run: a table of the checks, and a diagram of each counterexample that was not expected.
+
+    If all is as expected, the first counterexample that was expected is drawn.
+
+    Parameters:
+        outcomes: the checks with their results.
+        most: bytes that it may take; diagrams that do not fit are left out, and that is said.
+    """
+    good = sum(not outcome.failure for outcome in outcomes)
+    lines = [f"### leadline: {good} of {len(outcomes)} checks as expected", ""]
+    lines += ["| | check | expected | found | distinct states | trace | time |", "|---|---|---|---|---:|---:|---:|"]
+    lines += [_row(outcome) for outcome in outcomes]
+    text = "\n".join([*lines, ""])
+    left_out = 0
+    for finding in _drawn(outcomes):
+        assert finding.trace is not None
+        diagram = (
+            f"\n<details><summary>{_cell(finding.check)}: {_cell(finding.message)}</summary>\n\n"
+            f"```mermaid\n{mermaid(story_of(finding.trace))}```\n\n</details>\n"
+        )
+        if len((text + diagram).encode("utf-8")) + 200 > most:
+            left_out += 1
+        else:
+            text += diagram
+    return text + (f"\n{left_out} more traces are left out here for want of room.\n" if left_out else "")
+
+
+def _drawn(outcomes: Sequence[Outcome]) -> list[Finding]:
+    """The findings whose traces are shown."""
+    found = [finding for outcome in outcomes for finding in findings(outcome)]
+    with_trace = [item for item in found if item.trace is not None and item.trace.about is not None]
+    wrong = [item for item in with_trace if item.status == "failed"]
+    expected = [item for item in with_trace if item.property is not None and not item.property.kind.is_witness]
+    return wrong or expected[:1]
+
+
+def _row(outcome: Outcome) -> str:
+    check, result = outcome.prepared.check, outcome.result
+    lengths = [len(item.traces[0]) for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
+    cells = [
+        ":x:" if outcome.failure else ":white_check_mark:",
+        _cell(outcome.prepared.title),
+        f"{check.expect}{f' `{check.violates}`' if check.violates else ''}",
+        f"{result.verdict.value}{f'; {_cell(outcome.failure)}' if outcome.failure else ''}",
+        f"{result.statistics.distinct:,}",
+        str(min(lengths)) if lengths else "",
+        f"{result.statistics.seconds:.1f} s",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(text: str) -> str:
+    """A text that is one cell of a table, and nothing else, whatever is in it."""
+    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))

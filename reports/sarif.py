@@ -1,0 +1,65 @@
+"""SARIF 2.1.0: findings at the functions of their properties, for code scanning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+
+from checker.properties import Property
+from reports.findings import Finding, place_of
+from reports.story import story_of
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif(found: Iterable[Finding]) -> str:
+    """Findings as a SARIF log: a rule for each property, a result for each that is not as expected.
+
+    A violation is an error, with its trace as a code flow; what is incomplete is open. What concerns a check as
+    a whole has no place, and is a notification.
+    """
+    wrong = [finding for finding in found if finding.status != "passed"]
+    properties = list(dict.fromkeys(finding.property for finding in wrong if finding.property is not None))
+    driver = {"name": "leadline", "version": version("leadline"), "rules": [_rule(item) for item in properties]}
+    results = [_result(finding, finding.property, properties) for finding in wrong if finding.property is not None]
+    said = [
+        {"level": "error", "message": {"text": f"{finding.check}: {finding.message}"}}
+        for finding in wrong
+        if finding.property is None
+    ]
+    invocation = {"executionSuccessful": not said, "toolExecutionNotifications": said}
+    run = {"tool": {"driver": driver}, "invocations": [invocation], "results": results}
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _rule(item: Property) -> dict[str, Any]:
+    rule: dict[str, Any] = {"id": item.name, "shortDescription": {"text": item.sentence}}
+    if item.source:
+        rule["help"] = {"text": f"Source: {item.source}"}
+    return rule
+
+
+def _result(finding: Finding, item: Property, rules: list[Property]) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": item.name,
+        "ruleIndex": rules.index(item),
+        "kind": "fail" if finding.status == "failed" else "open",
+        "level": "error" if finding.status == "failed" else "none",
+        "message": {"text": f"{finding.check}: {finding.message}"},
+        "locations": [_location(item)],
+        "partialFingerprints": {"checkAndProperty/v1": f"{finding.check}/{item.name}"},
+    }
+    if finding.trace is not None:
+        steps = [
+            {"location": {**_location(item), "message": {"text": frame.words}}}
+            for frame in story_of(finding.trace).frames
+        ]
+        result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
+    return result
+
+
+def _location(item: Property) -> dict[str, Any]:
+    place = place_of(item)
+    return {"physicalLocation": {"artifactLocation": {"uri": place.path}, "region": {"startLine": place.line}}}

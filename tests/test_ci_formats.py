@@ -1,0 +1,287 @@
+"""What `leadline check` writes for CI systems, read by others and by their own rules."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import pytest
+from junitparser import Error, Failure, JUnitXml
+
+from checker import Limits, invariant
+from checker.engines import ENGINES
+from invariants import durability
+from reports.findings import Place, findings, place_of
+from reports.github import summary, workflow_commands
+from reports.junit import junit
+from reports.suite import Outcome, read_suite
+from tests.browser import chromium, needs_chromium
+from tests.cli import STAIRS, Run, call, write
+
+SUITE = """
+[[check]]
+name = "holds: 100% sure, <it> \\u0007 | does"
+spec = "stairs.py"
+expect = "holds"
+[[check]]
+name = "expected"
+spec = "stairs.py"
+bounds = { top = 3 }
+expect = "violated"
+violates = "third_step_free"
+[[check]]
+name = "a surprise"
+spec = "stairs.py"
+bounds = { top = 3 }
+expect = "holds"
+[[check]]
+name = "cut short"
+spec = "stairs.py"
+max_states = 2
+expect = "holds"
+[[check]]
+name = "too good"
+spec = "stairs.py"
+expect = "violated"
+violates = "third_step_free"
+[[check]]
+name = "miscounted"
+spec = "stairs.py"
+expect = "holds"
+distinct_states = 4
+[[check]]
+name = "meant to be cut short"
+spec = "stairs.py"
+max_states = 2
+expect = "incomplete"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a suite in which everything happens that may."""
+    made = write(tmp_path_factory.mktemp("suite"), stairs=STAIRS)
+    (made / "leadline.toml").write_text(SUITE, encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Run:
+    """The suite's run, with everything written."""
+    return call(
+        "check", "--junit", "j.xml", "--sarif", "s.sarif", "--markdown", "m.md", "--html", "site", "--github",
+        folder=folder,
+    )  # fmt: skip
+
+
+def test_writing_changes_neither_the_exit_code_nor_what_is_shown(folder: Path, run: Run) -> None:
+    assert (run.code, run.err) == (1, "")
+    plain = call("check", folder=folder)
+    assert plain.code == 1
+    without = [line for line in run.lines if not line.startswith("::")]
+    assert [re.sub(r"\d\.\d s", "", line) for line in without] == [re.sub(r"\d\.\d s", "", it) for it in plain.lines]
+
+
+# JUnit
+
+ALLOWED = {
+    "testsuites": ({"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "group", "time", "skipped", "timestamp", "hostname", "id", "package"},
+        {"testsuite", "properties", "testcase", "system-out", "system-err"},
+    ),
+    "testcase": ({"name", "time", "classname", "group"}, {"skipped", "error", "failure", "system-out", "system-err"}),
+    "failure": ({"type", "message"}, set[str]()),
+    "error": ({"type", "message"}, set[str]()),
+    "system-out": (set[str](), set[str]()),
+}
+"""The attributes and the elements within, as far as Jenkins's schema of JUnit (junit-10) has them."""
+
+
+def test_junit_has_only_what_readers_know(folder: Path, run: Run) -> None:
+    root = ElementTree.parse(folder / "j.xml").getroot()
+    for element in root.iter():
+        attributes, inner = ALLOWED[element.tag]
+        assert set(element.attrib) <= attributes
+        assert {child.tag for child in element} <= inner
+
+
+def test_junit_has_a_case_for_each_check_and_property_and_incomplete_is_an_error(folder: Path, run: Run) -> None:
+    report = JUnitXml.fromfile(str(folder / "j.xml"))
+    (suite,) = report
+    cases = {(case.classname, case.name): [type(it) for it in case.result] for case in suite}
+    holds = "holds: 100% sure, <it> \N{REPLACEMENT CHARACTER} | does"
+    properties = ("on_stairs", "third_step_free", "top_reached")
+    assert cases == {
+        (holds, "as expected"): [],
+        **{(holds, name): [] for name in properties},
+        ("expected", "as expected"): [],
+        ("expected", "third_step_free"): [],
+        ("a surprise", "on_stairs"): [Error],
+        ("a surprise", "third_step_free"): [Failure],
+        ("a surprise", "top_reached"): [],
+        ("cut short", "on_stairs"): [Error],
+        ("cut short", "third_step_free"): [Error],
+        ("cut short", "top_reached"): [Error],
+        ("too good", "third_step_free"): [Failure],
+        ("miscounted", "as expected"): [Failure],
+        **{("miscounted", name): [] for name in properties},
+        ("meant to be cut short", "as expected"): [],
+    }
+    assert (report.tests, report.failures, report.errors) == (len(cases), 3, 4)
+    assert not report.skipped
+
+
+def test_the_failure_of_a_case_is_the_trace_as_the_terminal_shows_it(folder: Path, run: Run) -> None:
+    (suite,) = JUnitXml.fromfile(str(folder / "j.xml"))
+    (failure,) = (it for case in suite if case.classname == "a surprise" for it in case.result if type(it) is Failure)
+    assert failure.message == "third_step_free is violated: the climber is on step 3"
+    shown = "\n".join(run.lines)
+    assert "4/4  the climber sets its left foot one step higher" in failure.text
+    assert failure.text.strip() in shown
+
+
+# SARIF
+
+
+def test_sarif_points_at_the_functions_of_the_properties(folder: Path, run: Run) -> None:
+    log = json.loads((folder / "s.sarif").read_text(encoding="utf-8"))
+    (found,) = log["runs"]
+    rules = [rule["id"] for rule in found["tool"]["driver"]["rules"]]
+    lines = (folder / "stairs.py").read_text(encoding="utf-8").split("\n")
+    for result in found["results"]:
+        assert rules[result["ruleIndex"]] == result["ruleId"]
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == "stairs.py"
+        at = place["region"]["startLine"] - 1
+        assert f"def {result['ruleId']}(" in lines[at] + lines[at + 1]
+    failed = [(result["ruleId"], result["kind"], result["level"]) for result in found["results"]]
+    assert failed.count(("third_step_free", "fail", "error")) == 2
+    assert {(kind, level) for _, kind, level in failed} == {("fail", "error"), ("open", "none")}
+    (flow,) = (
+        result["codeFlows"][0] for result in found["results"] if "a surprise: third" in result["message"]["text"]
+    )
+    steps = [step["location"]["message"]["text"] for step in flow["threadFlows"][0]["locations"]]
+    assert steps == ["the initial state", *["the climber sets its left foot one step higher"] * 3]
+    (said,) = found["invocations"][0]["toolExecutionNotifications"]
+    assert said["message"]["text"] == "miscounted: expected 4 distinct states, but there are 3"
+
+
+def test_nothing_is_reported_of_what_is_as_expected(folder: Path) -> None:
+    (folder / "good.toml").write_text("[[check]]".join(SUITE.split("[[check]]")[:3]), encoding="utf-8")
+    done = call("check", "good.toml", "--sarif", "good.sarif", "--github", folder=folder)
+    assert done.code == 0
+    assert "::" not in done.out
+    (found,) = json.loads((folder / "good.sarif").read_text(encoding="utf-8"))["runs"]
+    assert found["results"] == []
+    assert found["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
+
+
+def test_a_shipped_property_is_placed_where_it_is_imported_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, line = inspect.getsourcelines(durability.weak_isr.function)
+    assert place_of(durability.weak_isr) == Place("invariants/durability.py", line)
+
+
+# GitHub
+
+
+def test_annotations_are_escaped_and_name_what_failed_first(run: Run) -> None:
+    commands = [line for line in run.lines if line.startswith("::")]
+    read = [re.fullmatch(r"::error (.*?)::(.*)", line) for line in commands]
+    told = [(dict(p.split("=") for p in found[1].split(",")), unquote(found[2])) for found in read if found]
+    assert [(unquote(given["title"]), text) for given, text in told] == [
+        ("a surprise: third_step_free", "third_step_free is violated: the climber is on step 3"),
+        (
+            "too good: third_step_free",
+            "expected to be violated, but third_step_free holds: nobody is on the third step",
+        ),
+        ("miscounted: as expected", "expected 4 distinct states, but there are 3"),
+        ("cut short: on_stairs", "on_stairs is incomplete: reached 2 states"),
+    ]
+    assert [given.get("file") for given, _ in told] == ["stairs.py", "stairs.py", None, "stairs.py"]
+
+
+def outcomes(folder: Path) -> list[Outcome]:
+    """The suite's outcomes, from an engine that begins at once."""
+    return [
+        Outcome(it, ENGINES["oracle"](it.spec, Limits(max_states=it.check.max_states)))
+        for it in read_suite(folder / "leadline.toml")
+    ]
+
+
+def test_what_would_end_an_annotation_is_escaped(folder: Path) -> None:
+    @invariant("a, b: 100%\r\nc")
+    def odd(state: Any) -> bool:
+        return False
+
+    (finding, *_) = findings(outcomes(folder)[4])
+    changed = type(finding)("x: 5%, y", odd.name, "failed", odd.sentence, odd)
+    (command,) = workflow_commands([changed])
+    assert command.endswith(",title=x%3A 5%25%2C y%3A odd::a, b: 100%25%0D%0Ac")
+
+
+# Markdown
+
+
+@needs_chromium
+def test_the_summary_is_a_table_and_a_diagram_of_what_was_not_expected(folder: Path, run: Run) -> None:
+    text = (folder / "m.md").read_text(encoding="utf-8")
+    assert text.startswith("### leadline: 3 of 7 checks as expected\n")
+    rows = [line for line in text.split("\n") if line.startswith("| :")]
+    assert len(rows) == 7
+    assert all(row.count("|") == 8 for row in rows)
+    assert "&#60;it&#62;" in rows[0]
+    (diagram,) = re.findall(r"```mermaid\n(.*?)```", text, re.DOTALL)
+    assert diagram.startswith("sequenceDiagram\n")
+
+
+def test_a_summary_is_added_to_what_is_there_and_keeps_to_its_size(folder: Path) -> None:
+    (folder / "added.md").write_text("before\n", encoding="utf-8")
+    call("check", "--markdown", "added.md", folder=folder)
+    assert (folder / "added.md").read_text(encoding="utf-8").startswith("before\n### leadline: 3 of 7")
+    short = summary(outcomes(folder), most=1_200)
+    assert len(short.encode("utf-8")) <= 1_200
+    assert "mermaid" not in short
+    assert short.endswith("1 more traces are left out here for want of room.\n")
+
+
+# The page of a run
+
+
+@needs_chromium
+def test_the_page_of_a_run_has_every_check_its_verdicts_and_its_traces(folder: Path, run: Run) -> None:
+    for browser in chromium():
+        page = browser.new_page()
+        complaints: list[str] = []
+        page.on("console", lambda message, said=complaints: said.append(message.text))
+        page.goto((folder / "site" / "index.html").as_uri())
+        assert page.locator("h1").inner_text() == "leadline: 3 of 7 checks as expected"
+        assert page.locator("td.violated").filter(has_text="FAIL").count() == 4
+        page.get_by_role("link", name="meant to be cut short").first.click()
+        details = page.locator("details#check-7")
+        assert details.evaluate("it => it.open")
+        assert "not enabled yet" in details.inner_text()
+        assert "2 distinct states" in details.inner_text()
+        assert "never enabled" in page.locator("details#check-6").inner_text()
+        page.locator("details#check-3").get_by_role("link", name="4 states").first.click()
+        assert page.locator("section:visible .broken").inner_text().startswith("third_step_free is violated")
+        assert complaints == []
+
+
+@pytest.mark.parametrize("option", ["--junit", "--sarif", "--markdown", "--html"])
+def test_what_cannot_be_written_is_refused_before_anything_is_run(folder: Path, option: str) -> None:
+    (folder / "taken").write_text("", encoding="utf-8")
+    complaint = call("check", option, "taken/x", folder=folder).complaint
+    assert complaint == "cannot write taken/x: Not a directory"
+
+
+def test_junit_of_nothing_is_a_suite_without_cases() -> None:
+    assert JUnitXml.fromstring(junit("empty", []).encode("utf-8")).tests == 0
