@@ -1,0 +1,117 @@
+"""One line in a test suite checks a spec; its failure shows the trace, as a terminal does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from checker.engines import ENGINES
+from checker.result import Limits, Result, Verdict
+from checker.spec import Spec
+from checker.trace import Trace
+from reports.loading import load_spec
+from reports.terminal import plain_text
+from reports.words import violations
+
+
+def assert_holds(
+    spec: Spec[Any] | str,
+    /,
+    *,
+    properties: Iterable[str] | None = None,
+    limits: Limits | None = None,
+    allow_incomplete: bool = False,
+    **bounds: int | bool | str,
+) -> Result:
+    """Search a spec's whole space, and fail the test unless all its properties hold.
+
+    Parameters:
+        spec: the spec, or what `leadline explore` calls it.
+        properties: the properties checked; by default all of the spec's.
+        limits: what may stop the search early.
+        allow_incomplete: whether a search that was stopped early before anything was violated is enough.
+        bounds: the bounds that differ from the spec's own.
+
+    Returns:
+        The result, for what else the test asks.
+
+    Raises:
+        AssertionError: a property is violated, with the trace; or the search is incomplete.
+        LeadlineError: there is no such spec, bound or property, or the spec misbehaved.
+
+    Example:
+        >>> assert_holds("atomic/kip-320", brokers=2, log_size=1, records=1).statistics.depth
+        12
+    """
+    chosen = _chosen(spec, bounds, properties)
+    result = _searched(chosen, limits)
+    where = f"{chosen.name} with {chosen.named_bounds}"
+    if result.verdict is Verdict.VIOLATED:
+        raise AssertionError(f"{where}: {violations(result, '{} is violated', '{} is never shown')}{_shown(result)}")
+    if result.verdict is Verdict.INCOMPLETE and not allow_incomplete:
+        raise AssertionError(f"{where} is incomplete: {result.reason}, which proves nothing")
+    return result
+
+
+def assert_violated(
+    spec: Spec[Any] | str,
+    name: str,
+    /,
+    *,
+    length: int | None = None,
+    limits: Limits | None = None,
+    **bounds: int | bool | str,
+) -> Trace[Any]:
+    """Search a spec for a counterexample to a property, and fail the test if there is none.
+
+    Parameters:
+        spec: the spec, or what `leadline explore` calls it.
+        name: the property.
+        length: how many states a shortest counterexample has, if that is to be checked.
+        limits: what may stop the search early.
+        bounds: the bounds that differ from the spec's own.
+
+    Returns:
+        A shortest counterexample.
+
+    Raises:
+        AssertionError: the property holds, was not decided, or has another shortest counterexample.
+        LeadlineError: there is no such spec, bound or property, or the spec misbehaved.
+
+    Example:
+        >>> trace = assert_violated("atomic/hw-truncation", "strong_isr", length=10)
+        >>> trace.instances[-1]
+        become_follower(broker=1, epoch=1)
+    """
+    chosen = _chosen(spec, bounds, [name])
+    result = _searched(chosen, limits)
+    where = f"{chosen.name} with {chosen.named_bounds}: {name}"
+    item = result.of(name)
+    if item.verdict is Verdict.INCOMPLETE:
+        raise AssertionError(f"{where} is incomplete: {result.reason}")
+    if item.verdict is Verdict.HOLDS:
+        raise AssertionError(f"{where} holds, {result.statistics.distinct:,} states searched")
+    if not item.traces:
+        raise AssertionError(f"{where} is a witness, never shown: there is no trace to look at")
+    trace = item.traces[0]
+    if length is not None and len(trace) != length:
+        raise AssertionError(f"{where} is violated by a trace of {len(trace)} states, not {length}{_shown(result)}")
+    return trace
+
+
+def _chosen(spec: Spec[Any] | str, bounds: dict[str, Any], properties: Iterable[str] | None) -> Spec[Any]:
+    found = (load_spec(spec) if isinstance(spec, str) else spec).with_bounds(bounds)
+    return found if properties is None else found.with_properties(properties)
+
+
+def _searched(spec: Spec[Any], limits: Limits | None) -> Result:
+    result = ENGINES["compiled"](spec, limits or Limits())
+    if result.reason == "interrupted":  # the search took the Ctrl-C that was meant for the test suite
+        raise KeyboardInterrupt
+    return result
+
+
+def _shown(result: Result) -> str:
+    """The first counterexample, below the message."""
+    violated = (item for item in result.properties if item.verdict is Verdict.VIOLATED)
+    return next((f"\n\n{plain_text(trace)}" for item in violated for trace in item.traces), "")
