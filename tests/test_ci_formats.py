@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -21,7 +23,7 @@ from reports.github import summary, workflow_commands
 from reports.junit import junit
 from reports.suite import Outcome, read_suite
 from tests.browser import chromium, needs_chromium
-from tests.cli import STAIRS, Run, call, write
+from tests.cli import COMMAND, STAIRS, Run, call, write
 
 SUITE = """
 [[check]]
@@ -285,3 +287,30 @@ def test_what_cannot_be_written_is_refused_before_anything_is_run(folder: Path, 
 
 def test_junit_of_nothing_is_a_suite_without_cases() -> None:
     assert JUnitXml.fromstring(junit("empty", []).encode("utf-8")).tests == 0
+
+
+# The workflow in the README
+
+
+def test_the_command_of_the_readmes_workflow_runs_as_it_is_there(folder: Path) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    (workflow,) = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    ((first, second),) = re.findall(r"run: >-\n +(leadline check .*)\n +(.*)\n", workflow)
+    environment = {
+        **os.environ,
+        "GITHUB_STEP_SUMMARY": "step.md",
+        "PATH": f"{Path(COMMAND).parent}:{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        ["bash", "-ec", f"{first} {second}"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "::error file=stairs.py" in done.stdout
+    for written in ("step.md", "leadline.xml", "leadline.sarif", "leadline-page/index.html"):
+        assert (folder / written).stat().st_size > 0
+        assert written == "step.md" or written.split("/")[0] in workflow.split("steps:")[1]
