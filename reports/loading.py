@@ -31,13 +31,15 @@ _neighbours: set[str] = set()
 """The modules that the last file loaded has imported from its folder."""
 
 
-def load_spec(reference: str, folder: Path | None = None) -> Spec[Any]:
+def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, ModuleType] | None = None) -> Spec[Any]:
     """The spec that a command line or a suite names.
 
     Parameters:
         reference: a name in the catalog, ``path/to/file.py:name``, or ``path/to/file.py`` if there is
             only one spec in the file.
         folder: what a relative path is relative to; by default the working directory.
+        loaded: files loaded before, which are not loaded again, so that the states of two specs in one file
+            are of one class; what is loaded now is added.
 
     Returns:
         The spec, called by the reference.
@@ -52,7 +54,8 @@ def load_spec(reference: str, folder: Path | None = None) -> Spec[Any]:
         if reference not in CATALOG:
             raise SpecError(f"unknown spec {reference!r}{nearest(reference, CATALOG)} (`leadline specs` lists them)")
         return CATALOG[reference]
-    module = _load_module((folder or Path()) / path)
+    loaded, file = {} if loaded is None else loaded, (folder or Path()) / path
+    module = loaded[file] = loaded.get(file) or _load_module(file)
     specs = {key: value for key, value in vars(module).items() if isinstance(value, Spec)}
     if not specs:
         raise SpecError(f"{path} defines no spec: write spec = Spec(name=..., ...) at its top level")

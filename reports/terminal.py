@@ -129,6 +129,30 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
     return Group(*parts)
 
 
+def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -> RenderableType:
+    """Two traces in two columns, state by state.
+
+    Parameters:
+        left, right: the traces; one may be shorter.
+        first_number: what their first states are numbered.
+        plain: whether changed cells are marked with a star instead of a colour.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), expand=True)
+    for story in (left, right):
+        table.add_column(story.title.partition("  ")[0], ratio=1, overflow="fold")
+    count = first_number - 1 + max(len(left.frames), len(right.frames))
+    for number, pair in enumerate(itertools.zip_longest(left.frames, right.frames), start=first_number):
+        table.add_row(*[Group(*_narrow(number, count, frame, plain)) if frame else "" for frame in pair])
+    return table
+
+
+def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[RenderableType]:
+    """A state with only the rows that its step changed."""
+    yield _step_title(number, count, frame)
+    for row in dict.fromkeys(row for row in frame.lanes if any(row == touched for touched, _ in frame.changed)):
+        yield from _cells(frame, row, plain)
+
+
 def plain_text(trace: Trace[Any]) -> str:
     """A trace as a terminal without colours and of 100 columns shows it."""
     out = Console(file=io.StringIO(), width=100, no_color=True, highlight=False, markup=False)

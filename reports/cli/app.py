@@ -14,6 +14,7 @@ import click
 from checker.errors import LeadlineError
 from checker.names import nearest
 from reports.cli.check import check
+from reports.cli.diff import diff
 from reports.cli.explore import explore
 from reports.cli.fuzz import fuzz
 from reports.cli.graph import graph
@@ -66,7 +67,7 @@ def app() -> None:
     """
 
 
-for command in (check, specs, explore, fuzz, trace, replay, matrix, page, graph, report):
+for command in (check, specs, explore, fuzz, trace, replay, matrix, page, graph, report, diff):
     app.add_command(command)
 
 

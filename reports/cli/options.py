@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 import attrs
@@ -75,13 +76,19 @@ def output_options(command: Command) -> Command:
     return command
 
 
-def chosen_spec(reference: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invariants: bool) -> Spec[Any]:
-    """The spec that the command line names, with its bounds and properties.
+def chosen_spec(
+    reference: str,
+    bounds: tuple[str, ...],
+    names: tuple[str, ...],
+    no_invariants: bool,
+    loaded: dict[Path, ModuleType] | None = None,
+) -> Spec[Any]:
+    """The spec that the command line names, with its bounds and properties. See `load_spec`.
 
     Raises:
         LeadlineError: a name that is not known, a bound that is not possible.
     """
-    spec = load_spec(reference).with_bounds(parse_bounds(",".join(bounds)))
+    spec = load_spec(reference, loaded=loaded).with_bounds(parse_bounds(",".join(bounds)))
     if no_invariants:
         if names:
             raise LeadlineError("-i and --no-invariants exclude each other: give one of them")

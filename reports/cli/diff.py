@@ -1,0 +1,111 @@
+"""`leadline diff`: what one spec does that another does not, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import attrs
+import click
+from rich.console import Console
+
+from checker.compare import NoPartingYet, Parting, first_parting, follow
+from checker.engines import ENGINES
+from checker.names import counted
+from checker.result import Verdict
+from checker.spec import Spec
+from checker.trace import complaint_at_end
+from reports.cli.options import chosen_spec, writing
+from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from reports.html import chapter, page
+from reports.story import story_of
+from reports.terminal import console, is_plain, side_by_side
+
+MOST_STATES = 50_000
+"""Shared states that are looked at for the first difference where no counterexample shows one."""
+
+
+@click.command(short_help="Show what one spec does that another does not, side by side.")
+@click.argument("first", metavar="SPEC_A")
+@click.argument("second", metavar="SPEC_B")
+@click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds, of both.")
+@click.option("-i", "--invariant", "names", multiple=True, metavar="NAME", help="Look at this property only.")
+@click.option("--html", "out", metavar="OUT", type=click.Path(path_type=Path), help="Write both traces as a page.")
+def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...], out: Path | None) -> int:
+    """Take a shortest counterexample of one of the specs, and the same actions in the other.
+
+    Specs of your own are in one file, so that their states can be compared.
+
+    If none tells them apart, it is the shortest behaviour of one that the other does not have. The states
+    from where they differ are shown side by side. Exit code 1: they differ; 0: they do not; 3: not in
+    the states that were looked at.
+
+    \b
+    leadline diff atomic/kip-101 atomic/kip-279 -b max_epoch=2 -i strong_isr
+    """
+    loaded: dict[Path, ModuleType] = {}
+    specs = [chosen_spec(name, bounds, names, no_invariants=False, loaded=loaded) for name in (first, second)]
+    try:
+        parting = _by_counterexample(*specs) or _by_behaviour(*specs)
+    except NoPartingYet as found:
+        click.echo(f"incomplete: {found}")
+        return INCOMPLETE
+    screen = console()
+    if parting is None:
+        click.echo(f"{first} and {second} have the same behaviours")
+        return AS_EXPECTED
+    _show(screen, parting)
+    if out is not None:
+        said = ["", _ending(parting)]
+        stories = [story_of(trace) for trace in (parting.first, parting.second)]
+        chapters = [chapter(number, *pair) for number, pair in enumerate(zip(stories, said, strict=True), start=1)]
+        with writing(out):
+            out.write_text(
+                page(f"{parting.first.spec.name} and {parting.second.spec.name}", chapters), encoding="utf-8"
+            )
+    return VIOLATED
+
+
+def _by_counterexample(first: Spec[Any], second: Spec[Any]) -> Parting | None:
+    """A counterexample of one spec that does not end in a violation of the same property in the other."""
+    for one, other in ((first, second), (second, first)):
+        for item in ENGINES["compiled"](one).properties:
+            if item.verdict is Verdict.VIOLATED and not item.property.kind.is_witness:
+                parting = follow(item.traces[0], other)
+                if parting.refused is not None or _complaint(parting) is None:
+                    return parting
+    return None
+
+
+def _by_behaviour(first: Spec[Any], second: Spec[Any]) -> Parting | None:
+    return first_parting(first, second, MOST_STATES) or first_parting(second, first, MOST_STATES)
+
+
+def _complaint(parting: Parting) -> str | None:
+    """What the end of the other's behaviour has against the property that the first one violates."""
+    about = parting.first.about
+    return None if about is None else complaint_at_end(parting.second.spec, about, parting.second.states)
+
+
+def _ending(parting: Parting) -> str:
+    """How the other's behaviour ends, in words."""
+    name, about = parting.second.spec.name, parting.first.about
+    if parting.refused is not None:
+        return f"{name} does not take {parting.refused} here"
+    if about is None:
+        return f"{name} leads elsewhere"
+    return f"{name} takes the same actions, and {about.name} is true at their end"
+
+
+def _show(screen: Console, parting: Parting) -> None:
+    stories = [story_of(trace) for trace in (parting.first, parting.second)]
+    shared = parting.shared
+    for number, frame in enumerate(stories[0].frames[:shared], start=1):
+        screen.print(f"{number:>2}  {frame.words}", style="dim")
+    screen.print(f"    {counted(shared, 'state')} alike; from there on:", style="bold")
+    tails = [attrs.evolve(story, frames=story.frames[shared:]) for story in stories]
+    screen.print(side_by_side(*tails, first_number=shared + 1, plain=is_plain(screen)))
+    for paragraph in stories[0].ending:
+        screen.print(f"{parting.first.spec.name}: {paragraph}", style="red")
+    screen.print(_ending(parting), style="green")
