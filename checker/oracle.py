@@ -45,6 +45,7 @@ class OracleSearch(Generic[S]):
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._deadlock = spec.checks_of(Kind.DEADLOCK)
         self._level: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
+        self._levels: list[int] = []
         self._started = time.monotonic()
 
     def run(self) -> Result:
@@ -72,6 +73,7 @@ class OracleSearch(Generic[S]):
             self.statistics.generated += 1
         while self._level:
             frontier, self._level = self._level, {}
+            self._levels.append(len(frontier))
             self.statistics.depth += 1
             if self._violated() and not self.limits.keep_going:
                 return FIRST_VIOLATION
@@ -132,6 +134,7 @@ class OracleSearch(Generic[S]):
         return any(seen and not item.kind.is_witness for item, seen in self.sightings.items())
 
     def _publish(self) -> None:
+        self.statistics.levels = tuple(filter(None, [*self._levels, len(self._level)]))
         self.statistics.queue = self.statistics.distinct - self.statistics.expanded
         self.statistics.seconds = time.monotonic() - self._started
         if self.progress is not None:

@@ -86,6 +86,7 @@ class Statistics:
         level_done: the share of the last level begun whose states are expanded; None if the engine does not know.
         memory: bytes that the states found take; 0 if the engine does not know.
         calls: calls of actions and properties that the compiled engine had to learn from; 0 of others.
+        levels: distinct states at each depth, as far as they were found; empty of a random search.
     """
 
     distinct: int = 0
@@ -102,6 +103,7 @@ class Statistics:
     level_done: float | None = None
     memory: int = 0
     calls: int = 0
+    levels: tuple[int, ...] = ()
 
     @property
     def out_degree_mean(self) -> float:

@@ -111,6 +111,7 @@ def test_junit_has_only_what_readers_know(folder: Path, run: Run) -> None:
         attributes, inner = ALLOWED[element.tag]
         assert set(element.attrib) <= attributes
         assert {child.tag for child in element} <= inner
+        assert re.fullmatch(r"\d{1,3}\.\d{3}", element.get("time", "0.000"))
 
 
 def test_junit_has_a_case_for_each_check_and_property_and_incomplete_is_an_error(folder: Path, run: Run) -> None:
@@ -273,6 +274,10 @@ def test_the_page_of_a_run_has_every_check_its_verdicts_and_its_traces(folder: P
         assert "not enabled yet" in details.inner_text()
         assert "2 distinct states" in details.inner_text()
         assert "never enabled" in page.locator("details#check-6").inner_text()
+        plot = page.locator("details#check-2 .plot")
+        assert plot.get_attribute("aria-label") == "distinct states at each depth: 1, 1, 1, 1"
+        assert plot.locator("svg").count() == 1
+        assert plot.locator("svg path[style*='#4a90d9']").count() == 4  # a bar for each depth
         page.locator("details#check-3").get_by_role("link", name="4 states").first.click()
         assert page.locator("section:visible .broken").inner_text().startswith("third_step_free is violated")
         assert complaints == []

@@ -464,3 +464,12 @@ def test_a_result_names_its_engine_and_its_spec() -> None:
 
     assert (result.engine, result.spec) == ("oracle", spec)
     assert result.of("forward").property is forward
+
+
+def test_the_states_at_each_depth_are_counted_and_those_beyond_the_last_one_begun() -> None:
+    spec = counters(counters=2, limit=2)
+    whole = explore(spec).statistics
+    assert whole.levels == (1, 2, 3, 2, 1)
+    cut = explore(spec, Limits(max_states=4)).statistics
+    assert cut.levels == (1, 2, 1)
+    assert explore(spec, Limits(depth=2)).statistics.levels == (1, 2)

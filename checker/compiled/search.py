@@ -518,6 +518,7 @@ class CompiledSearch(Generic[S]):
             actions[instance.action.name].generated += generated
             actions[instance.action.name].distinct += distinct
         steps = int(at.counts[:, 0].sum())
+        begins = [*at.levels, at.level_end if at.levels else 0, count]  # of each level, and of what is beyond the last
         return Statistics(
             distinct=count,
             generated=steps + min(len(self._initials), count),
@@ -533,6 +534,7 @@ class CompiledSearch(Generic[S]):
             level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
             memory=self._store.bytes_used,
             calls=self._tables.calls,
+            levels=tuple(end - begin for begin, end in itertools.pairwise(begins) if end > begin),
         )
 
     def _sightings(self) -> dict[Property, list[Sighting[S]]]:

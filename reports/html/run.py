@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import attrs
+from markupsafe import Markup
 
 from checker.bounds import bounds_text
 from checker.names import counted
 from checker.result import FIRST_VIOLATION, Result, Verdict
 from reports.html import Chapter, chapter, page
+from reports.html.plots import levels_plot
 from reports.story import story_of
 from reports.suite import Outcome
 from reports.terminal import statistics_text, verdict_text
@@ -48,6 +50,8 @@ class Run:
         verdict: of the whole, with why it stopped early.
         looks: the verdict's class in the page's style.
         counts: the counts, in lines.
+        plot: the states per depth, as SVG; empty if they are not known.
+        spoken: the same in words.
         properties, actions: the tables.
         idle: what an action without a step is called.
     """
@@ -59,6 +63,8 @@ class Run:
     verdict: str
     looks: str
     counts: tuple[str, ...]
+    plot: Markup
+    spoken: str
     properties: tuple[PropertyRow, ...]
     actions: tuple[ActionRow, ...]
     idle: str
@@ -73,7 +79,7 @@ def run_page(outcomes: Sequence[Outcome]) -> str:
 
 
 def _run(number: int, outcome: Outcome, chapters: list[Chapter]) -> Run:
-    result = outcome.result
+    result, levels = outcome.result, outcome.result.statistics.levels
     rows = []
     for item in result.properties:
         link = ""
@@ -91,6 +97,8 @@ def _run(number: int, outcome: Outcome, chapters: list[Chapter]) -> Run:
         verdict=_verdict(result),
         looks=result.verdict.value,
         counts=tuple(statistics_text(result.statistics).split("\n")),
+        plot=Markup(levels_plot(levels, f"check-{number}") if levels else ""),
+        spoken=f"distinct states at each depth: {', '.join(f'{states:,}' for states in levels)}",
         properties=tuple(rows),
         actions=tuple(
             ActionRow(name, count.generated, count.distinct) for name, count in result.statistics.actions.items()
