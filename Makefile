@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+SARIF := tests/sarif_om-1.0.4
 MERMAID := tests/node/node_modules/mermaid/package.json
 
 .PHONY: check test lint bench clean
@@ -11,7 +12,7 @@ MERMAID := tests/node/node_modules/mermaid/package.json
 check: $(VENV)/installed
 	$(BIN)/leadline check
 
-test: $(VENV)/installed-test $(MERMAID) lint
+test: $(VENV)/installed-test $(MERMAID) $(SARIF) lint
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/installed-test
@@ -37,9 +38,14 @@ $(VENV)/installed-test: $(VENV)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@ $(VENV)/installed
 
-# Without npm, or without Chromium, the tests of diagrams and of the page are skipped, and say so.
+# What others check of ours. Without npm or Chromium, the tests of diagrams and pages are skipped, and say so.
 $(MERMAID): tests/node/package.json
 	-command -v npm > /dev/null && npm install --prefix tests/node --silent --no-audit --no-fund --no-package-lock
 
+# The schema of SARIF comes with the source of a package, not with what is installed of it.
+$(SARIF): $(VENV)/installed-test
+	-$(BIN)/python -m pip download --quiet --no-deps --no-binary sarif-om --dest $(VENV) sarif-om==1.0.4 && \
+	  tar -xzf $(VENV)/sarif_om-1.0.4.tar.gz -C tests && touch $@
+
 clean:
-	rm -rf tests/node/node_modules $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf tests/node/node_modules $(SARIF) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

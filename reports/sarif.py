@@ -15,15 +15,15 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(found: Iterable[Finding]) -> str:
-    """Findings as a SARIF log: a rule for each property, a result for each that is not as expected.
+    """Findings as a SARIF log: a rule for each property by its name, a result for each that is not as expected.
 
     A violation is an error, with its trace as a code flow; what is incomplete is open. What concerns a check as
     a whole has no place, and is a notification.
     """
     wrong = [finding for finding in found if finding.status != "passed"]
-    properties = list(dict.fromkeys(finding.property for finding in wrong if finding.property is not None))
-    driver = {"name": "leadline", "version": version("leadline"), "rules": [_rule(item) for item in properties]}
-    results = [_result(finding, finding.property, properties) for finding in wrong if finding.property is not None]
+    rules = {item.name: _rule(item) for finding in wrong if (item := finding.property) is not None}
+    driver = {"name": "leadline", "version": version("leadline"), "rules": list(rules.values())}
+    results = [_result(finding, item, list(rules)) for finding in wrong if (item := finding.property) is not None]
     said = [
         {"level": "error", "message": {"text": f"{finding.check}: {finding.message}"}}
         for finding in wrong
@@ -41,10 +41,10 @@ def _rule(item: Property) -> dict[str, Any]:
     return rule
 
 
-def _result(finding: Finding, item: Property, rules: list[Property]) -> dict[str, Any]:
+def _result(finding: Finding, item: Property, rules: list[str]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": item.name,
-        "ruleIndex": rules.index(item),
+        "ruleIndex": rules.index(item.name),
         "kind": "fail" if finding.status == "failed" else "open",
         "level": "error" if finding.status == "failed" else "none",
         "message": {"text": f"{finding.check}: {finding.message}"},

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import jsonschema
 import pytest
 from junitparser import Error, Failure, JUnitXml
 
@@ -24,6 +25,8 @@ from reports.junit import junit
 from reports.suite import Outcome, read_suite
 from tests.browser import chromium, needs_chromium
 from tests.cli import COMMAND, STAIRS, Run, call, write
+
+SARIF_SCHEMA = Path(__file__).parent / "sarif_om-1.0.4" / "sarif-2.1.0-rtm.4.json"
 
 SUITE = """
 [[check]]
@@ -173,6 +176,16 @@ def test_sarif_points_at_the_functions_of_the_properties(folder: Path, run: Run)
     assert steps == ["the initial state", *["the climber sets its left foot one step higher"] * 3]
     (said,) = found["invocations"][0]["toolExecutionNotifications"]
     assert said["message"]["text"] == "miscounted: expected 4 distinct states, but there are 3"
+
+
+@pytest.mark.skipif(not SARIF_SCHEMA.is_file(), reason="the schema of SARIF is not here: make test gets it")
+def test_sarif_is_as_its_schema_has_it(folder: Path, run: Run) -> None:
+    schema = json.loads(SARIF_SCHEMA.read_text(encoding="utf-8"))
+    log = json.loads((folder / "s.sarif").read_text(encoding="utf-8"))
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    assert list(validator.iter_errors(log)) == []
+    log["runs"][0]["results"][0]["level"] = "bad"  # the test can fail
+    assert len(list(validator.iter_errors(log))) == 1
 
 
 def test_nothing_is_reported_of_what_is_as_expected(folder: Path) -> None:
