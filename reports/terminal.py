@@ -150,7 +150,8 @@ def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[Rend
     """A state with only the rows that its step changed."""
     yield _step_title(number, count, frame)
     for row in dict.fromkeys(row for row in frame.lanes if any(row == touched for touched, _ in frame.changed)):
-        yield from _cells(frame, row, plain)
+        yield _row(frame, row, 0, {}, plain)
+        yield from _cells(frame, row, list(frame.lanes[row]), plain)
 
 
 def plain_text(trace: Trace[Any]) -> str:
