@@ -63,7 +63,7 @@ def test_the_wheel_has_the_four_packages_whole_the_suite_and_the_licence(wheel: 
     packages = ("checker", "invariants", "model", "reports")
     sources = {str(path.relative_to(PROJECT)) for package in packages for path in (PROJECT / package).rglob("*.py")}
     assert sources <= names
-    assert "reports/suite.toml" in names
+    assert {"reports/suite.toml", "reports/html/page.html", "reports/html/page.css", "reports/html/page.js"} <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == set(packages)
 
