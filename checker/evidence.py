@@ -14,6 +14,7 @@ from checker.graph import Arrivals, shortest_path_graph, shortest_traces
 from checker.properties import Property
 from checker.result import Limits, PropertyResult, judge
 from checker.spec import Spec
+from checker.switches import with_fewest_switches
 from checker.trace import Trace
 
 S = TypeVar("S")
@@ -65,7 +66,19 @@ def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals
 
 
 def _ways(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
-    """Every shortest trace to where a property was seen, one by one."""
+    """Every shortest trace to where a property was seen, one by one: first the one that is told best."""
+    found = _found(spec, item, sighting, graph)
+    first = next(found)
+    if item.kind.is_witness:  # an example shows that something is possible; nobody has to follow why
+        yield first
+        return
+    told = with_fewest_switches(first)
+    yield told
+    others = itertools.chain([first], found)
+    yield from (trace for trace in others if (trace.states, trace.instances) != (told.states, told.instances))
+
+
+def _found(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
     for path in shortest_traces(graph, sighting.state, spec):
         states, instances = path.states, path.instances
         if sighting.step is not None:

@@ -67,6 +67,24 @@ def variables(value: Any) -> tuple[attrs.Attribute[Any], ...]:
     return tuple(field for field in attrs.fields(cls) if not is_constant(field))
 
 
+def changed_parts(before: Any, after: Any) -> set[str]:
+    """The parts of a state that a step changed: its components by name, such as ``broker 0``.
+
+    What belongs to no component is one part, with an empty name; so is a step that changes nothing.
+    """
+    changed = set()
+    for field in variables(before):
+        was, now = getattr(before, field.name), getattr(after, field.name)
+        if was is now or was == now:
+            continue
+        if is_component(field) and isinstance(was, tuple):
+            differ = (index for index, pair in enumerate(zip(was, now, strict=True)) if pair[0] != pair[1])
+            changed |= {f"{element_name(field)} {index}" for index in differ}
+        else:
+            changed.add(field.name if is_component(field) else "")
+    return changed or {""}
+
+
 def check_state_class(cls: type) -> None:
     """Refuse a class whose values cannot be states.
 

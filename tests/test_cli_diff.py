@@ -105,7 +105,7 @@ def test_a_behaviour_is_followed_into_the_same_states_where_that_is_possible() -
     assert (same.second.states, same.refused, same.shared) == (trace.states, None, len(trace))
     other = follow(trace, CATALOG["atomic/kip-320"])
     assert str(other.refused) == "become_follower(broker=1, epoch=0)"
-    assert other.shared == len(other.second) == 4
+    assert other.shared == len(other.second) == 5
 
 
 def test_both_traces_are_on_one_page(folder: Path) -> None:

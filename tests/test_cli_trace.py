@@ -215,14 +215,14 @@ def test_a_trace_whose_spec_is_not_at_hand_is_shown_as_recorded_with_one_line_th
 
 def test_a_stale_trace_is_shown_as_recorded_with_the_reason_in_one_line_however_long(folder: Path) -> None:
     def other_value(content: Any) -> None:
-        content["states"][5]["next_value"] = {"#bigint": "7"}
+        content["states"][4]["next_value"] = {"#bigint": "7"}
 
     edit(folder / LOSS, other_value)
     for run in (leadline("trace", LOSS, folder=folder), call("trace", LOSS, folder=folder)):
         assert run.code == 1
-        reason = "step 5: leader_writes(leader=0) leads elsewhere: next_value is 1 in the model, 7 in the file"
+        reason = "step 4: leader_writes(leader=0) leads elsewhere: next_value is 1 in the model, 7 in the file"
         assert run.err == f"leadline: stale, so shown as recorded: {reason}\n"
-        assert " 6/10  leader_writes(leader=0)" in run.lines
+        assert " 5/10  leader_writes(leader=0)" in run.lines
         assert any(line.split()[:2] == ["state", "7*"] for line in run.lines)
         assert "         log: Log(records=(Record(value=0, epoch=1),))*" in run.lines
 
@@ -256,7 +256,7 @@ def test_spec_says_where_the_spec_is_now(climb: Path, command: str) -> None:
 
 
 def test_with_a_spec_of_another_kind_trace_and_replay_say_where_it_departs(folder: Path) -> None:
-    reason = "step 4: become_follower(broker=1, epoch=0) is not enabled in the state before it"
+    reason = "step 5: become_follower(broker=1, epoch=0) is not enabled in the state before it"
     replayed = call("replay", LOSS, "--spec", "atomic/kip-320", folder=folder)
     assert (replayed.code, replayed.out, replayed.err) == (1, f"stale: {reason}\n", "")
     shown = call("trace", LOSS, "--spec", "atomic/kip-320", folder=folder)

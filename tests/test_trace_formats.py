@@ -77,10 +77,10 @@ def test_a_message_is_drawn_from_where_it_was_sent_to_where_it_arrived() -> None
     assert diagram.rows == ("controller", "broker 0", "broker 1", "producers")
     assert diagram.arrows == (
         Arrow("controller", "broker 0", "LeaderAndIsr, epoch 0", 1, 3, lost=True),  # overtaken by the next one
-        Arrow("controller", "broker 1", "LeaderAndIsr, epoch 0", 1, 4),
+        Arrow("controller", "broker 1", "LeaderAndIsr, epoch 0", 1, 5),
         Arrow("controller", "broker 0", "LeaderAndIsr, epoch 1", 2, 3),
         Arrow("controller", "broker 1", "LeaderAndIsr, epoch 1", 2, 9),
-        Arrow("producers", "broker 0", "m0@1", 5, 5),
+        Arrow("producers", "broker 0", "m0@1", 4, 4),
         Arrow("broker 0", "broker 1", "m0@1, HW 0", 6, 6),
         Arrow("broker 0", "controller", "ISR 0 1", 8, 8),
     )
@@ -209,7 +209,7 @@ def test_shiviz_clocks_follow_their_rules_and_every_message(story: Story) -> Non
 
 def test_what_is_not_known_is_not_in_a_clock() -> None:
     clocks = {(host, text.split(".")[0]): clock for host, clock, text in events(shiviz(STORIES[0]))}
-    assert clocks["broker-1", "5"] == {"broker-1": 1, "controller": 1}  # epoch 0: not yet of the second request
+    assert clocks["broker-1", "6"] == {"broker-1": 1, "controller": 1}  # epoch 0: not yet of the second request
     assert clocks["broker-1", "10"] == {"broker-0": 3, "broker-1": 3, "controller": 2, "producers": 1}
 
 
