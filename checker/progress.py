@@ -4,10 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from checker.result import Statistics
+from checker.result import Result, Statistics
 
 Progress = Callable[[Statistics], None]
 """Called every so often during a search, with the counts so far."""
 
 PROGRESS_EVERY = 500
 """Expanded states between two calls of the progress function."""
+
+MOST_SAMPLES = 60
+"""Enough for a plot."""
+
+
+class Pace:
+    """How fast states were found: a progress function that remembers some of what it is told.
+
+    Attributes:
+        samples: seconds and distinct states, of the first call and of the last, and of some dozens between.
+    """
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.samples: list[tuple[float, int]] = []
+        self._progress = progress
+        self._apart = 0.0
+
+    def __call__(self, statistics: Statistics) -> None:
+        sample = round(statistics.seconds, 3), statistics.distinct
+        if len(self.samples) > 1 and sample[0] - self.samples[-2][0] < self._apart:
+            self.samples[-1] = sample  # the last one is always there, however near
+        else:
+            self.samples.append(sample)
+        if len(self.samples) > MOST_SAMPLES:
+            self.samples = [*self.samples[:-1:2], self.samples[-1]]
+            self._apart = 2 * sample[0] / MOST_SAMPLES
+        if self._progress is not None:
+            self._progress(statistics)
+
+
+def paced(search: Callable[[Progress], Result], progress: Progress | None = None) -> Result:
+    """Run a search, and note in its result how fast it was at which time: `Statistics.samples`.
+
+    Parameters:
+        search: an engine, to be called with a progress function.
+        progress: called besides.
+    """
+    pace = Pace(progress)
+    result = search(pace)
+    result.statistics.samples = tuple(pace.samples)
+    return result

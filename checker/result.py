@@ -87,6 +87,7 @@ class Statistics:
         memory: bytes that the states found take; 0 if the engine does not know.
         calls: calls of actions and properties that the compiled engine had to learn from; 0 of others.
         levels: distinct states at each depth, as far as they were found; empty of a random search.
+        samples: seconds, and the distinct states found until then, in order; empty if nobody noted them (`paced`).
     """
 
     distinct: int = 0
@@ -104,6 +105,7 @@ class Statistics:
     memory: int = 0
     calls: int = 0
     levels: tuple[int, ...] = ()
+    samples: tuple[tuple[float, int], ...] = ()
 
     @property
     def out_degree_mean(self) -> float:

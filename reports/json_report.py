@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from checker.properties import Property
-from checker.result import Result, Verdict
+from checker.result import ActionCount, Result, Statistics, Verdict
 from reports.story import Story
 
 
@@ -20,7 +20,8 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
         trace_files: the trace files written for each property.
 
     Returns:
-        Counts are as TLC counts; ``trace_length`` is in states; ``seconds`` is wall-clock time.
+        Counts are as TLC counts; ``trace_length`` is in states; ``seconds`` is wall-clock time;
+        ``distinct_states_by_second`` has pairs of seconds and the distinct states found until then.
     """
     statistics = result.statistics
     return {
@@ -30,9 +31,11 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
         "settings": result.settings,
         "verdict": result.verdict.value,
         "reason": result.reason if result.verdict is Verdict.INCOMPLETE else None,
+        "exhausted": result.exhausted,
         "note": result.note or None,
         "distinct_states": statistics.distinct,
         "generated_states": statistics.generated,
+        "expanded_states": statistics.expanded,
         "depth": statistics.depth,
         "queue": statistics.queue,
         "memory_bytes": statistics.memory,
@@ -44,10 +47,13 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
             "max": statistics.out_degree_max,
         },
         "deadlocks": statistics.deadlocks,
+        "states_per_depth": statistics.levels,
+        "distinct_states_by_second": statistics.samples,
         "properties": [
             {
                 "name": item.property.name,
                 "kind": item.property.kind.value,
+                "sentence": item.property.sentence,
                 "verdict": item.verdict.value,
                 "trace_length": len(item.traces[0]) if item.traces else None,
                 "trace_file": str(trace_files[item.property][0]) if item.property in trace_files else None,
@@ -60,6 +66,28 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
             for name, count in statistics.actions.items()
         ],
     }
+
+
+def statistics_of(content: dict[str, Any]) -> Statistics:
+    """The statistics that `result_object` wrote."""
+    degree, expanded = content["out_degree"], content["expanded_states"]
+    return Statistics(
+        distinct=content["distinct_states"],
+        generated=content["generated_states"],
+        depth=content["depth"],
+        queue=content["queue"],
+        expanded=expanded,
+        successors=round(degree["mean"] * expanded),
+        out_degree_min=degree["min"],
+        out_degree_max=degree["max"],
+        deadlocks=content["deadlocks"],
+        seconds=content["seconds"],
+        actions={item["name"]: ActionCount(item["generated"], item["distinct"]) for item in content["actions"]},
+        memory=content["memory_bytes"],
+        calls=content["calls_learned"],
+        levels=tuple(content["states_per_depth"]),
+        samples=tuple((seconds, distinct) for seconds, distinct in content["distinct_states_by_second"]),
+    )
 
 
 def story_object(story: Story) -> dict[str, Any]:

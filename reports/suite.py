@@ -15,7 +15,7 @@ from checker.engines import ENGINES
 from checker.errors import LeadlineError
 from checker.fuzz import fuzz
 from checker.names import nearest
-from checker.progress import Progress
+from checker.progress import Progress, paced
 from checker.result import Limits, Result, Verdict
 from checker.spec import Spec
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -87,7 +87,7 @@ class Prepared:
     def run(self, progress: Progress | None = None) -> Outcome:
         """Run the check with its engine. Raises LeadlineError: the spec misbehaved; names the check."""
         try:
-            return Outcome(self, self._result(progress))
+            return Outcome(self, paced(self._result, progress))
         except LeadlineError as error:
             raise LeadlineError(f"{self.title}: {error}") from error
 

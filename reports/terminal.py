@@ -21,8 +21,8 @@ from rich.text import Text
 from checker import memory
 from checker.bounds import bounds_text, describe_bounds
 from checker.names import counted
-from checker.properties import Property
-from checker.result import FIRST_VIOLATION, PropertyResult, Result, Statistics, Verdict
+from checker.properties import Kind, Property
+from checker.result import FIRST_VIOLATION, Result, Statistics, Verdict
 from checker.spec import Spec
 from checker.trace import Trace
 from reports.lanes import Lanes
@@ -232,7 +232,7 @@ def _properties_table(result: Result) -> Table:
         table.add_column(title, header_style="dim")
     for item in result.properties:
         length = counted(len(item.traces[0]), "state") if item.traces else ""
-        table.add_row(item.property.name, verdict_text(item), length)
+        table.add_row(item.property.name, verdict_text(item.property.kind, item.verdict), length)
     return table
 
 
@@ -254,12 +254,12 @@ def _actions_table(result: Result) -> Table:
     return table
 
 
-def verdict_text(item: PropertyResult) -> Text:
-    """The verdict on a property; of a witness, whether it was shown."""
-    if not item.property.kind.is_witness:
-        return Text(item.verdict.value, style=STYLES[item.verdict])
+def verdict_text(kind: Kind, verdict: Verdict) -> Text:
+    """The verdict on a property of a kind; of a witness, whether it was shown."""
+    if not kind.is_witness:
+        return Text(verdict.value, style=STYLES[verdict])
     words = {Verdict.HOLDS: "shown", Verdict.VIOLATED: "never shown", Verdict.INCOMPLETE: "not shown yet"}
-    return Text(words[item.verdict], style=STYLES[item.verdict])
+    return Text(words[verdict], style=STYLES[verdict])
 
 
 def _verdict_line(result: Result) -> Text:

@@ -28,11 +28,19 @@ def stairs(tmp_path: Path) -> Path:
     return write(tmp_path, stairs=STAIRS)
 
 
+SENTENCES = {
+    "on_stairs": "the climber stays on the stairs",
+    "third_step_free": "nobody is on the third step",
+    "top_reached": "the climber reaches the top",
+}
+
+
 def entry(name: str, verdict: str, length: int | None = None, *files: str, kind: str = "invariant") -> dict[str, Any]:
     """A property's entry in the JSON object."""
     return {
         "name": name,
         "kind": kind,
+        "sentence": SENTENCES[name],
         "verdict": verdict,
         "trace_length": length,
         "trace_file": files[0] if files else None,
@@ -58,16 +66,20 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
     assert (run.code, run.err) == (0, "")
     seconds = run.json.pop("seconds")
     assert 0 <= seconds < 60
-    assert {**run.json, "seconds": None} == {
+    ((told, distinct),) = run.json["distinct_states_by_second"][-1:]
+    assert (told, distinct) == (seconds, 3)
+    assert {**run.json, "seconds": None, "distinct_states_by_second": None} == {
         "spec": "stairs.py:spec",
         "bounds": {"top": 2},
         "engine": "oracle",
         "settings": {},
         "verdict": "holds",
         "reason": None,
+        "exhausted": True,
         "note": None,
         "distinct_states": 3,
         "generated_states": 7,
+        "expanded_states": 3,
         "depth": 3,
         "queue": 0,
         "memory_bytes": 0,
@@ -75,6 +87,8 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "seconds": None,
         "out_degree": {"min": 1, "mean": 2.0, "max": 3},
         "deadlocks": 0,
+        "states_per_depth": [1, 1, 1],
+        "distinct_states_by_second": None,
         "properties": [
             entry("on_stairs", "holds"),
             entry("third_step_free", "holds"),

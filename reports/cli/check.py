@@ -15,7 +15,7 @@ from reports.cli.options import check_output, check_output_folder, writing
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.findings import findings
 from reports.github import summary, workflow_commands
-from reports.html.run import run_page
+from reports.html.run import run_found, run_page
 from reports.junit import junit as junit_xml
 from reports.sarif import sarif as sarif_log
 from reports.suite import SHIPPED, Outcome, find_suite, read_suite
@@ -87,8 +87,14 @@ def check(
     if markdown is not None:
         _write(markdown, summary(outcomes), mode="a")
     if html is not None:
-        _write(html / "index.html", run_page(outcomes))
+        _write(html / "index.html", _page(outcomes))
     return _summary(out, [outcome.exit_code for outcome in outcomes], len(checks))
+
+
+def _page(outcomes: list[Outcome]) -> str:
+    good = sum(not outcome.failure for outcome in outcomes)
+    runs = [run_found(outcome.result, outcome.prepared.title, outcome.failure) for outcome in outcomes]
+    return run_page(f"leadline: {good} of {len(outcomes)} checks as expected", runs)
 
 
 def _write(path: Path, text: str, mode: Literal["a", "w"] = "w") -> None:

@@ -9,7 +9,15 @@ import click
 
 from checker.engines import ENGINES
 from checker.result import Limits
-from reports.cli.options import MemorySize, chosen_spec, only_the_result_on_stdout, output_options, run, spec_options
+from reports.cli.options import (
+    MemorySize,
+    Outputs,
+    chosen_spec,
+    only_the_result_on_stdout,
+    output_options,
+    run,
+    spec_options,
+)
 
 
 @click.command(short_help="Search every reachable state of a spec.")
@@ -74,6 +82,7 @@ def explore(
     resume: Path | None,
     trace_out: Path | None,
     json_file: str | None,
+    html: Path | None,
 ) -> int:
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
@@ -98,4 +107,6 @@ def explore(
     with only_the_result_on_stdout(json_file):
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = functools.partial(ENGINES[engine], chosen, limits)
-    return run(lambda progress: search(progress, **settings), chosen, engine, settings, json_file, trace_out)
+    return run(
+        lambda progress: search(progress, **settings), chosen, engine, settings, Outputs(json_file, trace_out, html)
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import checker.fuzz
-from reports.cli.options import chosen_spec, only_the_result_on_stdout, output_options, run, spec_options
+from reports.cli.options import Outputs, chosen_spec, only_the_result_on_stdout, output_options, run, spec_options
 
 
 @click.command(short_help="Search a spec at random with Hypothesis.")
@@ -38,6 +38,7 @@ def fuzz(
     seed: int,
     trace_out: Path | None,
     json_file: str | None,
+    html: Path | None,
 ) -> int:
     """Search behaviours of SPEC at random, and shorten the counterexamples found.
 
@@ -52,4 +53,6 @@ def fuzz(
     with only_the_result_on_stdout(json_file):
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = functools.partial(checker.fuzz.fuzz, chosen, examples=examples, steps=steps, seed_value=seed)
-    return run(lambda progress: search(progress=progress), chosen, "fuzz", settings, json_file, trace_out)
+    return run(
+        lambda progress: search(progress=progress), chosen, "fuzz", settings, Outputs(json_file, trace_out, html)
+    )

@@ -19,11 +19,12 @@ import click
 from checker.bounds import parse_bounds
 from checker.errors import LeadlineError
 from checker.itf import SUFFIX, write_trace
-from checker.progress import Progress
+from checker.progress import Progress, paced
 from checker.properties import Property
 from checker.result import Result, Verdict
 from checker.spec import Spec
 from reports.exit_codes import OF_VERDICT
+from reports.html.run import run_found, run_page
 from reports.json_report import result_object
 from reports.loading import load_spec
 from reports.terminal import console, heading, progress_line, result_view, show_traces
@@ -57,8 +58,14 @@ def spec_options(command: Command) -> Command:
 
 
 def output_options(command: Command) -> Command:
-    """Where results and traces go."""
+    """Where results and traces go. The command passes them on to `run`."""
     for decorate in (
+        click.option(
+            "--html",
+            metavar="FILE",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Write a page of the run and its traces, to look at in a browser.",
+        ),
         click.option(
             "--json",
             "json_file",
@@ -120,16 +127,33 @@ def only_the_result_on_stdout(json_file: str | None) -> Iterator[None]:
         yield
 
 
-def check_outputs(json_file: str | None, trace_out: Path | None) -> None:
+@attrs.frozen
+class Outputs:
+    """Where a result goes besides the terminal; None: not there.
+
+    Attributes:
+        json_file: the file of the JSON object; ``-`` is standard output.
+        trace_out: the folder of the counterexamples.
+        html: the file of the page.
+    """
+
+    json_file: str | None
+    trace_out: Path | None
+    html: Path | None
+
+
+def check_outputs(outputs: Outputs) -> None:
     """Refuse what cannot be written to before a search, which may be long, is begun.
 
     Raises:
         LeadlineError: names the file or folder.
     """
-    if trace_out is not None:
-        check_output_folder(trace_out)
-    if json_file not in (None, "-"):
-        check_output(Path(json_file))
+    if outputs.trace_out is not None:
+        check_output_folder(outputs.trace_out)
+    if outputs.json_file not in (None, "-"):
+        check_output(Path(outputs.json_file))
+    if outputs.html is not None:
+        check_output(outputs.html)
 
 
 def check_output_folder(folder: Path) -> None:
@@ -153,37 +177,38 @@ def run(
     spec: Spec[Any],
     engine: str,
     settings: dict[str, Any],
-    json_file: str | None,
-    trace_out: Path | None,
+    outputs: Outputs,
 ) -> int:
     """Say what is searched, search it, show the result and save what was asked for.
 
     Parameters:
         search: the engine, to be called with a progress function.
         spec, engine, settings: what is searched, and how.
-        json_file, trace_out: where the result and its traces go.
+        outputs: where the result and its traces go.
 
     Returns:
         The exit code.
     """
-    check_outputs(json_file, trace_out)
+    check_outputs(outputs)
+    json_file = outputs.json_file
     watched = json_file != "-" and console().is_terminal
     if watched:  # the search may be long; elsewhere nothing is printed before it is known to end well
         console().print(heading(spec, engine, settings))
     with only_the_result_on_stdout(json_file), progress_line("" if watched else spec.name) as progress:
-        result = search(progress)
+        result = paced(search, progress)
     if json_file != "-" and not watched:
         console().print(heading(spec, engine, settings))
-    return report(result, json_file, trace_out)
+    return report(result, outputs)
 
 
-def report(result: Result, json_file: str | None, trace_out: Path | None) -> int:
+def report(result: Result, outputs: Outputs) -> int:
     """Show a result, save what was asked for.
 
     Returns:
         The exit code.
     """
-    files = save_traces(result, trace_out) if trace_out is not None else {}
+    json_file = outputs.json_file
+    files = save_traces(result, outputs.trace_out) if outputs.trace_out is not None else {}
     if json_file != "-":
         out = console()
         show_traces(out, result, titled=False)
@@ -198,6 +223,10 @@ def report(result: Result, json_file: str | None, trace_out: Path | None) -> int
         else:
             with writing(Path(json_file)):
                 Path(json_file).write_text(text + "\n", encoding="utf-8")
+    if outputs.html is not None:
+        with writing(outputs.html):
+            title = f"leadline: {result.spec.name}"
+            outputs.html.write_text(run_page(title, [run_found(result, result.spec.name)]), encoding="utf-8")
     return OF_VERDICT[result.verdict.value]
 
 

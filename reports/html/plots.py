@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from typing import Any
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 INK = "#7d8793"
 """Readable on a light ground and on a dark one."""
+
+COLOUR = "#4a90d9"
 
 
 def levels_plot(levels: Sequence[int], name: str) -> str:
@@ -17,6 +23,38 @@ def levels_plot(levels: Sequence[int], name: str) -> str:
         levels: how many, from depth 1 on.
         name: what tells the parts of this plot from those of others on the page.
     """
+
+    def draw(axes: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        axes.bar(range(1, len(levels) + 1), levels, color=COLOUR)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+    return _drawn(name, "depth", "distinct states", draw)
+
+
+def rates(samples: Sequence[tuple[float, int]]) -> list[tuple[float, float, float]]:
+    """How fast states were found: from when, until when, and how many distinct states a second.
+
+    Parameters:
+        samples: see `Statistics.samples`.
+    """
+    pairs = itertools.pairwise([(0.0, 0), *samples])
+    return [(start, end, (more - count) / (end - start)) for (start, count), (end, more) in pairs if end > start]
+
+
+def rate_plot(samples: Sequence[tuple[float, int]], name: str) -> str:
+    """The distinct states found in a second, over time. See `rates` and `levels_plot`."""
+    spans = rates(samples)
+
+    def draw(axes: Axes) -> None:
+        axes.stairs([rate for *_, rate in spans], [0.0, *(end for _, end, _ in spans)], color=COLOUR, linewidth=1.5)
+
+    return _drawn(name, "seconds", "distinct states a second", draw)
+
+
+def _drawn(name: str, across: str, up: str, draw: Callable[[Axes], None]) -> str:
+    """A plot with whole numbers from 0 upwards."""
     import matplotlib as mpl  # takes a second, which other commands need not wait
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
@@ -29,10 +67,11 @@ def levels_plot(levels: Sequence[int], name: str) -> str:
     with mpl.rc_context(looks):
         figure = Figure(figsize=(6.4, 2.2), layout="constrained")
         axes = figure.subplots()
-        axes.bar(range(1, len(levels) + 1), levels, color="#4a90d9")
-        axes.set_xlabel("depth")
-        axes.set_ylabel("distinct states")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        draw(axes)
+        axes.set_xlabel(across)
+        axes.set_ylabel(up)
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.spines[["top", "right"]].set_visible(False)

@@ -1,20 +1,55 @@
-"""The page of a run: what was searched and found, and the traces."""
+"""The page of runs: what was searched and found, and the traces.
+
+A run is shown from what `reports.json_report.result_object` says of it, so that a result that was saved makes
+the same page as one that was just found.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 from markupsafe import Markup
 
 from checker.bounds import bounds_text
 from checker.names import counted
-from checker.result import FIRST_VIOLATION, Result, Verdict
+from checker.properties import Kind
+from checker.result import Result, Statistics, Verdict
 from reports.html import Chapter, chapter, page
-from reports.html.plots import levels_plot
-from reports.story import story_of
-from reports.suite import Outcome
+from reports.html.plots import levels_plot, rate_plot, rates
+from reports.json_report import result_object, statistics_of
+from reports.story import Story, story_of
 from reports.terminal import statistics_text, verdict_text
+
+FEWEST_RATES = 5
+"""A search that was over before this many samples has no rate over time."""
+
+
+@attrs.frozen
+class Found:
+    """A run to be shown.
+
+    Attributes:
+        title: what it is called.
+        about: what `result_object` says of it.
+        stories: the traces of each property, by its name, each with what is to be said of it besides; witnesses'
+            too, as far as they are at hand.
+        failure: what is not as expected; empty if all is.
+    """
+
+    title: str
+    about: dict[str, Any]
+    stories: dict[str, list[tuple[Story, str]]]
+    failure: str = ""
+
+
+@attrs.frozen
+class Plot:
+    """A plot, and the same in words."""
+
+    drawn: Markup
+    spoken: str
 
 
 @attrs.frozen
@@ -40,7 +75,7 @@ class ActionRow:
 
 @attrs.frozen
 class Run:
-    """One check of a run, as the page has it.
+    """One run, as the page has it.
 
     Attributes:
         name: what a link to it ends with.
@@ -49,9 +84,9 @@ class Run:
         searched: the spec with its bounds, and the engine with its settings.
         verdict: of the whole, with why it stopped early.
         looks: the verdict's class in the page's style.
+        note: what else has to be said of it; empty for most.
         counts: the counts, in lines.
-        plot: the states per depth, as SVG; empty if they are not known.
-        spoken: the same in words.
+        plots: states per depth, and the rate over time, as far as they are known.
         properties, actions: the tables.
         idle: what an action without a step is called.
     """
@@ -62,58 +97,86 @@ class Run:
     searched: str
     verdict: str
     looks: str
+    note: str
     counts: tuple[str, ...]
-    plot: Markup
-    spoken: str
+    plots: tuple[Plot, ...]
     properties: tuple[PropertyRow, ...]
     actions: tuple[ActionRow, ...]
     idle: str
 
 
-def run_page(outcomes: Sequence[Outcome]) -> str:
-    """The page of a suite's run, as HTML: a table of its checks, each in detail, and every trace, witnesses' too."""
+def run_found(result: Result, title: str, failure: str = "") -> Found:
+    """A result, to be shown. See `Found`."""
+    stories = {item.property.name: [(story_of(trace), "") for trace in item.traces] for item in result.properties}
+    return Found(title, result_object(result, {}), stories, failure)
+
+
+def run_page(title: str, every: Sequence[Found]) -> str:
+    """The page of some runs, as HTML: a table of them, each in detail, and every trace.
+
+    Parameters:
+        title: what the page is called.
+        every: the runs.
+    """
     chapters: list[Chapter] = []
-    runs = [_run(number, outcome, chapters) for number, outcome in enumerate(outcomes, start=1)]
-    good = sum(not outcome.failure for outcome in outcomes)
-    return page(f"leadline: {good} of {len(outcomes)} checks as expected", chapters, runs)
+    runs = [_run(number, each, len(every) > 1, chapters) for number, each in enumerate(every, start=1)]
+    return page(title, chapters, runs)
 
 
-def _run(number: int, outcome: Outcome, chapters: list[Chapter]) -> Run:
-    result, levels = outcome.result, outcome.result.statistics.levels
+def _run(number: int, shown: Found, among_others: bool, chapters: list[Chapter]) -> Run:
+    """A run; its traces are added to the chapters."""
+    about, statistics = shown.about, statistics_of(shown.about)
     rows = []
-    for item in result.properties:
+    for item in about["properties"]:
         link = ""
-        for trace in item.traces[:1]:
-            chapters.append(chapter(len(chapters) + 1, story_of(trace), f"check {number}: {outcome.prepared.title}"))
-            link = chapters[-1].shown[-1].name
-        length = counted(len(item.traces[0]), "state") if item.traces else ""
-        about = item.property
-        rows.append(PropertyRow(about.name, about.sentence, str(verdict_text(item)), item.verdict.value, length, link))
+        for story, note in shown.stories.get(item["name"], []):
+            note = f"check {number}: {shown.title}" if among_others else note
+            chapters.append(chapter(len(chapters) + 1, story, note))
+            link = link or chapters[-1].shown[-1].name
+        length = counted(item["trace_length"], "state") if item["trace_length"] else ""
+        verdict = str(verdict_text(Kind(item["kind"]), Verdict(item["verdict"])))
+        rows.append(PropertyRow(item["name"], item["sentence"], verdict, item["verdict"], length, link))
     return Run(
         name=f"check-{number}",
-        title=outcome.prepared.title,
-        failure=outcome.failure,
-        searched=_searched(result),
-        verdict=_verdict(result),
-        looks=result.verdict.value,
-        counts=tuple(statistics_text(result.statistics).split("\n")),
-        plot=Markup(levels_plot(levels, f"check-{number}") if levels else ""),
-        spoken=f"distinct states at each depth: {', '.join(f'{states:,}' for states in levels)}",
+        title=shown.title,
+        failure=shown.failure,
+        searched=_searched(about),
+        verdict=_verdict(about),
+        looks=about["verdict"],
+        note=about["note"] or "",
+        counts=tuple(statistics_text(statistics).split("\n")),
+        plots=tuple(_plots(statistics, f"check-{number}")),
         properties=tuple(rows),
-        actions=tuple(
-            ActionRow(name, count.generated, count.distinct) for name, count in result.statistics.actions.items()
-        ),
-        idle="never enabled" if result.exhausted else "not enabled yet",
+        actions=tuple(ActionRow(name, count.generated, count.distinct) for name, count in statistics.actions.items()),
+        idle="never enabled" if about["exhausted"] else "not enabled yet",
     )
 
 
-def _searched(result: Result) -> str:
-    settings = bounds_text(result.settings)
-    return f"{result.spec.name}  {result.spec.named_bounds}  {result.engine}{f' ({settings})' if settings else ''}"
+def _plots(statistics: Statistics, name: str) -> list[Plot]:
+    plots = []
+    if levels := statistics.levels:
+        spoken = f"distinct states at each depth: {', '.join(f'{states:,}' for states in levels)}"
+        plots.append(Plot(Markup(levels_plot(levels, f"{name}-levels")), spoken))
+    if len(spans := rates(statistics.samples)) >= FEWEST_RATES:
+        slowest, fastest = min(rate for *_, rate in spans), max(rate for *_, rate in spans)
+        spoken = (
+            f"distinct states a second, over {statistics.seconds:.1f} seconds: from {slowest:,.0f} to {fastest:,.0f}"
+        )
+        plots.append(Plot(Markup(rate_plot(statistics.samples, f"{name}-rate")), spoken))
+    return plots
 
 
-def _verdict(result: Result) -> str:
-    if result.verdict is Verdict.HOLDS:
-        return "holds: every reachable state was searched"
-    reason = "" if result.reason in (None, FIRST_VIOLATION) else f": {result.reason}"
-    return f"{result.verdict.value}{reason}"
+def _searched(about: dict[str, Any]) -> str:
+    settings = bounds_text(about["settings"])
+    return f"{about['spec']}  {bounds_text(about['bounds'])}  {about['engine']}{f' ({settings})' if settings else ''}"
+
+
+def _verdict(about: dict[str, Any]) -> str:
+    match Verdict(about["verdict"]):
+        case Verdict.HOLDS:
+            return "holds: every reachable state was searched"
+        case Verdict.INCOMPLETE:
+            return f"incomplete: {about['reason']}"
+        case Verdict.VIOLATED:
+            missed = [item["name"] for item in about["properties"] if item["verdict"] == Verdict.VIOLATED.value]
+            return f"violated: {', '.join(missed)}"
