@@ -14,7 +14,9 @@ from checker.compare import first_parting, follow
 from checker.oracle import explore
 from invariants.catalog import CATALOG
 from reports.loading import load_spec
+from tests.browser import chromium, needs_chromium
 from tests.cli import STAIRS, call, write
+from tests.test_page import Opened
 
 KINDS = (
     STAIRS
@@ -108,8 +110,39 @@ def test_a_behaviour_is_followed_into_the_same_states_where_that_is_possible() -
     assert other.shared == len(other.second) == 5
 
 
-def test_both_traces_are_on_one_page(folder: Path) -> None:
+@needs_chromium
+def test_both_traces_are_side_by_side_on_one_page_and_step_together(tmp_path: Path) -> None:
+    options = ("-b", "max_epoch=2", "-i", "strong_isr", "--html", "d.html")
+    run = call("diff", "atomic/kip-101", "atomic/kip-279", *options, folder=tmp_path)
+    assert (run.code, run.lines[-2]) == (1, "saved d.html")
+    for browser in chromium():
+        opened = Opened(browser, tmp_path / "d.html", viewport={"width": 1400, "height": 900})
+        assert opened.states == ["t1-s12", "t2-s12"]  # the first that differ
+        left, right = (opened.page.locator(f"#{name}").bounding_box() for name in opened.states)
+        assert left is not None
+        assert right is not None
+        assert left["y"] == right["y"]
+        assert left["x"] + left["width"] < right["x"]
+        opened.page.keyboard.press("ArrowLeft")
+        assert opened.states == ["t1-s11", "t2-s11"]
+        opened.page.set_viewport_size({"width": 400, "height": 800})
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert opened.complaints == []
+
+
+@needs_chromium
+def test_a_trace_that_ends_before_the_one_beside_it_stays_at_its_end(folder: Path) -> None:
     call("diff", "stairs.py:spec", "stairs.py:careful", "-b", "top=3", "--html", "d.html", folder=folder)
-    page = (folder / "d.html").read_text(encoding="utf-8")
-    assert page.count("<article") == 2
-    assert "stairs.py:careful does not take up(foot=left) here" in page
+    for browser in chromium():
+        opened = Opened(browser, folder / "d.html")
+        assert opened.states == ["t1-s4", "t2-s3"]
+        assert opened.page.locator("article.ended").count() == 1
+        assert opened.page.get_by_text("stairs.py:careful does not take up(foot=left) here").is_visible()
+        opened.page.keyboard.press("ArrowLeft")
+        assert opened.states == ["t1-s3", "t2-s3"]
+        assert opened.page.locator("article.ended").count() == 0
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_search(folder: Path) -> None:
+    complaint = call("diff", "stairs.py:spec", "stairs.py:careful", "--html", "no/d.html", folder=folder).complaint
+    assert complaint == "cannot write no/d.html: No such file or directory"

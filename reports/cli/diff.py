@@ -16,7 +16,7 @@ from checker.names import counted
 from checker.result import Verdict
 from checker.spec import Spec
 from checker.trace import complaint_at_end
-from reports.cli.options import chosen_spec, writing
+from reports.cli.options import check_output, chosen_spec, writing
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.html import chapter, page
 from reports.story import story_of
@@ -44,6 +44,8 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     \b
     leadline diff atomic/kip-101 atomic/kip-279 -b max_epoch=2 -i strong_isr
     """
+    if out is not None:
+        check_output(out)
     loaded: dict[Path, ModuleType] = {}
     specs = [chosen_spec(name, bounds, names, no_invariants=False, loaded=loaded) for name in (first, second)]
     try:
@@ -57,13 +59,9 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
         return AS_EXPECTED
     _show(screen, parting)
     if out is not None:
-        said = ["", _ending(parting)]
-        stories = [story_of(trace) for trace in (parting.first, parting.second)]
-        chapters = [chapter(number, *pair) for number, pair in enumerate(zip(stories, said, strict=True), start=1)]
         with writing(out):
-            out.write_text(
-                page(f"{parting.first.spec.name} and {parting.second.spec.name}", chapters), encoding="utf-8"
-            )
+            out.write_text(_page(parting), encoding="utf-8")
+        click.echo(f"saved {out}")
     return VIOLATED
 
 
@@ -96,6 +94,15 @@ def _ending(parting: Parting) -> str:
     if about is None:
         return f"{name} leads elsewhere"
     return f"{name} takes the same actions, and {about.name} is true at their end"
+
+
+def _page(parting: Parting) -> str:
+    """Both traces side by side, at the first state that differs."""
+    said = (f"{counted(parting.shared, 'state')} alike", _ending(parting))
+    stories = [story_of(trace) for trace in (parting.first, parting.second)]
+    chapters = [chapter(number, *pair) for number, pair in enumerate(zip(stories, said, strict=True), start=1)]
+    title = f"leadline: {parting.first.spec.name} and {parting.second.spec.name}"
+    return page(title, chapters, beside=min(parting.shared + 1, len(parting.first)))
 
 
 def _show(screen: Console, parting: Parting) -> None:

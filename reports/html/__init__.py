@@ -91,13 +91,14 @@ def chapter(number: int, story: Story, note: str = "") -> Chapter:
     return Chapter(f"t{number}", story, diagram_of(story.diagram), shown, note)
 
 
-def page(title: str, chapters: Sequence[Chapter], runs: Sequence[Run] = ()) -> str:
+def page(title: str, chapters: Sequence[Chapter], runs: Sequence[Run] = (), beside: int = 0) -> str:
     """The page, as HTML.
 
     Parameters:
         title: what it is called.
         chapters: its traces.
         runs: the runs that found them, if the page is of these too.
+        beside: if not 0, the traces are shown side by side, the longest one first, at the state of this number.
     """
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
@@ -107,4 +108,6 @@ def page(title: str, chapters: Sequence[Chapter], runs: Sequence[Run] = ()) -> s
         lstrip_blocks=True,
     )
     files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
-    return environment.get_template("page.html").render(title=title, chapters=chapters, runs=runs, **files)
+    return environment.get_template("page.html").render(
+        title=title, chapters=chapters, runs=runs, beside=beside, **files
+    )

@@ -4,6 +4,7 @@
   const chapters = [...document.querySelectorAll("article")];
   const stepper = document.querySelector(".stepper");
   if (!chapters.length) return;
+  const beside = document.querySelector("main").matches(".beside");
   let chapter, step;
 
   const states = () => [...chapter.querySelectorAll("section")];
@@ -11,31 +12,38 @@
   function show(name, spoken) {
     const state = document.getElementById(name);
     const found = state && state.matches("section") ? state : null;
-    chapter = found ? found.closest("article") : chapters[0];
     step = found ? Number(found.dataset.step) : 1;
-    chapters.forEach(other => { other.hidden = other !== chapter; });
-    states().forEach(other => { other.hidden = Number(other.dataset.step) !== step; });
-    for (const part of chapter.querySelectorAll(".diagram [data-step]")) {
-      const at = Number(part.dataset.step);
-      part.classList.toggle("now", at === step);
-      part.classList.toggle("later", at > step);
-      if (part.matches("a")) {
-        if (at === step) part.setAttribute("aria-current", "step"); else part.removeAttribute("aria-current");
-      }
+    chapter = found && !beside ? found.closest("article") : chapters[0];  // beside each other, the first is the longer
+    for (const other of chapters) {
+      other.hidden = !beside && other !== chapter;
+      if (!other.hidden) showStep(other);
     }
     for (const link of document.querySelectorAll("nav a")) {
       if (link.dataset.chapter === chapter.id) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
-    const count = states().length;
-    stepper.querySelector("output").textContent = `${step} / ${count}`;
-    const diagram = chapter.querySelector(".diagram"), band = diagram.querySelector(".band.now");
-    const middle = Number(band.getAttribute("y")) - diagram.clientHeight / 2;
-    diagram.scrollTop = middle;
+    stepper.querySelector("output").textContent = `${step} / ${states().length}`;
     if (spoken) {
-      const heading = states()[step - 1].querySelector("h2").textContent;
-      document.querySelector(".spoken").textContent = heading.trim();
+      const headings = [...document.querySelectorAll("section:not([hidden]) h2")].filter(it => it.checkVisibility());
+      document.querySelector(".spoken").textContent = headings.map(it => it.textContent.trim()).join("; ");
     }
+  }
+
+  // A trace that is shorter than the one beside it stays at its end.
+  function showStep(shown) {
+    const sections = [...shown.querySelectorAll("section")], now = Math.min(step, sections.length);
+    sections.forEach(section => { section.hidden = Number(section.dataset.step) !== now; });
+    shown.classList.toggle("ended", step > now);
+    for (const part of shown.querySelectorAll(".diagram [data-step]")) {
+      const at = Number(part.dataset.step);
+      part.classList.toggle("now", at === now);
+      part.classList.toggle("later", at > now);
+      if (part.matches("a")) {
+        if (at === now) part.setAttribute("aria-current", "step"); else part.removeAttribute("aria-current");
+      }
+    }
+    const diagram = shown.querySelector(".diagram"), band = diagram.querySelector(".band.now");
+    diagram.scrollTop = Number(band.getAttribute("y")) - diagram.clientHeight / 2;
   }
 
   function go(to) {
@@ -64,5 +72,5 @@
 
   document.documentElement.classList.add("stepping");
   stepper.hidden = false;
-  show(location.hash.slice(1), false);
+  show(location.hash.slice(1) || document.querySelector("main").dataset.start, false);
 })();
