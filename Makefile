@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-SARIF := tests/sarif_om-1.0.4
+SCHEMAS := tests/schemas
 MERMAID := tests/node/node_modules/mermaid/package.json
 
 .PHONY: check test lint bench clean
@@ -12,7 +12,7 @@ MERMAID := tests/node/node_modules/mermaid/package.json
 check: $(VENV)/installed
 	$(BIN)/leadline check
 
-test: $(VENV)/installed-test $(MERMAID) $(SARIF) lint
+test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS) lint
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/installed-test
@@ -42,10 +42,13 @@ $(VENV)/installed-test: $(VENV)/python pyproject.toml
 $(MERMAID): tests/node/package.json
 	-command -v npm > /dev/null && npm install --prefix tests/node --silent --no-audit --no-fund --no-package-lock
 
-# The schema of SARIF comes with the source of a package, not with what is installed of it.
-$(SARIF): $(VENV)/installed-test
-	-$(BIN)/python -m pip download --quiet --no-deps --no-binary sarif-om --dest $(VENV) sarif-om==1.0.4 && \
-	  tar -xzf $(VENV)/sarif_om-1.0.4.tar.gz -C tests && touch $@
+# The schemas of SARIF and of JUnit (Jenkins's) come with the sources of packages, not with what is installed of them.
+$(SCHEMAS): $(VENV)/installed-test
+	-$(BIN)/python -m pip download --quiet --no-deps --no-binary sarif-om,pytest --dest $(VENV) \
+	    sarif-om==1.0.4 pytest==9.0.0 && mkdir -p $@ && \
+	  tar -xzf $(VENV)/sarif_om-1.0.4.tar.gz -C $@ --strip-components 1 sarif_om-1.0.4/sarif-2.1.0-rtm.4.json && \
+	  tar -xzf $(VENV)/pytest-9.0.0.tar.gz -C $@ --strip-components 3 pytest-9.0.0/testing/example_scripts/junit-10.xsd && \
+	  touch $@
 
 clean:
-	rm -rf tests/node/node_modules $(SARIF) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf tests/node/node_modules $(SCHEMAS) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
