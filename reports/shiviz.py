@@ -17,7 +17,8 @@ def shiviz(story: Story) -> str:
     """A story as a ShiViz log: for each event its host and vector clock, and a line that says what happened.
 
     An event knows of the events before it in its row, and of those that sent what arrives in it. Where a step
-    happens in several rows, and nothing was sent between them, the first row comes before the others.
+    happens in several rows, and nothing was sent between them, the first row comes before the others; a row that is
+    only read in a step, which sends what arrives in it, knows nothing of the others by that.
     """
     clocks: dict[str, Clock] = {row: {} for row in story.diagram.rows}
     sent: dict[tuple[str, int], Clock] = {}
@@ -27,7 +28,8 @@ def shiviz(story: Story) -> str:
         for row in touched:
             arriving = [a for a in story.diagram.arrows if a.arrives and a.ended == number and a.target == row]
             known = [sent[arrow.source, arrow.sent] for arrow in arriving if (arrow.source, arrow.sent) in sent]
-            if not arriving and row != touched[0]:
+            is_read = any(a.arrives and a.sent == a.ended == number and a.source == row for a in story.diagram.arrows)
+            if not arriving and not is_read and row != touched[0]:
                 known.append(sent[touched[0], number])
             clock = _merged([clocks[row], *known])
             clock[_host(row)] = clock.get(_host(row), 0) + 1

@@ -18,7 +18,7 @@ A spec without these is drawn by its lanes: a step happens in the rows that it c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -122,11 +122,15 @@ def losses(before: dict[str, Drawn], after: dict[str, Drawn]) -> Iterator[str]:
             yield f"{row} loses {', '.join(text for text, _ in held[kept:])} from offset {kept} on"
 
 
-def _ends(arrows: Iterable[Arrow], number: int) -> Iterator[str]:
-    """The rows that send or receive in a step, a sender before its receiver."""
-    for arrow in arrows:
-        if arrow.arrives and arrow.ended == number:
-            yield from [arrow.source, arrow.target] if arrow.sent == number else [arrow.target]
+def _ends(arrows: Sequence[Arrow], number: int) -> Iterator[str]:
+    """The rows that send or receive in a step, a sender before its receiver, where the two are in this step."""
+    arriving = [arrow for arrow in arrows if arrow.arrives and arrow.ended == number]
+    at_once = [arrow for arrow in arriving if arrow.sent == number]
+    receivers = {arrow.target for arrow in at_once}
+    yield from (arrow.source for arrow in at_once if arrow.source not in receivers)
+    for arrow in at_once:
+        yield from (arrow.source, arrow.target)
+    yield from (arrow.target for arrow in arriving)
     yield from (arrow.source for arrow in arrows if arrow.sent == number)
 
 

@@ -16,7 +16,7 @@ import networkx as nx
 import pytest
 from playwright.sync_api import Page
 
-from checker import Trace, explore
+from checker import Trace, explore, invariant
 from checker.engines import ENGINES
 from checker.graph import neighbourhood
 from invariants.catalog import CATALOG
@@ -82,10 +82,11 @@ def test_a_message_is_drawn_from_where_it_was_sent_to_where_it_arrived() -> None
         Arrow("controller", "broker 1", "LeaderAndIsr, epoch 1", 2, 9),
         Arrow("producers", "broker 0", "m0@1", 4, 4),
         Arrow("broker 0", "broker 1", "m0@1, HW 0", 6, 6),
+        Arrow("broker 1", "broker 0", "LEO 1", 8, 8),
         Arrow("broker 0", "controller", "ISR 0 1", 8, 8),
     )
     assert diagram.touched[0] == ()
-    assert diagram.touched[7:] == (("broker 0",), ("broker 0", "controller"), ("broker 1",))
+    assert diagram.touched[7:] == (("broker 0",), ("broker 1", "broker 0", "controller"), ("broker 1",))
 
 
 def test_a_picture_has_the_cells_of_each_log_and_its_marks() -> None:
@@ -210,7 +211,34 @@ def test_shiviz_clocks_follow_their_rules_and_every_message(story: Story) -> Non
 def test_what_is_not_known_is_not_in_a_clock() -> None:
     clocks = {(host, text.split(".")[0]): clock for host, clock, text in events(shiviz(STORIES[0]))}
     assert clocks["broker-1", "6"] == {"broker-1": 1, "controller": 1}  # epoch 0: not yet of the second request
-    assert clocks["broker-1", "10"] == {"broker-0": 3, "broker-1": 3, "controller": 2, "producers": 1}
+    assert clocks["broker-1", "10"] == {"broker-0": 3, "broker-1": 4, "controller": 2, "producers": 1}
+
+
+def test_a_row_that_is_only_read_tells_the_reader_and_learns_nothing() -> None:
+    """A leader raises its high watermark: it knows of both followers' logs, and they of nothing new."""
+
+    @invariant("nothing is committed")
+    def nothing_committed(state: Any) -> bool:
+        return all(replica.high_watermark == 0 for replica in state.replicas)
+
+    spec = CATALOG["atomic/kip-320"].with_bounds({"brokers": 3, "max_epoch": 1})
+    kept = [action for action in spec.actions if "shrinks" not in action.name]
+    (trace,) = (
+        ENGINES["compiled"](attrs.evolve(spec, actions=kept, properties=[nothing_committed])).properties[0].traces
+    )
+    assert trace.instances[-1].action.name == "advance_high_watermark"
+    log = shiviz(story_of(trace))
+    check_clocks(log)
+    clocks = {(host, int(text.split(".")[0])): clock for host, clock, text in events(log)}
+    leader, *followers = [
+        f"broker-{broker}" for broker in (trace.instances[-1].values[0], *trace.states[-1].quorum.isr)
+    ]
+    last = len(trace)
+    for follower in set(followers) - {leader}:
+        before = [clock for host, clock, _ in events(log) if host == follower][-2]
+        assert clocks[follower, last] == {**before, follower: before[follower] + 1}
+        assert clocks[leader, last][follower] == clocks[follower, last][follower]
+    assert len(set(followers) - {leader}) == 2
 
 
 @pytest.mark.parametrize(

@@ -39,10 +39,13 @@ def messages(state: Partition) -> Iterator[Message]:
 
 
 def arrivals(after: Partition, before: Partition, action: str, parameters: dict[str, Any]) -> Iterator[Message]:
-    """What a step takes from one row to another: a request, a record, a change of the ISR."""
+    """What a step takes from one row to another: a request, a record, what a broker reads of another's log."""
     match action, parameters:
         case "become_leader" | "become_follower", {"broker": broker, "epoch": epoch}:
             yield leader_and_isr(broker, epoch)
+            leader = after.replicas[broker].leader
+            if action == "become_follower" and leader is not None and before.protocol.asks_the_leader:
+                yield broker_row(leader), broker_row(broker), f"truncate to {after.replicas[broker].log.end_offset}"
         case "leader_writes", {"leader": leader}:
             yield PRODUCERS, broker_row(leader), str(after.replicas[leader].log.records[-1])
         case "replicate", {"leader": leader, "follower": follower}:
@@ -51,5 +54,16 @@ def arrivals(after: Partition, before: Partition, action: str, parameters: dict[
             yield broker_row(leader), broker_row(follower), text
         case "truncate", {"leader": leader, "follower": follower}:
             yield broker_row(leader), broker_row(follower), "diverging epoch"
-        case "leader_shrinks_isr" | "leader_expands_isr", {"leader": leader}:
+        case "advance_high_watermark", {"leader": leader}:
+            yield from (_end(before, member, leader) for member in sorted(before.replicas[leader].isr - {leader}))
+        case ("leader_shrinks_isr", {"leader": leader, "member": other}) | (
+            "leader_expands_isr",
+            {"leader": leader, "joining": other},
+        ):
+            yield _end(before, other, leader)
             yield broker_row(leader), CONTROLLER, f"ISR {drawn_isr(after.quorum.isr)}"
+
+
+def _end(state: Partition, follower: int, leader: int) -> Message:
+    """What a leader knows of a follower's log, as a fetch request would tell it."""
+    return broker_row(follower), broker_row(leader), f"LEO {state.replicas[follower].log.end_offset}"

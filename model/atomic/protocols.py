@@ -55,6 +55,11 @@ class Protocol:
     admits: Callable[[Replica], bool]
     diverges: Callable[[Log, Log], bool]
 
+    @property
+    def asks_the_leader(self) -> bool:
+        """Whether a broker that becomes a follower reads its leader's log to know where to truncate."""
+        return self.truncates_to not in (own_high_watermark, own_end)
+
 
 def own_high_watermark(follower: Replica, leader_log: Log) -> int:
     """Before 0.11: what is above the own high watermark may not be committed, so it goes."""
