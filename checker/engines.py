@@ -15,5 +15,11 @@ def _compiled(*arguments: Any, **settings: Any) -> Result:
     return compiled.explore(*arguments, **settings)
 
 
-ENGINES: dict[str, Callable[..., Result]] = {"compiled": _compiled, "oracle": oracle.explore}
+def _spark(*arguments: Any, **settings: Any) -> Result:
+    from checker import distributed
+
+    return distributed.explore(*arguments, **settings)
+
+
+ENGINES: dict[str, Callable[..., Result]] = {"compiled": _compiled, "oracle": oracle.explore, "spark": _spark}
 """Each takes a spec, limits and a progress function, and has settings of its own: see the functions."""

@@ -32,13 +32,22 @@ def code_digest(spec: Spec[Any], *engine: str) -> str:
     Returns:
         Hexadecimal digits: the same in every process, other ones after any change of the code.
     """
-    begin = [spec.initial_states, spec.bounds, spec.initials()[0], *spec.actions, *spec.properties]
-    modules, plain = _reached([*begin, *map(sys.modules.__getitem__, engine)])
+    modules, plain = _reached([*_begin(spec), *map(sys.modules.__getitem__, engine)])
     digest = hashlib.sha256()
     for source in sorted({_source(module) or Path() for module in modules}):
         digest.update(source.read_bytes())
     digest.update(repr(sorted(plain)).encode())
     return digest.hexdigest()
+
+
+def own_modules(spec: Spec[Any]) -> dict[str, Path]:
+    """The source file of each module that a spec comes from, but for leadline's own, by the module's name."""
+    sources = {module.__name__: _source(module) for module in _reached(_begin(spec))[0]}
+    return {name: source for name, source in sources.items() if source is not None and not _is_ours(source)}
+
+
+def _begin(spec: Spec[Any]) -> list[Any]:
+    return [spec.initial_states, spec.bounds, spec.initials()[0], *spec.actions, *spec.properties]
 
 
 def _reached(values: Iterable[Any]) -> tuple[list[ModuleType], list[str]]:

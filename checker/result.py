@@ -88,6 +88,10 @@ class Statistics:
         calls: calls of actions and properties that the compiled engine had to learn from; 0 of others.
         levels: distinct states at each depth, as far as they were found; empty of a random search.
         samples: seconds, and the distinct states found until then, in order; empty if nobody noted them (`paced`).
+        shards: over how many shards the states are spread; 0 if they are not.
+        skew: of the new states of the last level, how many more the largest share has than the mean: 0.1 for a
+            tenth more.
+        spilled: bytes written to files.
     """
 
     distinct: int = 0
@@ -106,6 +110,9 @@ class Statistics:
     calls: int = 0
     levels: tuple[int, ...] = ()
     samples: tuple[tuple[float, int], ...] = ()
+    shards: int = 0
+    skew: float = 0.0
+    spilled: int = 0
 
     @property
     def out_degree_mean(self) -> float:

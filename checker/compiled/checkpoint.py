@@ -75,7 +75,7 @@ class Checkpoint:
         with _trouble(f"cannot write {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
             written = self.folder / f"{_SPEC}.new"
-            written.write_text(json.dumps(_identity(spec, limits), indent=2) + "\n", encoding="utf-8")
+            written.write_text(json.dumps(identity(spec, limits), indent=2) + "\n", encoding="utf-8")
             written.replace(self.folder / _SPEC)
 
     def load(self, spec: Spec[Any], limits: Limits) -> Saved | None:
@@ -88,9 +88,7 @@ class Checkpoint:
             found = json.loads((self.folder / _SPEC).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise LeadlineError(f"{self.folder} holds no checkpoint to resume") from error
-        for name, value in _identity(spec, limits).items():
-            if not isinstance(found, dict) or found.get(name) != value:
-                raise LeadlineError(f"{self.folder} is a checkpoint of {_other(name, found)}: it cannot go on as this")
+        refuse_other(found, identity(spec, limits), f"{self.folder} is a checkpoint")
         with _trouble(f"cannot read {self.folder}"):
             if not (self.folder / _SEARCH).exists():
                 return None
@@ -173,17 +171,38 @@ def _states(packings: int) -> str:
     return f"states-{packings}.bin"
 
 
-def _identity(spec: Spec[Any], limits: Limits) -> dict[str, Any]:
-    """What must be the same for a search to go on. Other limits may change: a search may go on deeper."""
+def identity(spec: Spec[Any], limits: Limits, engine: str = "checker.compiled.search") -> dict[str, Any]:
+    """What must be the same for a search to go on. Other limits may change: a search may go on deeper.
+
+    Parameters:
+        spec, limits: of the search.
+        engine: the module that searches.
+    """
     return {
         "spec": spec.name,
         "bounds": {name: value for name, value, *_ in describe_bounds(spec.bounds)},
         "properties": [item.name for item in spec.checks],
         "keep_going": limits.keep_going,
         "traces": limits.traces,
-        "code": code_digest(spec, "checker.compiled.search"),
+        "code": code_digest(spec, engine),
         "format": FORMAT,
     }
+
+
+def refuse_other(found: Any, wanted: dict[str, Any], what: str) -> None:
+    """Refuse to go on with a search whose `identity` is not the one wanted.
+
+    Parameters:
+        found: what was saved as its identity.
+        wanted: the identity of the search that is to go on.
+        what: what was saved, for the message.
+
+    Raises:
+        LeadlineError: says of what the saved search is.
+    """
+    for name, value in wanted.items():
+        if not isinstance(found, dict) or found.get(name) != value:
+            raise LeadlineError(f"{what} of {_other(name, found)}: it cannot go on as this")
 
 
 def _other(name: str, found: Any) -> str:

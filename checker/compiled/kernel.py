@@ -407,6 +407,23 @@ def rebuild(region, regions, count, states, table):
 
 
 @numba.njit(cache=True, nogil=True)
+def hash_all(states, hashes):
+    """The hash of each state."""
+    for index in range(len(states)):
+        hashes[index] = _hash(states, index)
+
+
+@numba.njit(cache=True, nogil=True)
+def keep(count, new, found, places, states, table):
+    """Keep what `insert` entered as new, in order: `append` for a set that counts no steps."""
+    for index in new:
+        for cell in range(states.shape[1]):
+            states[count, cell] = found[index, cell]
+        count += 1
+        table[places[index]] = (table[places[index]] & ~LOW) | np.uint64(count)
+
+
+@numba.njit(cache=True, nogil=True)
 def check(
     cursor, last, states, parents, inherit, reads, wanted, seen, seen_at, first_tree, pool, word, shift, mask,
 ):  # fmt: skip

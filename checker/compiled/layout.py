@@ -125,6 +125,12 @@ class Domain:
             self._numbers[value] = number
         return number
 
+    def forget(self, first: int) -> None:
+        """Take back the numbers from the first on."""
+        for value in self.values[first:]:
+            del self._numbers[value]
+        del self.values[first:]
+
 
 class Layout:
     """The slots of a spec's states, as its first initial state shows them.
@@ -178,6 +184,20 @@ class Layout:
     def state(self, numbers: Sequence[int]) -> Any:
         """The state with these numbers in its slots. Components are shared with the states built before."""
         return self._build(self.root, tuple(numbers))
+
+    def forget(self, sizes: Sequence[int]) -> None:
+        """Take back the numbers of all but the first values of each slot, and what was built of them."""
+        for domain, size in zip(self.domains, sizes, strict=True):
+            domain.forget(size)
+        waiting: list[Node] = [self.root]
+        while waiting:
+            match waiting.pop():
+                case Struct(children=children, built=built):
+                    waiting += children.values()
+                    built.clear()
+                case Parts(elements=elements, built=built):
+                    waiting += elements
+                    built.clear()
 
     def _build(self, node: Node, numbers: tuple[int, ...]) -> Any:
         if type(node) is Leaf:

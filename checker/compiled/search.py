@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -86,6 +87,16 @@ class Adjustments:
     whole: frozenset[str] = frozenset()
     given_states: frozenset[int] = frozenset()
     mixed: frozenset[int] = frozenset()
+
+    def after(self, change: ShapeChanged | SeesViews | NotOnlyInts) -> Adjustments:
+        """With what has been found out now."""
+        match change:
+            case ShapeChanged():  # slots are numbered anew by that
+                return Adjustments(whole=self.whole | {change.path}, given_states=self.given_states)
+            case SeesViews():
+                return attrs.evolve(self, given_states=self.given_states | {change.tree})
+            case NotOnlyInts():
+                return attrs.evolve(self, mixed=self.mixed | {change.slot})
 
 
 @attrs.define
@@ -392,7 +403,7 @@ class CompiledSearch(Generic[S]):
         missing = [self.limits.traces - len(seen) for seen in self._at.seen]
         if not any(missing):
             self._at.checked = store.count
-        if first == self._at.checked == store.count:
+        if self._at.checked == store.count:
             return
         parts = self.workers.count if store.count - first >= ALONE else 1
         ends = np.linspace(first, store.count, parts + 1).astype(np.int64)
@@ -574,27 +585,38 @@ class CompiledSearch(Generic[S]):
 
         Where one trace is wanted, the step by which the search found a state is enough.
         """
-        store, tables = self._store, self._tables
+        store = self._store
         if self.limits.traces == 1:
             return [(int(store.parents[index]), int(store.arrivals[index]), index) for index in level]
+        found = self._steps_to(lambda: store.states[level], first, min(last, int(store.counters[kernel.EXPANDED])))
+        return [(before, tree, level[target]) for before, tree, target in found]
+
+    def _steps_to(self, targets: Callable[[], NDArray[np.uint64]], first: int, last: int) -> list[tuple[int, int, int]]:
+        """The steps into some states, by their places there, from the states from the first to the last.
+
+        Parameters:
+            targets: gives the states, packed as all are at the time.
+            first, last: the states before.
+        """
+        store, tables = self._store, self._tables
         cursor, steps = np.zeros(kernel.PLACES, np.int64), np.zeros((64, 3), np.int64)
         cursor[kernel.INDEX] = first
-        table = np.zeros(4 * len(level), np.uint64)
+        table = np.zeros(4 * len(targets()), np.uint64)
         status = kernel.FULL
         while status != kernel.DONE:
-            targets = store.states[level]
+            packed = targets()
             table[:] = 0
-            kernel.rebuild(0, 1, len(level), targets, table)
+            kernel.rebuild(0, 1, len(packed), packed, table)
             status = kernel.steps_into(
-                cursor, min(last, int(store.counters[kernel.EXPANDED])), store.states, targets, table, steps,
+                cursor, last, store.states, packed, table, steps,
                 tables.instances, tables.forest.pool, tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
                 store.packing.word, store.packing.shift, store.packing.mask,
             )  # fmt: skip
             if status == kernel.LEARN_ACTION:  # an earlier run knew it, or it was forgotten
                 self._learn_actions(int(cursor[kernel.INDEX]), last)
             steps = with_room(steps, len(steps) + tables.most_outcomes if status == kernel.FULL else 0)
-        found = steps[: cursor[kernel.FILLED]].tolist()
-        return [(before, tree, level[target]) for before, tree, target in found]
+        found: list[tuple[int, int, int]] = steps[: cursor[kernel.FILLED]].tolist()
+        return found
 
 
 def explore(
@@ -604,7 +626,7 @@ def explore(
     *,
     workers: int | None = None,
     checkpoint: Path | None = None,
-    resume: Path | None = None,
+    resume: Path | str | None = None,
 ) -> Result:
     """Search a spec's states breadth-first, with learned transition tables.
 
@@ -626,7 +648,7 @@ def explore(
     limits = limits or Limits()
     folder, saved = None, None
     if resume is not None:
-        folder = Checkpoint(resume)
+        folder = Checkpoint(Path(resume))
         saved = folder.load(spec, limits)
     elif checkpoint is not None:
         folder = Checkpoint(checkpoint)
@@ -638,13 +660,8 @@ def explore(
             try:
                 search = CompiledSearch(spec, limits, progress, threads, adjustments, started, folder, saved)
                 return attrs.evolve(search.run(), settings={} if workers is None else {"workers": workers})
-            except ShapeChanged as change:  # slots are numbered anew by that
-                whole = adjustments.whole | {change.path}
-                adjustments = Adjustments(whole=whole, given_states=adjustments.given_states)
-            except SeesViews as change:
-                adjustments = attrs.evolve(adjustments, given_states=adjustments.given_states | {change.tree})
-            except NotOnlyInts as change:
-                adjustments = attrs.evolve(adjustments, mixed=adjustments.mixed | {change.slot})
+            except (ShapeChanged, SeesViews, NotOnlyInts) as change:
+                adjustments = adjustments.after(change)
             saved = None
             if folder is not None:
                 folder.start_over()

@@ -225,10 +225,8 @@ class Tables(Generic[S]):
         """
         state: S = self.layout.state(row)
         for tree, instance in enumerate(self.spec.instances):
-            leaf = self.forest.leaf(tree, row)
-            if leaf is not None:
-                start = self.leaf_start[leaf]
-                steps = self.outcomes[start : start + self.leaf_count[leaf]]
+            steps = self.steps(tree, row)
+            if steps is not None:
                 after = [self._after(row, step) for step in steps]
                 if self.spec.take(instance, state) != after:
                     raise SeesViews(tree)
@@ -243,3 +241,27 @@ class Tables(Generic[S]):
             shown = (self.spec.complaint(item, *states) is None) == item.kind.is_witness
             if leaf is not None and leaf != -(SHOWN if shown else NOT_SHOWN) - 1:
                 raise SeesViews(tree)
+
+    def steps(self, tree: int, row: Sequence[int]) -> list[Changes] | None:
+        """What is known of an action instance in a state; None if nothing is."""
+        leaf = self.forest.leaf(tree, row)
+        if leaf is None:
+            return None
+        return self.outcomes[self.leaf_start[leaf] : self.leaf_start[leaf] + self.leaf_count[leaf]]
+
+    def forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
+        """Take back what was learned of some trees, and all outcomes with numbers that are taken back.
+
+        Parameters:
+            trees: those that may lead to such outcomes, or ask for such numbers.
+            sizes: how many numbers of each slot stay.
+        """
+        for tree in trees:
+            self.forest.forget(tree)
+        for number, step in enumerate(self.outcomes):
+            if any(value >= sizes[slot] for slot, value in step.items()):
+                self.outcomes[number] = {}
+        self._leaves = {
+            written if all(value < sizes[slot] for step in written for slot, value in step) else (((-1, leaf),),): leaf
+            for written, leaf in self._leaves.items()
+        }

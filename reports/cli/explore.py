@@ -27,7 +27,8 @@ from reports.cli.options import (
     type=click.Choice(list(ENGINES)),
     default="compiled",
     show_default=True,
-    help="compiled: fast, with tables learned from the spec. oracle: plain Python, for tiny specs and comparison.",
+    help="compiled: fast, with tables learned from the spec. spark: the same, spread over the machines of a cluster. "
+    "oracle: plain Python, for tiny specs and comparison.",
 )
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours of up to N states.")
 @click.option("--max-states", type=click.IntRange(1), metavar="N", help="Stop at N distinct states.")
@@ -60,10 +61,24 @@ from reports.cli.options import (
 )
 @click.option(
     "--resume",
-    type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Go on with the search that was saved in a folder, and save it there. (compiled)",
+    help="Go on with the search that was saved in a folder, and save it there. (compiled; spark, also a URI)",
 )
+@click.option("--master", metavar="URL", help="Spark's master; by default all cores of this machine. (spark)")
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 65_535),
+    metavar="N",
+    help="Spread the states over N shards; by default one for each core. (spark)",
+)
+@click.option(
+    "--work-dir",
+    metavar="URI",
+    help="Keep levels in a new folder that all machines see, a path or such as hdfs://host/dir. (spark)",
+)
+@click.option("--keep-files", is_flag=True, default=None, help="Keep them also when the search is done. (spark)")
+@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set one of Spark's settings. (spark)")
+@click.option("--verbose", is_flag=True, default=None, help="Show Spark's log and its bar. (spark)")
 @output_options
 def explore(
     spec: str,
@@ -79,7 +94,13 @@ def explore(
     max_memory: int | None,
     workers: int | None,
     checkpoint: Path | None,
-    resume: Path | None,
+    resume: str | None,
+    master: str | None,
+    shards: int | None,
+    work_dir: str | None,
+    keep_files: bool | None,
+    conf: tuple[str, ...],
+    verbose: bool | None,
     trace_out: Path | None,
     json_file: str | None,
     html: Path | None,
@@ -94,19 +115,42 @@ def explore(
     leadline explore atomic/kip-320 -b brokers=3,log_size=1 -i strong_isr
     leadline explore my_protocol.py:spec --depth 12 --json result.json
     leadline explore atomic/kip-320 -b brokers=3 --checkpoint saved
+    leadline explore atomic/kip-320 -b brokers=3 --engine spark --master spark://host:7077 --work-dir hdfs://host/dir
 
     Exit code 0: it holds; 1: violated; 2: a mistake in what was given; 3: incomplete.
     """
     limits = Limits(depth, max_states, max_seconds, keep_going, traces, max_memory)
-    given = {"workers": workers, "checkpoint": checkpoint, "resume": resume}
-    settings = {name: value for name, value in given.items() if value is not None}
-    if settings and engine != "compiled":
-        raise click.UsageError(f"--{min(settings)} is for the compiled engine, not for the {engine}")
+    given = {
+        "workers": (workers, "compiled"),
+        "checkpoint": (checkpoint, "compiled"),
+        "resume": (resume, "compiled spark"),
+        "master": (master, "spark"),
+        "shards": (shards, "spark"),
+        "work_dir": (work_dir, "spark"),
+        "keep_files": (keep_files, "spark"),
+        "conf": (" ".join(conf) or None, "spark"),
+        "verbose": (verbose, "spark"),
+    }
+    settings = {name: value for name, (value, _) in given.items() if value is not None}
+    for name in sorted(settings):
+        engines = given[name][1].split()
+        if engine not in engines:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} is for the {' or '.join(engines)} engine, not for the {engine}")
     if checkpoint is not None and resume is not None:
         raise click.UsageError("--resume goes on saving in its own folder: leave out --checkpoint")
+    if work_dir is not None and resume is not None:
+        raise click.UsageError("--resume goes on in its own folder: leave out --work-dir")
     with only_the_result_on_stdout(json_file):
         chosen = chosen_spec(spec, bounds, names, no_invariants)
+    how = settings | ({"conf": spark_settings(conf)} if conf else {})
     search = functools.partial(ENGINES[engine], chosen, limits)
-    return run(
-        lambda progress: search(progress, **settings), chosen, engine, settings, Outputs(json_file, trace_out, html)
-    )
+    return run(lambda progress: search(progress, **how), chosen, engine, settings, Outputs(json_file, trace_out, html))
+
+
+def spark_settings(given: tuple[str, ...]) -> dict[str, str]:
+    """Spark's settings, by name. Raises UsageError: one is no setting."""
+    for text in given:
+        if "=" not in text:
+            raise click.UsageError(f"--conf {text}: write it as in --conf spark.executor.memory=2g")
+    return {name: value for name, _, value in (text.partition("=") for text in given)}

@@ -1,0 +1,37 @@
+"""The Spark engine: breadth-first search over states that are spread over shards.
+
+Each state belongs to the shard that a hash of its content says. A level is searched in two stages: `expand`
+tasks generate the next states of equal parts of the level, in the order of discovery; `keep` tasks, one for
+each shard, find which of them are new. What passes between them lies in files that all of them see, so a
+task is a function of files, and may run twice or be lost. Small levels are expanded on the driver.
+
+A state is numbered within its level: by the part of the level before that it was found from, and its place
+among what this part found. So numbers are those of plain breadth-first search, for any number of shards.
+
+Read in this order: `storage` keeps columns in files; `levels` says where the states of a level are; `sharding`
+says whose a state is; `visited` is a shard's set of states; `expansion` is the compiled engine, given part of a
+level; `shipping` brings a spec to a worker; `tasks` is what runs there; `session` starts Spark, with the Java
+that `java` finds; `manifest` is what a resumed search needs; `search` is the breadth-first search.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from checker.errors import LeadlineError
+from checker.result import Result
+
+
+def explore(*arguments: Any, **settings: Any) -> Result:
+    """Search a spec's states breadth-first on Spark. See `checker.distributed.search.explore`.
+
+    Raises:
+        LeadlineError: pyspark, pyarrow or Java is missing, or too old.
+    """
+    for package in ("pyspark", "pyarrow"):
+        if importlib.util.find_spec(package) is None:
+            raise LeadlineError(f"the spark engine needs {package}: pip install 'leadline[spark]'")
+    from checker.distributed import search  # which imports what may be missing
+
+    return search.explore(*arguments, **settings)

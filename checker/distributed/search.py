@@ -1,0 +1,525 @@
+"""Breadth-first search on Spark, level by level. Verdicts, counts and trace lengths are the oracle's."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Generic, TypeVar
+
+import attrs
+import numpy as np
+
+from checker.action import ActionInstance
+from checker.compiled import kernel
+from checker.compiled.layout import NotOnlyInts, ShapeChanged
+from checker.compiled.search import SAMPLED, Adjustments
+from checker.compiled.tables import SeesViews
+from checker.compiled.workers import Workers, usable_cores
+from checker.distributed import tasks
+from checker.distributed.expansion import HandOver, LevelSearch, NewValues, Numbering
+from checker.distributed.levels import Level, Part, in_order, read_states, split
+from checker.distributed.manifest import Manifest, Place, Reached
+from checker.distributed.session import GivenUp, Session
+from checker.distributed.sharding import by_shard
+from checker.distributed.shipping import cloudpickled, packed
+from checker.distributed.storage import Storage
+from checker.distributed.tasks import (
+    BackDone,
+    BackTask,
+    ExpandDone,
+    ExpandTask,
+    Failed,
+    KeepDone,
+    KeepTask,
+    Run,
+    Worker,
+    level_file,
+)
+from checker.errors import LeadlineError
+from checker.evidence import Sighting, property_results
+from checker.names import counted
+from checker.progress import Progress
+from checker.properties import Property
+from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics
+from checker.spec import Spec
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+LARGE = 200_000
+"""States of the first level that is Spark's; until then, the driver searches alone."""
+
+SMALL = 30_000
+"""After that, a level of fewer states is expanded on the driver."""
+
+MOST = 500_000
+"""States that one task expands at most, which bounds its memory."""
+
+
+class SparkSearch(Generic[S]):
+    """One search. `explore` is the function to call.
+
+    Parameters:
+        spec: what to search.
+        limits: what may stop the search early.
+        progress: called every so often with the counts so far.
+        storage: the work directory.
+        shards: how many; None: one for each core.
+        spark: gives the session, which is started at the first call.
+        adjustments: see `CompiledSearch`.
+    """
+
+    def __init__(
+        self,
+        spec: Spec[S],
+        limits: Limits,
+        progress: Progress | None,
+        storage: Storage,
+        shards: int | None,
+        spark: Callable[[], Session],
+        adjustments: Adjustments,
+    ) -> None:
+        self.spec, self.limits, self.progress = spec, limits, progress
+        self._storage, self._manifest, self._shards, self._spark = storage, Manifest(storage), shards, spark
+        self._adjustments, self._started = adjustments, time.monotonic()
+        workers = Workers(usable_cores())
+        self._search = LevelSearch(spec, limits, progress, workers, adjustments, self._started, LARGE)
+        self._levels: dict[int, Level] = {}
+        self._revision = 0
+
+    def run(self, saved: Reached | None) -> Result:
+        """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
+        if saved is None:
+            try:
+                result = self._search.run()
+            except HandOver:
+                pass
+            else:
+                return attrs.evolve(result, engine="spark")
+        else:
+            self._search.know(saved.numbering.values)
+        began = time.monotonic()
+        session = self._spark()
+        self._at = saved or self._handed_over(self._shards or session.cores)
+        self._begin_run(session)
+        self._started += time.monotonic() - began
+        reason: str | None
+        try:
+            reason = self._go_on()
+        except GivenUp:
+            reason = f"reached {self.limits.max_seconds:g} seconds"
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        sightings, arrivals = self._sightings(), self._arrivals_to_targets()
+        statistics = self._statistics()
+        if self.progress is not None:
+            self.progress(statistics)
+        return Result(
+            spec=self.spec,
+            engine="spark",
+            exhausted=reason is None,
+            reason=reason,
+            statistics=statistics,
+            properties=property_results(self.spec, sightings, arrivals, self.limits, reason is None),
+        )
+
+    def _handed_over(self, shards: int) -> Reached:
+        """Write down what the driver found by itself, in the way in which Spark goes on."""
+        searched, store = self._search.searched
+        ends = [*searched.levels, searched.level_end]
+        numbering = self._search.numbering
+        spilled = 0
+        for level, (first, last) in enumerate(itertools.pairwise(ends), start=1):
+            base = ends[level - 2] if level > 1 else 0
+            columns = {
+                "state": store.states[first:last],
+                "position": np.arange(last - first, dtype=np.uint32),
+                "parent": store.parents[first:last] - np.uint32(base),
+                "arrival": store.arrivals[first:last],
+            }
+            spilled += sum(column.nbytes for column in columns.values())
+            split_up = by_shard(columns, self._search.packing, shards)
+            blocks = self._storage.write(f"{tasks.LEVELS}/{level:04}", split_up, self._search.packing.sizes)
+            self._levels[level] = Level([0], [blocks])
+            self._storage.write_bytes(level_file(level), self._levels[level].dumped())
+
+        def place(index: int) -> Place:
+            level = int(np.searchsorted(ends, index, side="right"))
+            return level, int(index) - ends[level - 1]
+
+        reached = Reached(
+            adjustments=self._adjustments,
+            numbering=numbering,
+            shards=shards,
+            level=len(ends) - 1,
+            distinct=store.count,
+            counts=searched.counts,
+            counters=store.counters,
+            seen=[[place(index) for index in indices] for indices in searched.seen],
+            steps_seen=[[(place(index), tree, row) for index, tree, row in steps] for steps in searched.steps_seen],
+            dead=[place(index) for index in searched.dead[: store.counters[kernel.DEADLOCKS]]],
+            calls=self._search.tables.calls,
+            bytes=0,
+            skew=0.0,
+            spilled=spilled,
+            seconds=0.0,
+        )
+        self._manifest.save(reached)
+        return reached
+
+    def _begin_run(self, session: Session) -> None:
+        """Start workers and give them all that they need."""
+        at = self._at
+        place, limits = self._storage.place, self.limits
+        self._run = Run(uuid.uuid4().hex, place, at.shards, limits.traces, at.adjustments)
+        crate = packed(self.spec, self._search.tables)
+        self._storage.write_bytes(self._run.crate, pickle.dumps(crate))
+        self._worker: Worker = Worker(self._run, self._search)
+        self._publish_numbers()
+        succeeded(session.run(tasks.prepare, [self._run] * session.cores, lambda: False))
+
+    def _publish_numbers(self) -> None:
+        self._revision += 1
+        name = self._run.numbering(self._revision)
+        self._storage.write_bytes(name, cloudpickled(self._at.numbering))
+        self._worker.agree(self._revision)
+
+    def _go_on(self) -> str | None:
+        at = self._at
+        while True:
+            level = self._level(at.level)
+            if not level.count:
+                return None
+            if self._violated() and not self.limits.keep_going:
+                return FIRST_VIOLATION
+            if at.level == self.limits.depth:
+                return f"reached depth {self.limits.depth}"
+            if self.limits.max_states is not None and at.distinct > self.limits.max_states:
+                return f"reached {counted(self.limits.max_states, 'state')}, and searched their level to its end"
+            if self._tick():
+                raise GivenUp
+            self._advance(level)
+            self._tick()
+
+    def _advance(self, level: Level) -> None:
+        """Find the next level."""
+        at = self._at
+        small, ends = self._cut(level)
+        expanded = self._expand([level.parts(*part) for part in ends], small)
+        kept = self._keep([done.blocks for done in expanded])
+        bases = [first for first, _ in ends]
+        following = Level(bases, [[done.blocks[source] for done in kept] for source in range(len(ends))])
+        self._storage.write_bytes(level_file(at.level + 1), following.dumped())
+        self._levels[at.level + 1] = following
+        self._count(bases, expanded, kept, following)
+        at.level += 1
+        at.seconds = self._seconds()
+        self._started = time.monotonic()
+        self._manifest.save(at)
+        self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
+
+    def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
+        """Whether a level is the driver's; and the parts it is expanded in, by their first and last states."""
+        if level.count < SMALL:
+            return True, [(0, level.count)]
+        return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // MOST))))
+
+    def _expand(self, parts: list[list[Part]], small: bool) -> list[ExpandDone]:
+        """Expand the parts of a level, and number the values that are met, until there is nothing new."""
+        at, done = self._at, dict[int, ExpandDone]()
+        wanted = [self.limits.traces - len(seen) for seen in at.steps_seen]
+        samples = -(-SAMPLED // len(parts))
+        while len(done) < len(parts):
+            missing = [number for number in range(len(parts)) if number not in done]
+            work = [
+                ExpandTask(self._run, self._revision, parts[number], at.level + 1, samples, wanted)
+                for number in missing
+            ]
+            answers: Sequence[ExpandDone | Failed]
+            if small:
+                answers = [tasks.answering(tasks.expand_with)(self._worker, task) for task in work]
+            else:
+                answers = self._spark().run(tasks.expand, work, self._tick)
+            news: list[tuple[int, Any]] = []
+            for number, answer in zip(missing, answers, strict=True):
+                if isinstance(answer, Failed):
+                    if not isinstance(answer.error, NewValues):
+                        raise answer.error
+                    news += answer.error.values
+                else:
+                    done[number] = answer
+            if news:
+                self._number(news)
+        return [done[number] for number in range(len(parts))]
+
+    def _number(self, news: list[tuple[int, Any]]) -> None:
+        """Give numbers to values that workers have met."""
+        self._search.forget_news()
+        layout = self._search.layout
+        for slot, value in news:
+            layout.domains[slot].number(value)
+        self._search.know([])
+        values = [list(domain.values) for domain in layout.domains]
+        self._at.numbering = Numbering.of(values, self._search.packing)
+        self._publish_numbers()
+
+    def _keep(self, found: list[list[Any]]) -> list[KeepDone]:
+        """Find the new states among those that the parts found, shard by shard."""
+        at = self._at
+        wanted = [self.limits.traces - len(seen) for seen in at.seen]
+        work = [
+            KeepTask(self._run, self._revision, shard, at.level + 1, [blocks[shard] for blocks in found], wanted)
+            for shard in range(at.shards)
+        ]
+        return succeeded(self._spark().run(tasks.keep, work, self._tick, at_home=True))
+
+    def _count(
+        self, bases: list[int], expanded: Sequence[ExpandDone], kept: Sequence[KeepDone], following: Level
+    ) -> None:
+        at, traces = self._at, self.limits.traces
+        for base, part in zip(bases, expanded, strict=True):
+            at.counts[:, 0] += part.generated
+            for seen, steps in zip(at.steps_seen, part.steps_seen, strict=True):
+                more = [((at.level, base + place), tree, row) for place, tree, row in steps]
+                seen += more[: traces - len(seen)]
+            at.dead += [(at.level, base + place) for place in part.dead][: traces - len(at.dead)]
+            _add_counters(at.counters, part.counters)
+            at.calls += part.calls
+            at.spilled += part.bytes
+        for shard in kept:
+            at.counts[:, 1] += shard.distinct
+            at.calls += shard.calls
+        for number, seen_now in enumerate(at.seen):
+            finds = sorted(itertools.chain.from_iterable(shard.seen[number] for shard in kept))
+            for source, position in finds[: traces - len(seen_now)]:
+                seen_now.append((at.level + 1, self._number_of(following, source, position)))
+        rows = [sum(block.rows for block in shard.blocks) for shard in kept]
+        at.distinct += sum(rows)
+        at.bytes = sum(shard.bytes for shard in kept)
+        at.skew = max(rows) * len(rows) / sum(rows) - 1 if sum(rows) else 0.0
+        at.spilled += sum(rows) * (8 * self._search.packing.words + 4 + 4 + 2)
+
+    def _number_of(self, level: Level, source: int, position: int) -> int:
+        """The number, in its level, of a state that a part found."""
+        blocks = [self._storage.read(block)[0]["position"] for block in level.blocks[source]]
+        return level.starts[source] + sum(int((positions < position).sum()) for positions in blocks)
+
+    def _level(self, number: int) -> Level:
+        if number not in self._levels:
+            self._levels[number] = Level.loaded(self._storage, level_file(number))
+        return self._levels[number]
+
+    def _violated(self) -> bool:
+        at, tables = self._at, self._search.tables
+        checks = (*tables.state_checks, *tables.step_checks)
+        dead = self.spec.check_deadlock and bool(at.dead)
+        return dead or any(
+            seen and not item.kind.is_witness for item, seen in zip(checks, (*at.seen, *at.steps_seen), strict=True)
+        )
+
+    def _seconds(self) -> float:
+        return self._at.seconds + time.monotonic() - self._started
+
+    def _tick(self) -> bool:
+        """Tell how far the search is. Whether its time is up."""
+        if self.progress is not None:
+            self.progress(self._statistics())
+        return self.limits.max_seconds is not None and self._seconds() > self.limits.max_seconds
+
+    def _statistics(self) -> Statistics:
+        at = self._at
+        actions = {action.name: ActionCount() for action in self.spec.actions}
+        for instance, (generated, distinct) in zip(self.spec.instances, at.counts.tolist(), strict=True):
+            actions[instance.action.name].generated += generated
+            actions[instance.action.name].distinct += distinct
+        steps, counters = int(at.counts[:, 0].sum()), at.counters.tolist()
+        return Statistics(
+            distinct=at.distinct,
+            generated=steps + len(self.spec.initials()),
+            depth=at.level if self._level(at.level).count else at.level - 1,
+            queue=at.distinct - counters[kernel.EXPANDED],
+            expanded=counters[kernel.EXPANDED],
+            successors=steps,
+            out_degree_min=counters[kernel.FEWEST],
+            out_degree_max=counters[kernel.MOST],
+            deadlocks=counters[kernel.DEADLOCKS],
+            seconds=self._seconds(),
+            actions=actions,
+            memory=at.bytes,
+            calls=at.calls,
+            shards=at.shards,
+            skew=at.skew,
+            spilled=at.spilled,
+        )
+
+    def _sightings(self) -> dict[Property, list[Sighting[S]]]:
+        at, tables = self._at, self._search.tables
+        sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in self.spec.checks}
+        self._targets: dict[Place, S] = {}
+        for item, places in zip(tables.state_checks, at.seen, strict=True):
+            sightings[item] = [Sighting(self._target(place)) for place in places]
+        for item, steps in zip(tables.step_checks, at.steps_seen, strict=True):
+            sightings[item] = [
+                Sighting(self._target(place), (self.spec.instances[tree], self._state(row)))
+                for place, tree, row in steps
+            ]
+        if self.spec.check_deadlock:
+            sightings[self.spec.checks[-1]] = [Sighting(self._target(place)) for place in at.dead]
+        return sightings
+
+    def _state(self, row: Sequence[int]) -> S:
+        state: S = self._search.layout.state(row)
+        return state
+
+    def _target(self, place: Place) -> S:
+        """A state that a trace is to lead to."""
+        if place not in self._targets:
+            self._targets[place] = self._state(self._found(place)[2])
+        return self._targets[place]
+
+    def _found(self, place: Place) -> tuple[int, int, list[int]]:
+        """How a state was found: the number of the state before, the action instance, and the slots' numbers."""
+        level, number = self._level(place[0]), place[1]
+        source = int(np.searchsorted(level.starts, number, side="right")) - 1
+        (part,) = level.parts(number, number + 1)
+        blocks = [read_states(self._storage, block, self._search.packing) for block in part.blocks]
+        columns = in_order(blocks, part)
+        before = level.bases[source] + int(columns["parent"][0])
+        return before, int(columns["arrival"][0]), self._search.row(columns["state"][0])
+
+    def _arrivals_to_targets(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
+        """The last steps of shortest paths to the targets, and to the states on these paths, from file to file."""
+        arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
+        for level in range(self._at.level, 0, -1):
+            places = sorted(place for place in self._targets if place[0] == level)
+            arrivals.update((self._targets[place], []) for place in places)
+            if level > 1 and places:
+                for before, instance, place in self._steps_into(places):
+                    arrivals[self._targets[place]].append((before, instance))
+        return arrivals
+
+    def _steps_into(self, places: list[Place]) -> list[tuple[S, ActionInstance[S], Place]]:
+        """The steps into some states of a level from the level before it, whose states become targets.
+
+        Where one trace is wanted, the step by which the search found a state is enough.
+        """
+        before, instances = places[0][0] - 1, self.spec.instances
+        if self.limits.traces == 1:
+            found = [(place, self._found(place)) for place in places]
+            return [(self._target((before, number)), instances[tree], place) for place, (number, tree, _) in found]
+        level, rows = self._level(before), [self._found(place)[2] for place in places]
+        small, ends = self._cut(level)
+        work = [BackTask(self._run, self._revision, level.parts(*part), rows) for part in ends]
+        answers: Sequence[BackDone | Failed]
+        if small:
+            answers = [tasks.answering(tasks.back_with)(self._worker, task) for task in work]
+        else:
+            answers = self._spark().run(tasks.back, work, lambda: False)
+        steps = []
+        for (first, _), done in zip(ends, succeeded(answers), strict=True):
+            for number, row, tree, target in done.steps:
+                state = self._targets.setdefault((before, first + number), self._state(row))
+                steps.append((state, instances[tree], places[target]))
+        return steps
+
+
+def succeeded(answers: Sequence[T | Failed]) -> list[T]:
+    """What tasks returned, if none failed. Raises what one failed with."""
+    done = []
+    for answer in answers:
+        if isinstance(answer, Failed):
+            raise answer.error
+        done.append(answer)
+    return done
+
+
+def _add_counters(counters: Any, more: Sequence[int]) -> None:
+    """Count the states that were expanded in a part, too."""
+    if more[kernel.EXPANDED]:
+        first = not counters[kernel.EXPANDED]
+        fewest, most = more[kernel.FEWEST], more[kernel.MOST]
+        counters[kernel.FEWEST] = fewest if first else min(counters[kernel.FEWEST], fewest)
+        counters[kernel.MOST] = max(counters[kernel.MOST], most)
+    counters[kernel.EXPANDED] += more[kernel.EXPANDED]
+    counters[kernel.DEADLOCKS] += more[kernel.DEADLOCKS]
+
+
+def explore(
+    spec: Spec[S],
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    *,
+    master: str | None = None,
+    shards: int | None = None,
+    work_dir: str | None = None,
+    resume: str | None = None,
+    keep_files: bool = False,
+    conf: Mapping[str, str] | None = None,
+    verbose: bool = False,
+    session: Session | None = None,
+) -> Result:
+    """Search a spec's states breadth-first on Spark.
+
+    Parameters:
+        spec: what to search.
+        limits: what may stop the search early; a limit on states or seconds counts from level to level once
+            Spark has taken over. By default the first violation.
+        progress: called every so often with the counts so far.
+        master: Spark's master; by default, what `spark-submit` says, or all cores of this machine.
+        shards: over how many shards the states are spread; by default, one for each core.
+        work_dir: a local path or a URI that driver and executors see. By default a temporary folder, which is
+            possible on one machine only.
+        resume: the work directory of an earlier run, to go on from its last complete level.
+        keep_files: whether the files of levels are kept after the search has come to its end. Otherwise they
+            are removed then; after a limit or an interrupt they stay, for `resume`.
+        conf: Spark's own settings.
+        verbose: whether Spark's log and bar are shown.
+        session: a session to use, and to leave running; the master and Spark's settings are the session's.
+
+    Returns:
+        The result: what `checker.oracle.explore` returns. Its seconds do not count the start of Spark.
+
+    Raises:
+        SpecError: the spec misbehaved.
+        LeadlineError: Spark does not start or gives up; the work directory cannot be written, is of another
+            search, or is damaged.
+    """
+    limits = limits or Limits()
+    with ExitStack() as stack:
+        storage = Storage(resume or work_dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="leadline-")))
+        manifest = Manifest(storage)
+        saved = None
+        if resume is not None:
+            saved = manifest.load(spec, limits)
+            if saved is not None and shards not in (None, saved.shards):
+                raise LeadlineError(f"{storage.place} holds a search with {saved.shards} shards: leave out --shards")
+        else:
+            manifest.begin(spec, limits)
+
+        def spark() -> Session:
+            nonlocal session
+            if session is None:
+                session = stack.enter_context(Session(master, conf or {}, verbose))
+                if resume is None and work_dir is None and not session.is_local:
+                    raise LeadlineError("a cluster needs a work directory that all its machines see: give --work-dir")
+            return session
+
+        adjustments = saved.adjustments if saved is not None else Adjustments()
+        while True:
+            search = SparkSearch(spec, limits, progress, storage, shards, spark, adjustments)
+            try:
+                result = search.run(saved)
+            except (ShapeChanged, SeesViews, NotOnlyInts) as change:
+                adjustments = adjustments.after(change)
+            else:
+                break
+            saved = None
+            manifest.start_over()
+        if not keep_files and (result.exhausted or result.reason == FIRST_VIOLATION):
+            manifest.clear()
+        return result

@@ -1,0 +1,204 @@
+"""Storage: blocks of columns in Arrow files, on any file system that pyarrow knows.
+
+A file holds several blocks, one for each shard or for each part of a level. Whoever writes a file reports
+what is in it, rows and checksums; whoever reads a block says what must be there. So a file that is missing,
+torn or someone else's is an error, and never taken for an empty one.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import fs
+
+from checker.errors import LeadlineError
+
+Columns = Mapping[str, NDArray[Any]]
+
+
+class Damaged(LeadlineError):
+    """A file is not as it was written."""
+
+
+@attrs.frozen
+class Block:
+    """Where a block is, and what must be in it.
+
+    Attributes:
+        file: the file's path, from the work directory on.
+        index: which of the file's blocks.
+        rows: how many rows it has.
+        checksum: CRC-32 of its columns.
+    """
+
+    file: str
+    index: int
+    rows: int
+    checksum: int
+
+
+class Storage:
+    """A work directory.
+
+    Parameters:
+        place: a local path, or a URI that pyarrow takes, such as ``hdfs://host/path`` or ``s3://bucket/path``.
+
+    Raises:
+        LeadlineError: there is no such file system.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place if "://" in place else str(Path(place).absolute())
+        try:
+            self.files, self.root = fs.FileSystem.from_uri(self.place)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise LeadlineError(f"{place} is no work directory: {_line(error)}") from error
+        self.is_local = isinstance(self.files, fs.LocalFileSystem)
+
+    def path(self, name: str) -> str:
+        """The full path of a file."""
+        return f"{self.root}/{name}"
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Write a small file as a whole, or not at all, in place of the one there is.
+
+        Raises:
+            LeadlineError: it cannot be written.
+        """
+        try:
+            with Publication(self, name) as stream:
+                stream.write(data)
+        except OSError as error:
+            raise LeadlineError(f"cannot write {self.path(name)}: {_line(error)}") from error
+
+    def read_bytes(self, name: str) -> bytes:
+        """All of a small file. Raises Damaged: it is missing."""
+        try:
+            with self.files.open_input_stream(self.path(name)) as stream:
+                return bytes(stream.read())
+        except OSError as error:
+            raise Damaged(f"cannot read {self.path(name)}: {_line(error)}") from error
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a file of this name."""
+        found: bool = self.files.get_file_info(self.path(name)).type == fs.FileType.File
+        return found
+
+    def names(self, folder: str) -> list[str]:
+        """The files in a folder; none if there is no such folder."""
+        found = self.files.get_file_info(fs.FileSelector(self.path(folder), allow_not_found=True))
+        return [f"{folder}/{info.base_name}" for info in found if info.is_file]
+
+    def remove(self, name: str) -> None:
+        """Remove a file or a folder with all that is in it, if it is there."""
+        info = self.files.get_file_info(self.path(name))
+        if info.type == fs.FileType.File:
+            self.files.delete_file(self.path(name))
+        elif info.type == fs.FileType.Directory:
+            self.files.delete_dir(self.path(name))
+
+    def write(self, folder: str, blocks: Iterable[Columns], sizes: Sequence[int]) -> list[Block]:
+        """Write blocks to a new file, whose name no other attempt at the same task gives its own.
+
+        Parameters:
+            folder: where.
+            blocks: what, at least one; all have the same columns. States are a column of shape (rows, words).
+            sizes: of the packing of the states.
+
+        Returns:
+            Where each block is.
+        """
+        name = f"{folder}/{uuid.uuid4().hex}.arrow"
+        written: list[Block] = []
+        try:
+            with Publication(self, name) as stream:
+                writer = None
+                for index, columns in enumerate(blocks):
+                    batch = pa.RecordBatch.from_arrays([_column(array) for array in columns.values()], list(columns))
+                    if writer is None:
+                        described = batch.schema.with_metadata({"sizes": " ".join(map(str, sizes))})
+                        writer = pa.ipc.new_file(stream, described)
+                    writer.write_batch(batch.replace_schema_metadata(described.metadata))
+                    written.append(Block(name, index, batch.num_rows, _checksum(columns.values())))
+                assert writer is not None
+                writer.close()
+        except OSError as error:
+            raise LeadlineError(f"cannot write {self.path(name)}: {_line(error)}") from error
+        return written
+
+    def read(self, block: Block) -> tuple[dict[str, NDArray[Any]], list[int]]:
+        """Read a block.
+
+        Returns:
+            Its columns, and the sizes of the packing of its states.
+
+        Raises:
+            Damaged: the file is missing, or the block is not what was written.
+        """
+        path = self.path(block.file)
+        try:
+            with self.files.open_input_file(path) as stream, pa.ipc.open_file(stream) as reader:
+                batch = reader.get_batch(block.index)
+                sizes = [int(size) for size in reader.schema.metadata[b"sizes"].split()]
+                columns = {name: _array(batch.column(name)) for name in batch.schema.names}
+        except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+            raise Damaged(f"{path} is missing or damaged: {_line(error)}") from error
+        if batch.num_rows != block.rows or _checksum(columns.values()) != block.checksum:
+            raise Damaged(f"{path} is damaged: block {block.index} is not what was written")
+        return columns, sizes
+
+
+class Publication:
+    """A file that appears under its name only when all of it is written."""
+
+    def __init__(self, storage: Storage, name: str) -> None:
+        self._storage, self._path = storage, storage.path(name)
+        self._written = f"{self._path}.{uuid.uuid4().hex}.new"
+
+    def __enter__(self) -> Any:
+        self._storage.files.create_dir(self._path.rpartition("/")[0], recursive=True)
+        self._stream = self._storage.files.open_output_stream(self._written)
+        return self._stream
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        self._stream.close()
+        if kind is not None:
+            self._storage.files.delete_file(self._written)
+            return
+        if self._storage.is_local:
+            with open(self._written, "rb") as file:
+                os.fsync(file.fileno())
+        self._storage.files.move(self._written, self._path)
+
+
+def _column(array: NDArray[Any]) -> Any:
+    if array.ndim == 1:
+        return pa.array(array)
+    return pa.FixedSizeListArray.from_arrays(pa.array(array.reshape(-1)), array.shape[1])
+
+
+def _array(column: Any) -> NDArray[Any]:
+    """A copy: what Arrow holds cannot be written, for which compiled loops would be compiled once more."""
+    if isinstance(column, pa.FixedSizeListArray):
+        return np.array(column.flatten().to_numpy()).reshape(len(column), column.type.list_size)
+    return np.array(column.to_numpy())
+
+
+def _checksum(arrays: Any) -> int:
+    checksum = 0
+    for array in arrays:
+        checksum = zlib.crc32(np.ascontiguousarray(array).data.cast("B") if array.size else b"", checksum)
+    return checksum
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())

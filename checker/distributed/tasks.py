@@ -1,0 +1,321 @@
+"""Tasks: what runs on workers. Each is a function of the files of earlier levels; what it returns is small."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.compiled.layout import NotOnlyInts, ShapeChanged
+from checker.compiled.packing import Packing
+from checker.compiled.search import Adjustments, StopSearch
+from checker.compiled.tables import SeesViews
+from checker.compiled.workers import Workers
+from checker.distributed import visited
+from checker.distributed.expansion import LevelSearch, NewValues, Numbering, StepSeen
+from checker.distributed.levels import Level, Part, read_part, read_states
+from checker.distributed.sharding import by_shard
+from checker.distributed.shipping import Crate, unpacked
+from checker.distributed.storage import Block, Storage
+from checker.distributed.visited import Visited
+from checker.errors import LeadlineError
+from checker.result import Limits
+
+T = TypeVar("T")
+
+FOUND = "found"
+LEVELS = "levels"
+
+
+@attrs.frozen
+class Run:
+    """What all tasks of a run share.
+
+    Attributes:
+        id: of this run; a resumed search is another run.
+        place: the work directory.
+        shards: how many there are.
+        traces: how many counterexamples are wanted.
+        adjustments: see there.
+    """
+
+    id: str
+    place: str
+    shards: int
+    traces: int
+    adjustments: Adjustments
+
+    @property
+    def crate(self) -> str:
+        """The file with the spec."""
+        return f"run/{self.id}/spec.pickle"
+
+    def numbering(self, revision: int) -> str:
+        """The file with the numbers of slot values."""
+        return f"run/{self.id}/numbers-{revision:04}.pickle"
+
+
+def level_file(level: int) -> str:
+    """The file that says where the states of a level are."""
+    return f"{LEVELS}/{level:04}.json"
+
+
+@attrs.frozen
+class ExpandTask:
+    """Expand a part of a level.
+
+    Attributes:
+        run: the run.
+        revision: of the numbers.
+        parts: the states.
+        level: the number of the level that is found.
+        samples, steps_wanted: see `LevelSearch.expand`.
+    """
+
+    run: Run
+    revision: int
+    parts: list[Part]
+    level: int
+    samples: int
+    steps_wanted: list[int]
+
+
+@attrs.frozen
+class ExpandDone:
+    """What comes of it; see `Expanded`.
+
+    Attributes:
+        blocks: for each shard, its next states.
+        calls: how many calls were learned from.
+    """
+
+    blocks: list[Block]
+    generated: list[int]
+    counters: list[int]
+    steps_seen: list[list[StepSeen]]
+    dead: list[int]
+    calls: int
+    bytes: int
+
+
+@attrs.frozen
+class KeepTask:
+    """Find which of the next states that belong to a shard are new.
+
+    Attributes:
+        run, revision: as of `ExpandTask`.
+        shard: its number.
+        level: the number of the level that is found.
+        blocks: the next states, from each part of the level before.
+        wanted: for each state predicate, how many more states are wanted that show it.
+    """
+
+    run: Run
+    revision: int
+    shard: int
+    level: int
+    blocks: list[Block]
+    wanted: list[int]
+
+
+@attrs.frozen
+class KeepDone:
+    """What comes of it.
+
+    Attributes:
+        blocks: the new states from each part of the level before.
+        distinct: for each action instance, how many it found.
+        seen: for each state predicate, states that show it: the part they were found from, and their position.
+        bytes: that the visited set takes.
+        calls: how many calls were learned from.
+        restored: how many states were read back into a visited set that was lost.
+    """
+
+    blocks: list[Block]
+    distinct: list[int]
+    seen: list[list[tuple[int, int]]]
+    bytes: int
+    calls: int
+    restored: int
+
+
+@attrs.frozen
+class BackTask:
+    """Find the steps from a part of a level into some states of the next.
+
+    Attributes:
+        run, revision, parts: as of `ExpandTask`.
+        targets: the states, by their slots' numbers.
+    """
+
+    run: Run
+    revision: int
+    parts: list[Part]
+    targets: list[list[int]]
+
+
+@attrs.frozen
+class BackDone:
+    """What comes of it: the state's place in the part, its slots' numbers, the action instance, the target."""
+
+    steps: list[tuple[int, list[int], int, int]]
+
+
+@attrs.frozen
+class Failed:
+    """A task that would fail as often as it is tried.
+
+    Attributes:
+        error: what was raised: the driver raises it again.
+    """
+
+    error: Exception
+
+
+def answering(task: Callable[..., T]) -> Callable[..., T | Failed]:
+    """A task that returns an error that it would only raise again, so that Spark does not try it again."""
+
+    @functools.wraps(task)
+    def run(*arguments: Any) -> T | Failed:
+        try:
+            return task(*arguments)
+        except (LeadlineError, NewValues, NotOnlyInts, ShapeChanged, SeesViews) as error:
+            return Failed(error)
+        except StopSearch as error:
+            return Failed(LeadlineError(f"a Spark worker {error}"))
+
+    return run
+
+
+class Worker:
+    """What a Python worker keeps between tasks of one run: all of it can be read again.
+
+    Parameters:
+        run: the run.
+        search: of a driver, which has one already.
+    """
+
+    def __init__(self, run: Run, search: LevelSearch[Any] | None = None) -> None:
+        self.run, self.storage = run, Storage(run.place)
+        self._revision = -1
+        if search is None:
+            crate: Crate = pickle.loads(self.storage.read_bytes(run.crate))
+            tables = unpacked(crate)
+            limits = Limits(traces=run.traces)
+            search = LevelSearch(tables.spec, limits, None, Workers(1), run.adjustments, time.monotonic(), large=0)
+            search.adopt(tables)
+        self.search = search
+
+    def agree(self, revision: int) -> Packing:
+        """Take over the driver's numbers."""
+        if revision != self._revision:
+            numbering: Numbering = pickle.loads(self.storage.read_bytes(self.run.numbering(revision)))
+            self.search.agree(numbering)
+            self._revision = revision
+        else:
+            self.search.forget_news()
+        return self.search.packing
+
+
+_kept: dict[str, Worker] = {}
+
+
+def worker_of(run: Run) -> Worker:
+    """This process's worker of a run."""
+    if run.id not in _kept:
+        _kept.clear()
+        _kept[run.id] = Worker(run)
+    return _kept[run.id]
+
+
+@answering
+def prepare(run: Run) -> None:
+    """Load what a worker needs."""
+    worker_of(run)
+
+
+@answering
+def expand(task: ExpandTask) -> ExpandDone:
+    """Expand a part of a level. See `ExpandTask`."""
+    return expand_with(worker_of(task.run), task)
+
+
+def expand_with(worker: Worker, task: ExpandTask) -> ExpandDone:
+    """The same, with a worker that is at hand."""
+    packing, calls = worker.agree(task.revision), worker.search.tables.calls
+    states = read_parts(worker.storage, task.parts, packing)["state"]
+    done = worker.search.expand(states, task.samples, task.steps_wanted)
+    folder = f"{FOUND}/{task.level:04}"
+    split = by_shard(done.found, packing, task.run.shards)
+    return ExpandDone(
+        blocks=worker.storage.write(folder, split, packing.sizes),
+        generated=done.generated,
+        counters=done.counters,
+        steps_seen=done.steps_seen,
+        dead=done.dead,
+        calls=worker.search.tables.calls - calls,
+        bytes=sum(column.nbytes for column in done.found.values()),
+    )
+
+
+@answering
+def keep(task: KeepTask) -> KeepDone:
+    """Find which next states of a shard are new. See `KeepTask`."""
+    worker = worker_of(task.run)
+    packing, calls, storage = worker.agree(task.revision), worker.search.tables.calls, worker.storage
+    distinct = np.zeros(worker.search.tables.instances, np.int64)
+    missing = list(task.wanted)
+    seen: list[list[tuple[int, int]]] = [[] for _ in missing]
+    restored = 0
+
+    def fill(known: Visited) -> None:
+        nonlocal restored
+        for level in range(1, task.level):
+            for blocks in Level.loaded(storage, level_file(level)).blocks:
+                if blocks[task.shard].rows:
+                    known.add(read_states(storage, blocks[task.shard], packing)["state"])
+        restored = known.count
+
+    def kept(known: Visited, source: int, block: Block) -> dict[str, NDArray[Any]]:
+        columns = read_states(storage, block, packing)
+        new = known.add(columns["state"])
+        columns = {name: column[new] for name, column in columns.items()}
+        np.add(distinct, np.bincount(columns["arrival"], minlength=len(distinct)), out=distinct)
+        for number, places in enumerate(worker.search.showing(columns["state"], missing)):
+            seen[number] += [(source, int(columns["position"][place])) for place in places]
+            missing[number] -= len(places)
+        return columns
+
+    folder = visited.scratch(task.run.id) / str(task.shard)
+    with visited.opened(folder, task.level, packing.sizes, packing.words, fill) as known:
+        rows = (kept(known, source, block) for source, block in enumerate(task.blocks))
+        blocks = storage.write(f"{LEVELS}/{task.level:04}", rows, packing.sizes)
+        size = known.bytes_used
+    return KeepDone(blocks, distinct.tolist(), seen, size, worker.search.tables.calls - calls, restored)
+
+
+@answering
+def back(task: BackTask) -> BackDone:
+    """Find steps into some states. See `BackTask`."""
+    return back_with(worker_of(task.run), task)
+
+
+def back_with(worker: Worker, task: BackTask) -> BackDone:
+    """The same, with a worker that is at hand."""
+    packing = worker.agree(task.revision)
+    states = read_parts(worker.storage, task.parts, packing)["state"]
+    targets = np.array([packing.pack(row) for row in task.targets], np.uint64)
+    steps = worker.search.steps_into(states, targets)
+    return BackDone([(place, packing.unpack(states[place]), tree, target) for place, tree, target in steps])
+
+
+def read_parts(storage: Storage, parts: list[Part], packing: Packing) -> dict[str, NDArray[Any]]:
+    """The columns of several parts, one after the other."""
+    read = [read_part(storage, part, packing) for part in parts]
+    return {name: np.concatenate([columns[name] for columns in read]) for name in read[0]}

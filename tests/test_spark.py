@@ -1,0 +1,351 @@
+"""The Spark engine gives the oracle's answers, on the figures of the reference and on random specs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from checker import LeadlineError, Limits, Result, Spec, SpecError, action, compiled, distributed, oracle
+from checker.compiled.packing import Packing
+from checker.distributed import search, tasks
+from checker.distributed.session import Session
+from checker.distributed.sharding import shards_of
+from checker.distributed.storage import Block, Damaged, Storage
+from checker.distributed.visited import Visited, opened
+from checker.itf import read_trace, write_trace
+from checker.replay import replay
+from invariants.catalog import CATALOG
+from tests import test_compiled
+from tests.cli import STAIRS, leadline, write
+from tests.machines import counters
+from tests.test_atomic_figures import STATE_SPACES, spec_of
+
+ALL_ON_SPARK = {"LARGE": 1, "SMALL": 1}
+
+
+def answers(result: Result) -> Any:
+    """All that two engines must agree on."""
+    return test_compiled.answers(attrs.evolve(result, statistics=attrs.evolve(result.statistics, **UNSHARDED)))
+
+
+UNSHARDED: dict[str, Any] = {"shards": 0, "skew": 0.0, "spilled": 0}
+
+
+def assert_same_answers(spark: Session, spec: Spec[Any], limits: Limits, shards: int = 3, **sizes: int) -> None:
+    """The oracle agrees, and counterexamples are behaviours of the spec, each another one."""
+    expected = oracle.explore(spec, limits)
+    with mock.patch.multiple(search, **sizes):
+        found = distributed.explore(spec, limits, session=spark, shards=shards)
+    assert found.engine == "spark"
+    assert answers(found) == answers(expected)
+    for item, other in zip(found.properties, expected.properties, strict=True):
+        assert len(set(map(repr, item.traces))) == len(other.traces)
+        for trace in item.traces:
+            assert trace.states[0] in spec.initials()
+            for step in trace.steps:
+                assert step.after in spec.take(step.instance, step.before)
+
+
+@pytest.mark.parametrize(("protocol", "bounds", "distinct", "depth"), STATE_SPACES)
+def test_distinct_states_and_depth_are_those_of_tlc(
+    spark: Session, protocol: str, bounds: tuple[int, ...], distinct: int, depth: int
+) -> None:
+    """Spark takes over where a level has a fourteenth of the states, and so searches most of them."""
+    spec = spec_of(protocol, bounds).with_properties([])
+    with mock.patch.multiple(search, LARGE=distinct // 14, SMALL=distinct // 20):
+        found = distributed.explore(spec, session=spark)
+    assert (found.statistics.distinct, found.statistics.depth) == (distinct, depth)
+    assert found.statistics.shards == 2
+    assert answers(found) == answers(compiled.explore(spec))
+
+
+LIMITS = {
+    "atomic/hw-truncation": Limits(traces=4),
+    "atomic/kip-101": Limits(),
+    "atomic/kip-279": Limits(keep_going=True, traces=3),
+    "atomic/kip-320-first-try": Limits(depth=9),
+    "atomic/kip-320": Limits(),
+}
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_shipped_specs_get_the_same_answers(spark: Session, name: str) -> None:
+    assert_same_answers(spark, CATALOG[name], LIMITS.get(name, Limits(depth=9)), LARGE=120, SMALL=250, MOST=200)
+
+
+@settings(max_examples=10, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(
+    test_compiled.specs(),
+    st.builds(Limits, depth=st.integers(1, 5), keep_going=st.booleans(), traces=st.integers(1, 4)),
+    st.integers(1, 3),
+    st.sampled_from([1, 4]),
+)
+def test_random_specs_get_the_same_answers(
+    spark: Session, spec: Spec[Any], limits: Limits, shards: int, small: int
+) -> None:
+    """Values are met on workers all the time, and parts of levels are tiny."""
+    assert_same_answers(spark, spec, limits, shards, LARGE=1, SMALL=small, MOST=5)
+
+
+def test_the_layout_is_widened_in_the_middle(spark: Session, tmp_path: Path) -> None:
+    """Every level has values that no worker knows; packed once as 1 bit and at last as 3."""
+    spec, place = counters(limit=5), str(tmp_path / "work")
+    with mock.patch.multiple(search, **ALL_ON_SPARK):
+        found = distributed.explore(spec, session=spark, work_dir=place, shards=2, keep_files=True)
+    assert answers(found) == answers(oracle.explore(spec))
+    storage = Storage(place)
+    sizes = {
+        tuple(storage.read(Block(**block))[1])
+        for path in sorted((tmp_path / "work" / "levels").glob("*.json"))
+        for block in json.loads(path.read_text())["blocks"][0]
+    }
+    assert len(sizes) > 1
+
+
+def test_a_class_that_changes_its_shape_makes_the_search_begin_anew(spark: Session) -> None:
+    spec = Spec(
+        name="shelf",
+        initial_states=lambda bounds: [test_compiled.Shelf(test_compiled.Slot(0))],
+        actions=[test_compiled.put],
+    )
+    assert_same_answers(spark, spec, Limits(), **ALL_ON_SPARK)
+
+
+def test_a_spec_at_fault_is_refused_as_by_the_oracle(spark: Session) -> None:
+    @action()
+    def climb(row: test_compiled.Row) -> Iterator[test_compiled.Row]:
+        yield test_compiled.Row((row.numbers[0] + 1 + 0 // (5 - row.numbers[0]),))
+
+    spec = Spec(name="faulty", initial_states=lambda bounds: [test_compiled.Row((3,))], actions=[climb])
+    with mock.patch.multiple(search, **ALL_ON_SPARK), pytest.raises(SpecError, match="action climb"):
+        distributed.explore(spec, Limits(depth=9), session=spark)
+
+
+def test_a_counterexample_is_replayed_from_its_file(spark: Session, tmp_path: Path) -> None:
+    spec = CATALOG["atomic/hw-truncation"]
+    with mock.patch.multiple(search, LARGE=50, SMALL=50):
+        result = distributed.explore(spec, session=spark)
+    trace = result.of("weak_isr").traces[0]
+    write_trace(trace, tmp_path / "trace.itf.json")
+    assert len(replay(spec, read_trace(tmp_path / "trace.itf.json"))) == len(trace) == 9
+
+
+def test_small_searches_do_not_start_spark(tmp_path: Path) -> None:
+    with mock.patch.object(search, "Session", side_effect=AssertionError):
+        result = distributed.explore(CATALOG["atomic/kip-101"], work_dir=str(tmp_path / "work"))
+    assert result.statistics.distinct == 1177
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_small_levels_are_expanded_on_the_driver(spark: Session) -> None:
+    spec = counters(limit=3)
+    with mock.patch.multiple(search, LARGE=2, SMALL=4), mock.patch.object(spark, "run", wraps=spark.run) as run:
+        distributed.explore(spec, session=spark)
+    names = [call.args[0].__name__ for call in run.call_args_list]
+    # 7 levels of 1 2 3 4 3 2 1 states: only the one of four is expanded by tasks
+    assert names == ["prepare", *["keep"] * 2, "expand", *["keep"] * 4]
+
+
+def test_seconds_and_states_are_limits(spark: Session, tmp_path: Path) -> None:
+    place = str(tmp_path / "work")
+    with mock.patch.multiple(search, **ALL_ON_SPARK):
+        few = distributed.explore(counters(limit=6), Limits(max_states=10), session=spark, work_dir=place)
+        assert (few.reason, few.statistics.distinct) == ("reached 10 states, and searched their level to its end", 15)
+        short = distributed.explore(counters(limit=6), Limits(max_seconds=0.01), session=spark, resume=place)
+        assert short.reason == "reached 0.01 seconds"
+        rest = distributed.explore(counters(limit=6), session=spark, resume=place)
+    assert answers(rest) == answers(oracle.explore(counters(limit=6)))
+
+
+# --- resuming ---
+
+SPEC = CATALOG["atomic/kip-279"]
+SIZES = {"LARGE": 60, "SMALL": 90}
+
+
+def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Session, tmp_path: Path) -> None:
+    place, limits = str(tmp_path / "work"), Limits(keep_going=True, depth=10)
+    with mock.patch.multiple(search, **SIZES):
+        first = distributed.explore(SPEC, limits, session=spark, work_dir=place, shards=3)
+        assert first.reason == "reached depth 10"
+        with pytest.raises(LeadlineError, match="holds a search with 3 shards"):
+            distributed.explore(SPEC, limits, session=spark, resume=place, shards=2)
+        deeper = attrs.evolve(limits, depth=13)
+        second = distributed.explore(SPEC, deeper, session=spark, resume=place)
+        assert answers(second) == answers(oracle.explore(SPEC, deeper))
+        assert not list((tmp_path / "work" / "found").glob("*"))  # exchanged, and removed
+        levels = list((tmp_path / "work" / "levels").glob("*.json"))
+        assert len(levels) == 13
+        last = distributed.explore(SPEC, Limits(keep_going=True), session=spark, resume=place)
+    assert answers(last) == answers(oracle.explore(SPEC, Limits(keep_going=True)))
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "limits", "message"),
+    [
+        (CATALOG["atomic/kip-101"], Limits(), "holds a search of atomic/kip-279: it cannot go on as this"),
+        (SPEC.with_bounds({"max_epoch": 2}), Limits(), "other bounds, brokers=2,log_size=2,records=2,max_epoch=1"),
+        (SPEC.with_properties(["weak_isr"]), Limits(), "other properties, "),
+        (SPEC, Limits(keep_going=True), "a search without --keep-going"),
+    ],
+)
+def test_a_search_of_something_else_is_refused(spec: Any, limits: Limits, message: str, tmp_path: Path) -> None:
+    place = str(tmp_path / "work")
+    distributed.explore(SPEC, Limits(depth=3), work_dir=place)
+    with pytest.raises(LeadlineError, match=message):
+        distributed.explore(spec, limits, resume=place)
+    with pytest.raises(LeadlineError, match="holds a search already: go on with --resume"):
+        distributed.explore(SPEC, work_dir=place)
+    with pytest.raises(LeadlineError, match="holds no search to resume"):
+        distributed.explore(SPEC, resume=str(tmp_path / "nothing"))
+
+
+def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, stairs=STAIRS)
+    assert leadline(
+        "explore", "stairs.py", "--engine", "spark", "--depth", "2", "--work-dir", "w", folder=tmp_path
+    ).code
+    write(tmp_path, stairs=STAIRS.replace("third step", "3rd step"))
+    refused = leadline("explore", "stairs.py", "--engine", "spark", "--resume", "w", folder=tmp_path)
+    assert "holds a search of other code: the spec or leadline has changed since" in refused.complaint
+
+
+@pytest.mark.parametrize("fault", ["missing", "torn", "changed", "torn level"])
+def test_a_level_that_is_not_whole_is_an_error(spark: Session, fault: str, tmp_path: Path) -> None:
+    place, limits = str(tmp_path / "work"), Limits(keep_going=True)
+    with mock.patch.multiple(search, **SIZES):
+        distributed.explore(SPEC, attrs.evolve(limits, depth=10), session=spark, work_dir=place, shards=2)
+        folder = tmp_path / "work" / "levels"
+        damaged = next((folder / "0008").iterdir())
+        level = folder / "0008.json"
+        match fault:
+            case "missing":
+                damaged.unlink()
+            case "torn":
+                damaged.write_bytes(damaged.read_bytes()[:-100])
+            case "changed":
+                data = bytearray(damaged.read_bytes())
+                data[len(data) // 2] ^= 1
+                damaged.write_bytes(data)
+            case _:
+                level.write_text(level.read_text()[:-10])
+        with pytest.raises(Damaged, match=r"0008.*damaged|cannot read .*0008"):
+            distributed.explore(SPEC, limits, session=spark, resume=place)
+
+
+# --- parts ---
+
+
+def test_a_file_appears_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    storage = Storage(tmp_path.as_uri())
+
+    def blocks() -> Iterator[dict[str, Any]]:
+        yield {"position": np.arange(5)}
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        storage.write("folder", blocks(), [2])
+    assert storage.names("folder") == []
+    written = storage.write("folder", [{"position": np.arange(5)}, {"position": np.arange(0)}], [2, 3])
+    assert [block.rows for block in written] == [5, 0]
+    columns, sizes = storage.read(written[0])
+    assert (columns["position"].tolist(), sizes) == ([0, 1, 2, 3, 4], [2, 3])
+    with pytest.raises(Damaged, match="is damaged: block 0 is not what was written"):
+        storage.read(attrs.evolve(written[0], rows=6))
+
+
+def test_a_work_directory_that_is_no_place() -> None:
+    with pytest.raises(LeadlineError, match="nowhere://at/all is no work directory"):
+        Storage("nowhere://at/all")
+
+
+def test_a_visited_set_is_taken_up_again_only_if_it_is_whole(tmp_path: Path) -> None:
+    filled: list[int] = []
+
+    def states(first: int, last: int) -> Any:
+        return np.arange(first, last, dtype=np.uint64).reshape(-1, 1)
+
+    def fill(known: Visited) -> None:
+        filled.append(1)
+        known.add(states(0, 5000))
+
+    with opened(tmp_path, 2, [9], 1, fill) as known:
+        assert known.add(states(4000, 20_000)).tolist() == list(range(1000, 16_000))
+    with opened(tmp_path, 3, [9], 1, fill) as known:
+        assert (known.count, len(filled)) == (20_000, 1)
+        assert known.add(states(0, 20_001)).tolist() == [20_000]
+    with pytest.raises(ZeroDivisionError), opened(tmp_path, 4, [9], 1, fill):
+        raise ZeroDivisionError
+    for level, sizes, count in ((4, [9], 2), (9, [9], 3), (10, [8], 4)):  # cut off, another level, another packing
+        with opened(tmp_path, level, sizes, 1, fill) as known:
+            assert (known.count, len(filled)) == (5000, count)
+
+
+def test_shards_are_the_same_in_every_process_and_packing() -> None:
+    code = (
+        "import numpy as np\nfrom checker.compiled.packing import Packing\n"
+        "from checker.distributed.sharding import shards_of\npacking = Packing([{}] * 5)\n"
+        "rows = [[a, b, 0, a, 1] for a in range(4) for b in range(4)]\n"
+        "print(shards_of(np.array([packing.pack(row) for row in rows]), packing, 7).tolist())\n"
+    )
+    found = {
+        subprocess.run([sys.executable, "-c", code.format(size)], capture_output=True, text=True, check=True).stdout
+        for size in (4, 100)
+    }
+    assert len(found) == 1
+    (shards,) = map(json.loads, found)
+    assert len(set(shards)) > 3
+    packing = Packing([4] * 5)
+    rows = [[a, b, 0, a, 1] for a in range(4) for b in range(4)]
+    assert shards_of(np.array([packing.pack(row) for row in rows]), packing, 7).tolist() == shards
+
+
+def test_shards_are_of_equal_size() -> None:
+    packing = Packing([100, 100])
+    states = np.array([packing.pack([a, b]) for a in range(100) for b in range(100)])
+    counts = np.bincount(shards_of(states, packing, 10), minlength=10)
+    assert 850 < counts.min() <= counts.max() < 1150
+
+
+def test_a_task_that_runs_twice_changes_nothing(spark: Session) -> None:
+    """Every task of a search is run twice in a row, as Spark may."""
+    run = Session.run
+
+    def twice(self: Session, task: Any, work: Any, *rest: Any, **named: Any) -> Any:
+        run(self, task, work, *rest, **named)
+        return run(self, task, work, *rest, **named)
+
+    with mock.patch.object(Session, "run", twice):
+        assert_same_answers(spark, SPEC, Limits(), LARGE=100, SMALL=90)
+
+
+# --- what is missing ---
+
+
+@pytest.mark.parametrize("package", ["pyspark", "pyarrow"])
+def test_a_missing_package_is_named(package: str) -> None:
+    def find(name: str) -> Any:
+        return None if name == package else object()
+
+    with (
+        mock.patch.object(distributed.importlib.util, "find_spec", find),
+        pytest.raises(LeadlineError, match=rf"needs {package}: pip install 'leadline\[spark\]'"),
+    ):
+        distributed.explore(SPEC)
+
+
+def test_workers_tasks_are_importable() -> None:
+    for task in (tasks.expand, tasks.keep, tasks.back, tasks.prepare):
+        assert getattr(tasks, task.__name__) is task

@@ -1,0 +1,179 @@
+"""Executors and drivers are killed in the middle of a search, also on a real cluster: its figures stay exact."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import psutil
+import pytest
+
+from checker import Spec, compiled, distributed
+from checker.distributed import search
+from checker.distributed.session import Session
+from invariants.catalog import CATALOG
+from tests.cli import environment
+from tests.test_spark import answers
+
+BOUNDS = {"brokers": 3, "log_size": 1, "records": 1, "max_epoch": 2}
+SIZES = {"LARGE": 5000, "SMALL": 3000}
+
+DRIVER = f"""
+import json, sys
+from checker import distributed
+from checker.distributed import search
+from invariants.catalog import CATALOG
+search.LARGE, search.SMALL = {SIZES["LARGE"]}, {SIZES["SMALL"]}
+spec = CATALOG["atomic/kip-320"].with_bounds({BOUNDS!r}).with_properties([])
+master, place = sys.argv[1:3]
+conf = dict(setting.split("=", 1) for setting in sys.argv[3:])
+found = distributed.explore(spec, master=master, work_dir=place, conf=conf, shards=4, keep_files=True).statistics
+print(json.dumps([found.distinct, found.generated, found.depth, {{k: v.distinct for k, v in found.actions.items()}}]))
+"""
+
+
+def the_spec() -> Spec[Any]:
+    return CATALOG["atomic/kip-320"].with_bounds(BOUNDS).with_properties([])
+
+
+def figures() -> list[Any]:
+    found = compiled.explore(the_spec()).statistics
+    return [
+        found.distinct,
+        found.generated,
+        found.depth,
+        {name: count.distinct for name, count in found.actions.items()},
+    ]
+
+
+@contextlib.contextmanager
+def process(*command: str, **changes: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that is ended, with all that it started, however the test ends."""
+    started = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**changes)
+    )
+    try:
+        yield started
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            parent = psutil.Process(started.pid)
+            for child in (*parent.children(recursive=True), parent):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    child.kill()
+        started.communicate(timeout=60)
+
+
+def wait_for(what: Callable[[], Any], running: subprocess.Popen[str]) -> Any:
+    """Wait until something is true, while a process runs."""
+    deadline = time.monotonic() + 120
+    while not (found := what()):
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def levels(place: Path) -> int:
+    """How many levels are written."""
+    return len(list((place / "levels").glob("*.json")))
+
+
+def test_a_driver_is_killed_and_resumed(spark: Session, tmp_path: Path) -> None:
+    place = tmp_path / "work"
+    with process(sys.executable, "-c", DRIVER, "local[2]", str(place)) as driver:
+        wait_for((place / "search.pickle").exists, driver)
+        begun = levels(place)
+        wait_for(lambda: levels(place) > begun + 1, driver)
+        assert driver.poll() is None
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.wait()
+    killed_at = levels(place)
+    with mock.patch.multiple(search, **SIZES):
+        resumed = distributed.explore(the_spec(), session=spark, resume=str(place))
+    assert resumed.statistics.depth > killed_at
+    assert answers(resumed) == answers(compiled.explore(the_spec()))
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+@contextlib.contextmanager
+def cluster(folder: Path) -> Iterator[str]:
+    """A standalone cluster on this machine: a master and two workers, each a process of its own."""
+    import pyspark
+
+    from checker.distributed.java import java_home
+
+    home = java_home()
+    changes = {"SPARK_LOCAL_IP": "127.0.0.1"} | ({"JAVA_HOME": str(home)} if home else {})
+    start, port = str(Path(pyspark.__file__).parent / "bin" / "spark-class"), free_port()
+    url = f"spark://127.0.0.1:{port}"
+    of_spark = "org.apache.spark.deploy"
+    with contextlib.ExitStack() as stack:
+        options = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        master = stack.enter_context(process(start, f"{of_spark}.master.Master", *options, **changes))
+        wait_for(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), master)
+        for number in range(2):
+            changes["SPARK_WORKER_DIR"] = str(folder / f"worker-{number}")
+            options = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g", url)
+            stack.enter_context(process(start, f"{of_spark}.worker.Worker", *options, **changes))
+        yield url
+
+
+def started(what: str) -> list[psutil.Process]:
+    """The processes that this test's own have started, by a word of their command line."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if any(what in word for word in child.cmdline()) and child.name() != "bash":
+                found.append(child)
+    return found
+
+
+def test_an_executor_of_a_cluster_is_killed(java: None, tmp_path: Path) -> None:
+    place = tmp_path / "work"
+    conf = ["spark.executor.cores=1", "spark.executor.memory=512m", "spark.driver.host=127.0.0.1"]
+    with cluster(tmp_path) as url, process(sys.executable, "-c", DRIVER, url, str(place), *conf) as driver:
+        wait_for((place / "search.pickle").exists, driver)
+        begun = levels(place)
+        wait_for(lambda: levels(place) > begun, driver)
+        both = started("CoarseGrainedExecutorBackend")
+        assert len(both) == 2
+        both[0].kill()
+        out, err = driver.communicate(timeout=120)
+    assert driver.returncode == 0, err
+    assert json.loads(out) == figures()
+    assert levels(place) > begun + 2
+
+
+@pytest.mark.parametrize("killed", ["expand", "keep"])
+def test_a_python_worker_is_killed(spark: Session, killed: str) -> None:
+    """Its caches are lost, and made anew."""
+    run, spec, times = Session.run, the_spec(), 0
+
+    def run_and_kill(self: Session, task: Any, *rest: Any, **named: Any) -> Any:
+        nonlocal times
+        if task.__name__ == killed and times < 2:
+            times += 1
+            for worker in started("pyspark.daemon"):
+                if worker.ppid() in {daemon.pid for daemon in started("pyspark.daemon")}:
+                    worker.kill()
+        return run(self, task, *rest, **named)
+
+    with mock.patch.object(Session, "run", run_and_kill), mock.patch.multiple(search, **SIZES):
+        found = distributed.explore(spec, session=spark)
+    assert times == 2
+    assert answers(found) == answers(compiled.explore(spec))
