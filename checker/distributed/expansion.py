@@ -125,10 +125,9 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
             raise HandOver
         super()._expand(last)
 
-    def _learn_action(self, cursor: NDArray[np.int64]) -> None:
-        super()._learn_action(cursor)
+    def _learn_action(self, tree: int, row: list[int]) -> None:
+        super()._learn_action(tree, row)
         if self._large is None:
-            tree, row = int(cursor[kernel.TREE]), self._row(int(cursor[kernel.INDEX]))
             steps = self._tables.steps(tree, row) or []
             if any(number >= self._known[slot] for step in steps for slot, number in step.items()):
                 self._unsure.add(tree)
