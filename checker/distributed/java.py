@@ -25,6 +25,16 @@ exec "{java}" "$@"
 """
 
 
+def use_java() -> None:
+    """Have Spark find a Java that will do. `spark-submit` has started its own already.
+
+    Raises:
+        LeadlineError: there is no Java, or it is too old.
+    """
+    if "PYSPARK_GATEWAY_PORT" not in os.environ and (home := java_home()) is not None:
+        os.environ["JAVA_HOME"] = str(home)
+
+
 def java_home() -> Path | None:
     """The folder to name in ``JAVA_HOME``; None where the Java there or on the path will do.
 

@@ -22,6 +22,7 @@ from checker.compiled.tables import SeesViews
 from checker.compiled.workers import Workers, usable_cores
 from checker.distributed import tasks
 from checker.distributed.expansion import HandOver, LevelSearch, NewValues, Numbering
+from checker.distributed.java import use_java
 from checker.distributed.levels import Level, Part, in_order, read_states, split
 from checker.distributed.manifest import Manifest, Place, Reached
 from checker.distributed.session import GivenUp, Session
@@ -490,6 +491,8 @@ def explore(
             search, or is damaged.
     """
     limits = limits or Limits()
+    if session is None:
+        use_java()  # a search that will need it should not find that out after the driver's part
     with ExitStack() as stack:
         storage = Storage(resume or work_dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="leadline-")))
         manifest = Manifest(storage)

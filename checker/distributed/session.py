@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
 import checker
-from checker.distributed.java import java_home
+from checker.distributed.java import use_java
 from checker.errors import LeadlineError
 
 T = TypeVar("T")
@@ -49,9 +49,7 @@ class Session:
     def __init__(self, master: str | None, conf: Mapping[str, str], verbose: bool = False) -> None:
         if not pyspark.__version__.startswith("4."):
             raise LeadlineError(f"the spark engine needs pyspark 4, but this is {pyspark.__version__}")
-        submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-        if not submitted and (home := java_home()) is not None:
-            os.environ["JAVA_HOME"] = str(home)
+        use_java()
         os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python", sys.executable))
         with tempfile.TemporaryFile() as log:
             try:
