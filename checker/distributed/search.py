@@ -353,6 +353,7 @@ class SparkSearch(Generic[S]):
             actions=actions,
             memory=at.bytes,
             calls=at.calls,
+            levels=tuple(count for level in range(1, at.level + 1) if (count := self._level(level).count)),
             shards=at.shards,
             skew=at.skew,
             spilled=at.spilled,
