@@ -14,7 +14,7 @@ check: $(VENV)/installed
 	$(BIN)/leadline check
 
 test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS) lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -115,7 +115,7 @@ def explore(
     leadline explore atomic/kip-320 -b brokers=3,log_size=1 -i strong_isr
     leadline explore my_protocol.py:spec --depth 12 --json result.json
     leadline explore atomic/kip-320 -b brokers=3 --checkpoint saved
-    leadline explore atomic/kip-320 -b brokers=3 --engine spark --master spark://host:7077 --work-dir hdfs://host/dir
+    leadline explore atomic/kip-320 --engine spark --work-dir hdfs://host/dir
 
     Exit code 0: it holds; 1: violated; 2: a mistake in what was given; 3: incomplete.
     """
