@@ -30,8 +30,8 @@ from model.atomic.protocols import (
 from model.atomic.state import Partition, Replica
 from model.log import Log, Record
 from model.quorum import NO_EPOCH, Quorum, Request
+from tests.mutants import Taken, and_then, changing, under, with_actions
 
-Taken = Callable[..., Iterator[Partition]]
 AtomicAction = Action[Partition, Any]
 
 
@@ -45,34 +45,7 @@ def changed(**rules: Any) -> Spec[Partition]:
 
 def replaced(functions: dict[AtomicAction, Taken], base: Protocol = KIP_320) -> Spec[Partition]:
     """A protocol with some actions replaced: same name and parameters, another function."""
-    spec = atomic(base)
-    actions = [attrs.evolve(each, function=functions.get(each, each.function)) for each in spec.actions]
-    return attrs.evolve(spec, actions=actions)
-
-
-def under(action: AtomicAction, **rules: Any) -> Taken:
-    """The action as it is under other rules."""
-
-    def mutant(state: Partition, *values: int) -> Iterator[Partition]:
-        for successor in action(attrs.evolve(state, protocol=attrs.evolve(state.protocol, **rules)), *values):
-            yield attrs.evolve(successor, protocol=state.protocol)
-
-    return mutant
-
-
-def and_then(action: AtomicAction, change: Callable[..., Partition]) -> Taken:
-    """The action, and then its result changed, given the states before and after and the parameters."""
-
-    def mutant(state: Partition, *values: int) -> Iterator[Partition]:
-        for successor in action(state, *values):
-            yield change(state, successor, *values)
-
-    return mutant
-
-
-def changing(state: Partition, broker: int, **fields: Any) -> Partition:
-    """The state with some fields of a broker's replica changed."""
-    return state.with_replica(broker, attrs.evolve(state.replicas[broker], **fields))
+    return with_actions(atomic(base), functions)
 
 
 def as_followers(state: Partition, leader: int, members: frozenset[int]) -> Partition:

@@ -13,6 +13,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -220,6 +221,24 @@ def read_until(shown: int, pattern: str | None = None) -> str:
             break
         received += piece
     return received.decode("utf-8", "replace")
+
+
+def interrupted(*arguments: str, folder: Path, when: str) -> Run:
+    """Run the installed command with its progress on a terminal, and press Ctrl-C once that shows a pattern."""
+    with terminal(80) as (shown, written):
+        process = subprocess.Popen(
+            [COMMAND, *arguments],
+            cwd=folder,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=written,
+            encoding="utf-8",
+        )
+        os.close(written)
+        read_until(shown, when)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+        return Run(process.returncode, out, read_until(shown))
 
 
 def on_terminal(*arguments: str, folder: Path, columns: int = 80, **changes: str) -> Run:

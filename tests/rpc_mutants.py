@@ -18,8 +18,8 @@ from model.rpc.messages import EpochResponse, FetchRequest, FetchResponse, Offse
 from model.rpc.produce import produce
 from model.rpc.protocols import KIP_320, Protocol, Truncation, end_of_the_epoch_in_both
 from model.rpc.state import Partition, Replica
+from tests.mutants import Taken, and_then, changing, with_actions
 
-Taken = Callable[..., Iterator[Partition]]
 RpcAction = Action[Partition, Any]
 
 
@@ -33,34 +33,7 @@ def changed(base: Protocol = KIP_320, **rules: Any) -> Spec[Partition]:
 
 def replaced(functions: dict[RpcAction, Taken], base: Protocol = KIP_320) -> Spec[Partition]:
     """A protocol with some actions replaced: same name and parameters, another function."""
-    spec = rpc(base)
-    actions = [attrs.evolve(each, function=functions.get(each, each.function)) for each in spec.actions]
-    return attrs.evolve(spec, actions=actions)
-
-
-def under(action: RpcAction, **rules: Any) -> Taken:
-    """The action as it is under other rules."""
-
-    def mutant(state: Partition, *values: int) -> Iterator[Partition]:
-        for successor in action(attrs.evolve(state, protocol=attrs.evolve(state.protocol, **rules)), *values):
-            yield attrs.evolve(successor, protocol=state.protocol)
-
-    return mutant
-
-
-def and_then(action: RpcAction, change: Callable[..., Partition]) -> Taken:
-    """The action, and then its result changed, given the states before and after and the parameters."""
-
-    def mutant(state: Partition, *values: int) -> Iterator[Partition]:
-        for successor in action(state, *values):
-            yield change(state, successor, *values)
-
-    return mutant
-
-
-def changing(state: Partition, broker: int, **fields: Any) -> Partition:
-    """The state with some fields of a broker's replica changed."""
-    return state.with_replica(broker, attrs.evolve(state.replicas[broker], **fields))
+    return with_actions(rpc(base), functions)
 
 
 # --- truncation ---------------------------------------------------------------------------------------------

@@ -37,7 +37,6 @@ from tests.atomic_mutants import (
     admit_from,
     admit_who_does_not_follow,
     all_have_what_is_below,
-    and_then,
     any_member_has_it,
     changed,
     count_members_that_do_not_follow,
@@ -67,10 +66,10 @@ from tests.atomic_mutants import (
     starts_with,
     take_the_leaders_watermark,
     truncate_the_log_only,
-    under,
     write_to_a_follower,
     writes_the_isr_if,
 )
+from tests.mutants import and_then, under
 from tests.scenario import starting_after
 
 BOTH_ISRS = ("weak_isr", "strong_isr")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
 import tomllib
 from pathlib import Path
 from unittest import mock
@@ -15,7 +12,7 @@ import pytest
 import reports.cli.check
 from invariants.catalog import CATALOG
 from reports.suite import SHIPPED
-from tests.cli import COMMAND, STAIRS, Run, call, environment, leadline, on_terminal, read_until, terminal, write
+from tests.cli import STAIRS, Run, call, interrupted, leadline, on_terminal, write
 
 HOLDS = '[[check]]\nspec = "stairs.py:spec"\nexpect = "holds"\n'
 AT_THREE = '[[check]]\nspec = "stairs.py:spec"\nbounds = { top = 3 }\n'
@@ -234,22 +231,10 @@ def test_control_c_ends_in_3_and_says_what_was_not_run(folder: Path) -> None:
     bounds = "brokers = 3, log_size = 3, records = 3, max_epoch = 3"
     long = f'[[check]]\nspec = "atomic/kip-320"\nbounds = {{ {bounds} }}\nexpect = "holds"\n'
     (folder / "leadline.toml").write_text(HOLDS + long + HOLDS, encoding="utf-8")
-    with terminal(80) as (shown, written):
-        process = subprocess.Popen(
-            [COMMAND, "check"],
-            cwd=folder,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=written,
-            encoding="utf-8",
-        )
-        os.close(written)
-        read_until(shown, r"kip-320[\s\S]*?[1-9][\d,]+ distinct")  # the second check is under way
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
-        assert "Traceback" not in read_until(shown)
-    assert process.returncode == 3
-    lines = out.splitlines()
+    run = interrupted("check", folder=folder, when=r"kip-320[\s\S]*?[1-9][\d,]+ distinct")
+    assert run.code == 3
+    assert "Traceback" not in run.err
+    lines = run.out.splitlines()
     assert lines[0].startswith("ok ")
     assert lines[1].startswith("FAIL  atomic/kip-320  incomplete, ")
     assert lines[2].startswith("      expected holds, but it ")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from reports.cli.explore import ENGINES
-from tests.cli import COMMAND, ESCAPE, STAIRS, call, environment, leadline, on_terminal, read_until, terminal, write
+from tests.cli import COMMAND, ESCAPE, STAIRS, call, environment, interrupted, leadline, on_terminal, write
 
 KIP_320 = ("explore", "atomic/kip-320")
 ENDLESS = "brokers=3,log_size=3,records=3,max_epoch=3"
@@ -320,30 +319,18 @@ def test_output_that_cannot_show_a_character_shows_another(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_control_c_in_a_search_ends_in_3_with_a_partial_report(tmp_path: Path, engine: str) -> None:
-    with terminal(80) as (shown, written):
-        process = subprocess.Popen(
-            [COMMAND, *KIP_320, "-b", ENDLESS, "--engine", engine],
-            cwd=tmp_path,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=written,
-            encoding="utf-8",
-        )
-        os.close(written)
-        read_until(shown, r" [1-9]\d*,\d{3} distinct")  # the search is under way
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
-        assert "Traceback" not in read_until(shown)
-    assert process.returncode == 3
-    lines = out.splitlines()
+    run = interrupted(*KIP_320, "-b", ENDLESS, "--engine", engine, folder=tmp_path, when=r" [1-9]\d*,\d{3} distinct")
+    assert run.code == 3
+    assert "Traceback" not in run.err
+    lines = run.lines
     assert "incomplete: interrupted" in lines
     (count,) = re.findall(
-        r"^([\d,]+) distinct states, [\d,]+ generated, depth \d+, ([\d,]+) on queue$", out, re.MULTILINE
+        r"^([\d,]+) distinct states, [\d,]+ generated, depth \d+, ([\d,]+) on queue$", run.out, re.MULTILINE
     )
     distinct, queue = (int(text.replace(",", "")) for text in count)
     assert distinct >= 1000
     assert 0 < queue < distinct
-    assert re.search(r"^strong_isr +incomplete *$", out, re.MULTILINE)
+    assert re.search(r"^strong_isr +incomplete *$", run.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

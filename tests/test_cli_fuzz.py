@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ from checker.itf import decode_trace, encode_trace
 from checker.replay import replay
 from checker.result import Verdict
 from invariants.catalog import CATALOG
-from tests.cli import COMMAND, STAIRS, Run, call, environment, leadline, read_until, terminal, write
+from tests.cli import STAIRS, Run, call, interrupted, leadline, write
 
 BEFORE_0_11 = ("fuzz", "atomic/hw-truncation", "-i", "strong_isr")
 QUICK_SEED = "4"
@@ -118,20 +115,17 @@ def test_bounds_and_properties_are_chosen_as_for_explore(tmp_path: Path) -> None
 
 
 def test_control_c_ends_in_3_with_a_partial_report(tmp_path: Path) -> None:
-    with terminal(80) as (shown, written):
-        process = subprocess.Popen(
-            [COMMAND, "fuzz", "atomic/kip-320", "-b", "brokers=3", "--examples", "100000"],
-            cwd=tmp_path,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=written,
-            encoding="utf-8",
-        )
-        os.close(written)
-        read_until(shown, r" [1-9][\d,]* distinct")  # the search is under way
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
-        assert "Traceback" not in read_until(shown)
-    assert process.returncode == 3
-    assert "incomplete: interrupted" in out.splitlines()
-    assert re.search(r"^[1-9][\d,]* distinct states, [\d,]+ generated", out, re.MULTILINE)
+    run = interrupted(
+        "fuzz",
+        "atomic/kip-320",
+        "-b",
+        "brokers=3",
+        "--examples",
+        "100000",
+        folder=tmp_path,
+        when=r" [1-9][\d,]* distinct",
+    )
+    assert run.code == 3
+    assert "Traceback" not in run.err
+    assert "incomplete: interrupted" in run.lines
+    assert re.search(r"^[1-9][\d,]* distinct states, [\d,]+ generated", run.out, re.MULTILINE)

@@ -39,8 +39,8 @@ from model.rpc.readings import (
 )
 from model.rpc.state import Partition
 from model.rpc.truncation import handle_epoch_request
+from tests.mutants import and_then, under
 from tests.rpc_mutants import (
-    and_then,
     anyone,
     as_the_true_leader,
     changed,
@@ -60,7 +60,6 @@ from tests.rpc_mutants import (
     stamp_epoch_0,
     starting,
     the_leader_alone,
-    under,
     write_to_a_follower,
 )
 
