@@ -44,8 +44,8 @@ class Finding:
 def findings(outcome: Outcome) -> list[Finding]:
     """The findings of a check: that on the whole check first, unless its properties say why it failed.
 
-    Where all is as expected, what an expected violation or limit left open is no finding: nothing is known of
-    it, so it neither passed nor failed.
+    Where the verdicts are as expected, what an expected violation or limit left open is no finding: nothing is known
+    of it, so it neither passed nor failed.
     """
     own = list(_of_properties(outcome))
     explained = any(finding.status != "passed" for finding in own)
@@ -68,10 +68,10 @@ def _of_properties(outcome: Outcome) -> Iterator[Finding]:
         title, name, said = outcome.prepared.title, item.property.name, _said(item)
         match item.verdict:
             case Verdict.INCOMPLETE:
-                if outcome.failure:
+                if not outcome.verdicts_as_expected:
                     reason = f"{name} is incomplete: {result.reason}"
                     yield Finding(title, name, "incomplete", reason, *about)
-            case Verdict.VIOLATED if outcome.failure and name != check.violates:
+            case Verdict.VIOLATED if not outcome.verdicts_as_expected and name != check.violates:
                 yield Finding(title, name, "failed", said, *about)
             case Verdict.HOLDS if name == check.violates:
                 yield Finding(title, name, "failed", f"expected to be violated, but {said}", *about)

@@ -15,16 +15,18 @@ MOST_BYTES = 1_000_000
 """GitHub shows a summary of up to 1 MiB, and nothing of a larger one."""
 
 
-def workflow_commands(found: Iterable[Finding]) -> Iterator[str]:
+def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
     """A workflow command for each finding that is not as expected, at its property's function.
 
     GitHub shows the first ten of a step: what failed comes first, and what is incomplete is one for each check.
     """
-    wrong = [finding for finding in found if finding.status != "passed"]
-    failed = [finding for finding in wrong if finding.status == "failed"]
-    failed_checks = {finding.check for finding in failed}
-    left_open = {finding.check: finding for finding in reversed(wrong) if finding.check not in failed_checks}
-    for finding in (*failed, *reversed(left_open.values())):
+    failed, left_open = list[Finding](), list[Finding]()
+    for outcome in outcomes:
+        found = findings(outcome)
+        wrong = [finding for finding in found if finding.status == "failed"]
+        failed += wrong
+        left_open += [finding for finding in found if finding.status == "incomplete" and not wrong][:1]
+    for finding in (*failed, *left_open):
         place = place_of(finding.property) if finding.property is not None else None
         where = {"file": place.path, "line": str(place.line)} if place is not None else {}
         said = {**where, "title": f"{finding.check}: {finding.name}"}

@@ -130,6 +130,14 @@ class Outcome:
         return f"expected {check.expect}, but it was interrupted" if result.reason == "interrupted" else ""
 
     @property
+    def verdicts_as_expected(self) -> bool:
+        """Whether no verdict is another than expected; if the check failed, its counts or an interrupt are why."""
+        violates = self.prepared.check.violates
+        if self.result.verdict.value != self.prepared.check.expect:
+            return False
+        return violates is None or self.result.of(violates).verdict is Verdict.VIOLATED
+
+    @property
     def exit_code(self) -> int:
         """0 as expected; 3 if the run was stopped before a verdict that was expected; else 1."""
         if not self.failure:

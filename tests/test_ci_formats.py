@@ -12,13 +12,15 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import attrs
 import jsonschema
 import pytest
 import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
-from checker import Limits, invariant
+from checker import Limits, Verdict, invariant
 from checker.engines import ENGINES
+from checker.result import PropertyResult
 from invariants import durability
 from reports.findings import Place, findings, place_of
 from reports.github import summary, workflow_commands
@@ -215,11 +217,11 @@ def test_annotations_are_escaped_and_name_what_failed_first(run: Run) -> None:
     assert [given.get("file") for given, _ in told] == ["stairs.py", "stairs.py", None, "stairs.py"]
 
 
-def outcomes(folder: Path) -> list[Outcome]:
-    """The suite's outcomes, from an engine that begins at once."""
+def outcomes(folder: Path, suite: str = "leadline.toml") -> list[Outcome]:
+    """The outcomes of a suite, from an engine that begins at once."""
     return [
         Outcome(it, ENGINES["oracle"](it.spec, Limits(max_states=it.check.max_states)))
-        for it in read_suite(folder / "leadline.toml")
+        for it in read_suite(folder / suite)
     ]
 
 
@@ -228,10 +230,44 @@ def test_what_would_end_an_annotation_is_escaped(folder: Path) -> None:
     def odd(state: Any) -> bool:
         return False
 
-    (finding, *_) = findings(outcomes(folder)[4])
-    changed = type(finding)("x: 5%, y", odd.name, "failed", odd.sentence, odd)
-    (command,) = workflow_commands([changed])
-    assert command.endswith(",title=x%3A 5%25%2C y%3A odd::a, b: 100%25%0D%0Ac")
+    outcome = outcomes(folder)[2]
+    prepared = attrs.evolve(outcome.prepared, check=attrs.evolve(outcome.prepared.check, name="x: 5%, y"))
+    result = attrs.evolve(outcome.result, properties=(PropertyResult(odd, Verdict.VIOLATED),))
+    (command,) = workflow_commands([Outcome(prepared, result)])
+    assert command.endswith(",title=x%3A 5%25%2C y%3A odd::odd is violated: a, b: 100%25%0D%0Ac")
+
+
+def test_checks_of_one_name_have_an_annotation_each(folder: Path) -> None:
+    cut_short = outcomes(folder)[3]
+    assert len(list(workflow_commands([cut_short, cut_short]))) == 2
+
+
+# Findings
+
+
+@pytest.mark.parametrize(
+    ("keys", "status", "message"),
+    [
+        (
+            'max_states = 2\nexpect = "incomplete"\ndistinct_states = 9',
+            "incomplete",
+            "expected 9 distinct states, but there are 2",
+        ),
+        (
+            'bounds = { top = 3 }\nexpect = "violated"\nviolates = "third_step_free"\ntrace_length = 9\n'
+            'properties = ["on_stairs", "third_step_free"]',
+            "failed",
+            "expected a trace of 9 states, but it has 4",
+        ),
+    ],
+)
+def test_a_count_that_is_not_as_expected_is_said_though_properties_were_left_open(
+    folder: Path, keys: str, status: str, message: str
+) -> None:
+    (folder / "counts.toml").write_text(f'[[check]]\nspec = "stairs.py"\n{keys}\n', encoding="utf-8")
+    (whole, *others) = [finding for outcome in outcomes(folder, "counts.toml") for finding in findings(outcome)]
+    assert (whole.name, whole.status, whole.message) == ("as expected", status, message)
+    assert {finding.status for finding in others} <= {"passed"}
 
 
 # Markdown

@@ -78,7 +78,7 @@ def check(
         if outcome.result.reason == "interrupted":
             break
     found = [finding for outcome in outcomes for finding in findings(outcome)]
-    for command in workflow_commands(found) if github else ():
+    for command in workflow_commands(outcomes) if github else ():
         click.echo(command)
     if junit is not None:
         _write(junit, junit_xml((path or SHIPPED).name, found))
