@@ -97,10 +97,12 @@ class Place:
     line: int
 
 
-def place_of(item: Property) -> Place:
-    """Where a property's function is."""
-    function = inspect.unwrap(item.function)
-    path = Path(inspect.getsourcefile(function) or "").resolve()
+def place_of(item: Property | None) -> Place | None:
+    """Where a property's function is; None if it is in no file, as what is callable and no function, or no property."""
+    function = inspect.unwrap(item.function) if item is not None else None
+    if not inspect.isfunction(function) or not Path(function.__code__.co_filename).is_file():
+        return None
+    path = Path(function.__code__.co_filename).resolve()
     parts = function.__module__.split(".")
     imported_from = path.parents[len(parts) - (path.name != "__init__.py")]
     base = Path.cwd() if path.is_relative_to(Path.cwd()) else imported_from

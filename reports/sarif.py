@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import quote
 
 from checker.properties import Property
-from reports.findings import Finding, place_of
+from reports.findings import Finding, Place, place_of
 from reports.story import story_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -17,19 +18,25 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def sarif(found: Iterable[Finding]) -> str:
     """Findings as a SARIF log: a rule for each property by its name, a result for each that is not as expected.
 
-    A violation is an error, with its trace as a code flow; what is incomplete is open. What concerns a check as
-    a whole has no place, and is a notification.
+    A violation is an error, with its trace as a code flow; what is incomplete is open, and the run not successful.
+    What has no place, such as a check as a whole, is a notification.
     """
     wrong = [finding for finding in found if finding.status != "passed"]
-    rules = {item.name: _rule(item) for finding in wrong if (item := finding.property) is not None}
+    placed = [
+        (finding, item, place)
+        for finding in wrong
+        if (item := finding.property) is not None and (place := place_of(item)) is not None
+    ]
+    rules = {item.name: _rule(item) for _, item, _ in placed}
     driver = {"name": "leadline", "version": version("leadline"), "rules": list(rules.values())}
-    results = [_result(finding, item, list(rules)) for finding in wrong if (item := finding.property) is not None]
+    results = [_result(*each, list(rules)) for each in placed]
     said = [
         {"level": "error", "message": {"text": f"{finding.check}: {finding.message}"}}
         for finding in wrong
-        if finding.property is None
+        if place_of(finding.property) is None
     ]
-    invocation = {"executionSuccessful": not said, "toolExecutionNotifications": said}
+    finished = not said and all(finding.status == "failed" for finding in wrong)
+    invocation = {"executionSuccessful": finished, "toolExecutionNotifications": said}
     run = {"tool": {"driver": driver}, "invocations": [invocation], "results": results}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 
@@ -41,25 +48,25 @@ def _rule(item: Property) -> dict[str, Any]:
     return rule
 
 
-def _result(finding: Finding, item: Property, rules: list[str]) -> dict[str, Any]:
+def _result(finding: Finding, item: Property, place: Place, rules: list[str]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": item.name,
         "ruleIndex": rules.index(item.name),
         "kind": "fail" if finding.status == "failed" else "open",
         "level": "error" if finding.status == "failed" else "none",
         "message": {"text": f"{finding.check}: {finding.message}"},
-        "locations": [_location(item)],
+        "locations": [_location(place)],
         "partialFingerprints": {"checkAndProperty/v1": f"{finding.check}/{item.name}"},
     }
     if finding.trace is not None:
         steps = [
-            {"location": {**_location(item), "message": {"text": frame.words}}}
+            {"location": {**_location(place), "message": {"text": frame.words}}}
             for frame in story_of(finding.trace).frames
         ]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
     return result
 
 
-def _location(item: Property) -> dict[str, Any]:
-    place = place_of(item)
-    return {"physicalLocation": {"artifactLocation": {"uri": place.path}, "region": {"startLine": place.line}}}
+def _location(place: Place) -> dict[str, Any]:
+    uri = quote(place.path)
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": place.line}}}

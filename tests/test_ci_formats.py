@@ -22,9 +22,10 @@ from checker import Limits, Verdict, invariant
 from checker.engines import ENGINES
 from checker.result import PropertyResult
 from invariants import durability
-from reports.findings import Place, findings, place_of
+from reports.findings import Finding, Place, findings, place_of
 from reports.github import summary, workflow_commands
 from reports.junit import junit
+from reports.sarif import sarif
 from reports.suite import Outcome, read_suite
 from tests.browser import chromium, needs_chromium
 from tests.cli import COMMAND, STAIRS, Run, call, write
@@ -196,6 +197,37 @@ def test_a_shipped_property_is_placed_where_it_is_imported_from(
     monkeypatch.chdir(tmp_path)
     _, line = inspect.getsourcelines(durability.weak_isr.function)
     assert place_of(durability.weak_isr) == Place("invariants/durability.py", line)
+
+
+def test_a_property_that_is_no_function_has_no_place_and_is_a_notification(folder: Path) -> None:
+    class Odd:
+        __name__ = "odd"
+
+        def __call__(self, state: Any) -> bool:
+            return False
+
+    odd = invariant("it is odd")(Odd())
+    finding = Finding("a check", odd.name, "failed", "odd is violated", odd)
+    (found,) = json.loads(sarif([finding]))["runs"]
+    assert found["results"] == []
+    (said,) = found["invocations"][0]["toolExecutionNotifications"]
+    assert said["message"]["text"] == "a check: odd is violated"
+
+
+def test_what_is_incomplete_is_no_successful_run_in_sarif(folder: Path) -> None:
+    (found,) = json.loads(sarif(findings(outcomes(folder)[3])))["runs"]
+    assert {result["kind"] for result in found["results"]} == {"open"}
+    assert not found["invocations"][0]["executionSuccessful"]
+
+
+def test_a_place_in_sarif_is_a_uri(tmp_path: Path) -> None:
+    write(tmp_path, **{"my stairs #1": STAIRS})
+    (tmp_path / "leadline.toml").write_text(
+        '[[check]]\nspec = "my stairs #1.py"\nbounds = { top = 3 }\nexpect = "holds"\n', encoding="utf-8"
+    )
+    (finding, *_) = (it for outcome in outcomes(tmp_path) for it in findings(outcome) if it.status == "failed")
+    (result,) = json.loads(sarif([finding]))["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("my%20stairs%20%231.py")
 
 
 # GitHub
