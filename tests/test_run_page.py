@@ -17,7 +17,7 @@ from checker.engines import ENGINES
 from checker.progress import MOST_SAMPLES, Pace, paced
 from checker.result import Statistics
 from invariants.catalog import CATALOG
-from reports.html.plots import rates
+from reports.html.plots import levels_plot, rates
 from reports.html.run import run_found, run_page
 from reports.json_report import result_object, statistics_of
 from tests.browser import chromium, needs_chromium
@@ -41,6 +41,14 @@ def small(**changes: Any) -> Result:
     """A result that took no time."""
     result = ENGINES["oracle"](CATALOG["atomic/kip-320"].with_bounds({"log_size": 1, "records": 1}))
     return attrs.evolve(result, **changes)
+
+
+# Plots
+
+
+def test_the_plot_of_a_deep_search_is_one_shape_and_not_one_for_each_depth() -> None:
+    few, many = (levels_plot([1] * depth, "plot").count("<path") for depth in (10, 500))
+    assert many <= few + 5  # another number of ticks
 
 
 # The pace of a search

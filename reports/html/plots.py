@@ -17,7 +17,7 @@ COLOUR = "#4a90d9"
 
 
 def levels_plot(levels: Sequence[int], name: str) -> str:
-    """The distinct states at each depth, as bars.
+    """The distinct states at each depth, as bars, drawn as one outline: there may be thousands.
 
     Parameters:
         levels: how many, from depth 1 on.
@@ -27,7 +27,7 @@ def levels_plot(levels: Sequence[int], name: str) -> str:
     def draw(axes: Axes) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        axes.bar(range(1, len(levels) + 1), levels, color=COLOUR)
+        axes.stairs(levels, [depth + 0.5 for depth in range(len(levels) + 1)], fill=True, color=COLOUR)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
     return _drawn(name, "depth", "distinct states", draw)
