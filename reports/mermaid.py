@@ -60,4 +60,4 @@ def _text(text: str) -> str:
     """A text that Mermaid takes as it is: ``;`` and ``#`` would end it, ``<`` begin a tag, ``end`` a block."""
     line = " ".join(text.split())
     escaped = re.sub(r"[#;<>&\"`%{}\\]", lambda found: f"#{ord(found[0])};", line)
-    return re.sub(r"\bend\b", "e#110;d", escaped, flags=re.IGNORECASE) or "-"
+    return re.sub(r"\b(e)(n)(d)\b", lambda found: f"{found[1]}#{ord(found[2])};{found[3]}", escaped, flags=re.I) or "-"

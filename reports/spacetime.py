@@ -24,7 +24,7 @@ from typing import Any
 import attrs
 
 from checker.trace import Trace
-from reports.lanes import Lanes
+from reports.lanes import REST, Lanes
 
 Message = tuple[str, str, str]
 """The row that sends, the row that receives, and what is sent."""
@@ -100,12 +100,13 @@ def space_time(lanes: list[Lanes], trace: Trace[Any] | None = None) -> SpaceTime
     """
     pictures: list[dict[str, Drawn]] = [{} for _ in lanes] if trace is None else [*map(_picture, trace.states)]
     arrows = list(_arrows(trace)) if trace is not None else []
-    rows = dict.fromkeys(pictures[0] or [row for state in lanes for row in state])
+    rows = dict.fromkeys(row for picture in pictures for row in picture)
+    rows = rows or dict.fromkeys([row for state in lanes for row in state] or [REST])
     rows.update(dict.fromkeys(end for arrow in arrows for end in (arrow.source, arrow.target)))
     held: list[dict[str, Any]] = [
         {row: attrs.evolve(drawn, standing=()) for row, drawn in picture.items()} for picture in pictures
     ]
-    held = held if pictures[0] else [*lanes]
+    held = held if any(pictures) else [*lanes]
     touched: list[tuple[str, ...]] = [()]
     for number in range(1, len(lanes)):
         ends = _ends(arrows, number)
@@ -117,7 +118,7 @@ def space_time(lanes: list[Lanes], trace: Trace[Any] | None = None) -> SpaceTime
 def losses(before: dict[str, Drawn], after: dict[str, Drawn]) -> Iterator[str]:
     """What rows no longer hold after a step, in words."""
     for row, drawn in after.items():
-        kept, held = len(drawn.cells), before[row].cells
+        kept, held = len(drawn.cells), before.get(row, Drawn()).cells
         if held[kept:]:
             yield f"{row} loses {', '.join(text for text, _ in held[kept:])} from offset {kept} on"
 

@@ -16,15 +16,16 @@ import networkx as nx
 import pytest
 from playwright.sync_api import Page
 
-from checker import Trace, explore, invariant
+from checker import Spec, Trace, action, explore, invariant
 from checker.engines import ENGINES
 from checker.graph import neighbourhood
+from checker.itf import decode_trace
 from invariants.catalog import CATALOG
 from reports.dot import dot
 from reports.mermaid import MOST_CHARACTERS, mermaid
 from reports.shiviz import PATTERN, shiviz
 from reports.spacetime import Arrow
-from reports.story import Story, story_of
+from reports.story import Story, story_of, story_of_file
 from tests.browser import MERMAID, chromium, needs_chromium, needs_mermaid
 from tests.cli import STAIRS, Run, call, write
 from tests.two_phase_commit import tm_commits_too_soon, two_phase_commit
@@ -110,6 +111,52 @@ def test_a_spec_that_does_not_say_how_it_is_drawn_has_its_lanes() -> None:
 # Mermaid
 
 
+@attrs.frozen
+class Growing:
+    """A state that is drawn with one row more in each step."""
+
+    rows: int
+
+    def picture(self) -> dict[str, dict[str, Any]]:
+        """Its rows."""
+        return {f"row {number}": {"cells": [("x", 0)]} for number in range(self.rows)}
+
+
+@action("a row comes")
+def grow(state: Growing) -> Iterator[Growing]:
+    """One row more."""
+    yield Growing(state.rows + 1)
+
+
+@attrs.frozen
+class NoBounds:
+    """Nothing to bound."""
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_rows_may_come_in_later_states(first: int) -> None:
+    spec = Spec(
+        name="growing",
+        summary="rows that come",
+        initial_states=lambda _: [Growing(first)],
+        actions=[grow],
+        properties=[],
+        bounds=NoBounds(),
+    )
+    states = [Growing(first + step) for step in range(3)]
+    story = story_of(Trace(spec, states, spec.instances * 2))
+    assert story.diagram.rows == tuple(f"row {number}" for number in range(first + 2))
+    assert [frame.losses for frame in story.frames] == ["", "", ""]
+    assert story.diagram.touched == ((), (f"row {first}",), (f"row {first + 1}",))
+
+
+def test_a_state_without_variables_has_one_row() -> None:
+    recorded = decode_trace({"vars": [], "states": [{}, {}]})
+    story = story_of_file(recorded)
+    assert story.diagram.rows == ("state",)
+    assert "Note over r0: 2." in mermaid(story)
+
+
 @pytest.fixture(scope="module")
 def mermaid_page() -> Iterator[Page]:
     """A page with mermaid in it, which says of a text what it makes of it."""
@@ -169,6 +216,12 @@ def test_of_a_long_trace_the_end_is_drawn_and_what_is_left_out_is_said() -> None
     (left_out,) = re.findall(r"(\d+) earlier states are left out", text)
     assert [int(number) for number in re.findall(r": (\d+)\. ", text)] == list(range(int(left_out) + 1, 11))
     assert "strong_isr is violated" in text
+
+
+def test_mermaid_gets_no_end_in_any_case_and_shows_it_in_its_own() -> None:
+    frames = (STORIES[0].frames[0], attrs.evolve(STORIES[0].frames[1], sentence="the End, THE END"))
+    text = mermaid(attrs.evolve(STORIES[0], frames=frames))
+    assert "2. the E#110;d, THE E#78;D" in text
 
 
 # ShiViz
@@ -331,6 +384,7 @@ def test_json_has_every_step_its_changes_and_its_messages(folder: Path) -> None:
     assert content["states"][-1]["changed"] == [["broker 1", column] for column in ("ISR", "LEO", "epoch", "log")]
     assert content["messages"][-1]["text"] == "ISR 0 1"
     assert content["ending"][0].startswith("strong_isr is violated")
+    assert shown(folder, "json").out.isascii()  # so that it is whole in any encoding of standard output
 
 
 def test_text_is_what_is_shown_without_a_format(folder: Path) -> None:

@@ -62,7 +62,7 @@ def trace(file: Path, spec: str | None, form: str) -> int:
         case "shiviz":
             click.echo(shiviz(told.story), nl=False)
         case "json":
-            click.echo(json.dumps(story_object(told.story), indent=1, ensure_ascii=False))
+            click.echo(json.dumps(story_object(told.story), indent=1))
         case _ if told.trace is None:
             raise TraceError(f"--format {form} needs the model, which does not follow {file}: {told.note}")
         case "dot":
