@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from checker import oracle
-from checker.result import Result
+from checker.result import Limits, Result
+from checker.spec import Spec
 
 
 def _compiled(*arguments: Any, **settings: Any) -> Result:
@@ -23,3 +24,15 @@ def _spark(*arguments: Any, **settings: Any) -> Result:
 
 ENGINES: dict[str, Callable[..., Result]] = {"compiled": _compiled, "oracle": oracle.explore, "spark": _spark}
 """Each takes a spec, limits and a progress function, and has settings of its own: see the functions."""
+
+
+def searched(spec: Spec[Any], limits: Limits | None = None) -> Result:
+    """Search a spec with the default engine, on the way to something else.
+
+    Raises:
+        KeyboardInterrupt: the search took the Ctrl-C that was meant for all.
+    """
+    result = ENGINES["compiled"](spec, limits or Limits())
+    if result.reason == "interrupted":
+        raise KeyboardInterrupt
+    return result

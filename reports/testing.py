@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from checker.engines import ENGINES
+from checker.engines import searched
 from checker.result import Limits, Result, Verdict
 from checker.spec import Spec
 from checker.trace import Trace
@@ -44,7 +44,7 @@ def assert_holds(
         12
     """
     chosen = _chosen(spec, bounds, properties)
-    result = _searched(chosen, limits)
+    result = searched(chosen, limits)
     where = f"{chosen.name} with {chosen.named_bounds}"
     if result.verdict is Verdict.VIOLATED:
         raise AssertionError(f"{where}: {violations(result, '{} is violated', '{} is never shown')}{_shown(result)}")
@@ -84,7 +84,7 @@ def assert_violated(
         become_follower(broker=1, epoch=1)
     """
     chosen = _chosen(spec, bounds, [name])
-    result = _searched(chosen, limits)
+    result = searched(chosen, limits)
     where = f"{chosen.name} with {chosen.named_bounds}: {name}"
     item = result.of(name)
     if item.verdict is Verdict.INCOMPLETE:
@@ -102,13 +102,6 @@ def assert_violated(
 def _chosen(spec: Spec[Any] | str, bounds: dict[str, Any], properties: Iterable[str] | None) -> Spec[Any]:
     found = (load_spec(spec) if isinstance(spec, str) else spec).with_bounds(bounds)
     return found if properties is None else found.with_properties(properties)
-
-
-def _searched(spec: Spec[Any], limits: Limits | None) -> Result:
-    result = ENGINES["compiled"](spec, limits or Limits())
-    if result.reason == "interrupted":  # the search took the Ctrl-C that was meant for the test suite
-        raise KeyboardInterrupt
-    return result
 
 
 def _shown(result: Result) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from unittest import mock
 
+import attrs
 import pytest
 
 import reports.cli.diff
-from checker import SpecError
+from checker import Limits, Result, Spec, SpecError
 from checker.compare import first_parting, follow
+from checker.engines import ENGINES
 from checker.oracle import explore
 from invariants.catalog import CATALOG
 from reports.loading import load_spec
@@ -146,3 +149,15 @@ def test_a_trace_that_ends_before_the_one_beside_it_stays_at_its_end(folder: Pat
 def test_a_page_that_cannot_be_written_is_refused_before_the_search(folder: Path) -> None:
     complaint = call("diff", "stairs.py:spec", "stairs.py:careful", "--html", "no/d.html", folder=folder).complaint
     assert complaint == "cannot write no/d.html: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    "command", [("diff", "stairs.py:spec", "stairs.py:careful"), ("graph", "stairs.py:spec", "--max-states", "1")]
+)
+def test_an_interrupt_during_the_search_ends_the_command(folder: Path, command: tuple[str, ...]) -> None:
+    def interrupted(spec: Spec[Any], limits: Limits) -> Result:
+        return attrs.evolve(explore(spec, limits), exhausted=False, reason="interrupted")
+
+    with mock.patch.dict(ENGINES, compiled=interrupted):
+        run = call(*command, folder=folder)
+    assert (run.code, run.out, run.err.strip()) == (3, "", "leadline: interrupted")

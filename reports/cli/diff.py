@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from checker.compare import NoPartingYet, Parting, first_parting, follow
-from checker.engines import ENGINES
+from checker.engines import searched
 from checker.names import counted
 from checker.result import Verdict
 from checker.spec import Spec
@@ -68,7 +68,7 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
 def _by_counterexample(first: Spec[Any], second: Spec[Any]) -> Parting | None:
     """A counterexample of one spec that does not end in a violation of the same property in the other."""
     for one, other in ((first, second), (second, first)):
-        for item in ENGINES["compiled"](one).properties:
+        for item in searched(one).properties:
             if item.verdict is Verdict.VIOLATED and not item.property.kind.is_witness:
                 parting = follow(item.traces[0], other)
                 if parting.refused is not None or _complaint(parting) is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from checker.engines import ENGINES
+from checker.engines import searched
 from checker.errors import LeadlineError
 from checker.graph import neighbourhood, state_graph
 from checker.oracle import OracleSearch
@@ -41,7 +41,7 @@ def graph(
     if search.run().exhausted:
         click.echo(dot(state_graph(chosen, search.arrivals), chosen.initials()), nl=False)
         return AS_EXPECTED
-    found = ENGINES["compiled"](chosen).properties
+    found = searched(chosen).properties
     traces = [trace for item in found if item.verdict is Verdict.VIOLATED for trace in item.traces]
     if not traces:
         raise LeadlineError(
