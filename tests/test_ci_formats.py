@@ -354,6 +354,19 @@ def test_the_page_of_a_run_has_every_check_its_verdicts_and_its_traces(folder: P
         assert complaints == []
 
 
+@needs_chromium
+def test_a_link_to_a_run_opens_it_though_the_page_has_no_trace(tmp_path: Path) -> None:
+    write(tmp_path, stairs=STAIRS)
+    check = '[[check]]\nspec = "stairs.py"\nproperties = ["on_stairs"]\nexpect = "holds"\n'
+    (tmp_path / "leadline.toml").write_text(2 * check, encoding="utf-8")
+    assert call("check", "--html", "site", folder=tmp_path).code == 0
+    for browser in chromium():
+        page = browser.new_page()
+        page.goto((tmp_path / "site" / "index.html").as_uri())
+        page.get_by_role("link", name="stairs.py").nth(1).click()
+        assert page.locator("details").evaluate_all("all => all.map(it => it.open)") == [False, True]
+
+
 @pytest.mark.parametrize("option", ["--junit", "--sarif", "--markdown", "--html"])
 def test_what_cannot_be_written_is_refused_before_anything_is_run(folder: Path, option: str) -> None:
     (folder / "taken").write_text("", encoding="utf-8")

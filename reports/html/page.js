@@ -3,6 +3,17 @@
 (() => {
   const chapters = [...document.querySelectorAll("article")];
   const stepper = document.querySelector(".stepper");
+  const named = () => location.hash.slice(1);
+
+  // A link to a run opens it; there may be runs without a trace to step through.
+  function openRun(name) {
+    const target = document.getElementById(name), isRun = Boolean(target) && target.matches("details");
+    if (isRun) target.open = true;
+    return isRun;
+  }
+
+  openRun(named());
+  addEventListener("hashchange", () => { if (!openRun(named()) && chapters.length) show(named(), true); });
   if (!chapters.length) return;
   const beside = document.querySelector("main").matches(".beside");
   let chapter, step;
@@ -64,13 +75,8 @@
     const button = event.target.closest("button");
     if (button) go(button.dataset.go);
   });
-  addEventListener("hashchange", () => {
-    const target = document.getElementById(location.hash.slice(1));
-    if (target && target.matches("details")) target.open = true;
-    else show(location.hash.slice(1), true);
-  });
 
   document.documentElement.classList.add("stepping");
   stepper.hidden = false;
-  show(location.hash.slice(1) || document.querySelector("main").dataset.start, false);
+  show(named() || document.querySelector("main").dataset.start, false);
 })();
