@@ -51,6 +51,12 @@ def test_the_plot_of_a_deep_search_is_one_shape_and_not_one_for_each_depth() -> 
     assert many <= few + 5  # another number of ticks
 
 
+def test_a_witness_that_is_never_shown_is_not_called_violated(folder: Path) -> None:
+    write(folder, short=STAIRS.replace("state.height == state.top", "state.height > state.top"))
+    assert call("explore", "short.py", "-i", "top_reached", "--html", "o.html", folder=folder).code == 1
+    assert "violated: never shown: top_reached" in (folder / "o.html").read_text(encoding="utf-8")
+
+
 # The pace of a search
 
 

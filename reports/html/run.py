@@ -21,6 +21,7 @@ from reports.html.plots import levels_plot, rate_plot, rates
 from reports.json_report import result_object, statistics_of
 from reports.story import Story, story_of
 from reports.terminal import statistics_text, verdict_text
+from reports.words import missed_text
 
 FEWEST_RATES = 5
 """A search that was over before this many samples has no rate over time."""
@@ -178,5 +179,7 @@ def _verdict(about: dict[str, Any]) -> str:
         case Verdict.INCOMPLETE:
             return f"incomplete: {about['reason']}"
         case Verdict.VIOLATED:
-            missed = [item["name"] for item in about["properties"] if item["verdict"] == Verdict.VIOLATED.value]
-            return f"violated: {', '.join(missed)}"
+            missed = [
+                (item["name"], Kind(item["kind"])) for item in about["properties"] if item["verdict"] == "violated"
+            ]
+            return f"violated: {missed_text(missed, '{}', 'never shown: {}')}"
