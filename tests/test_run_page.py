@@ -166,6 +166,14 @@ def test_a_result_that_is_not_whole_ends_in_one_line(folder: Path) -> None:
     assert "is not a whole JSON file" in call("report", "r.json", "--html", "x.html", folder=folder).complaint
 
 
+def test_what_a_spec_raises_is_not_blamed_on_the_result(folder: Path) -> None:
+    call("explore", "stairs.py", "-b", "top=3", "--json", "r.json", "--trace-out", ".", folder=folder)
+    drawn = STAIRS.replace("    top: int = 0\n", "    top: int = 0\n\n    def lanes(self):\n        return {}['row']\n")
+    write(folder, stairs=drawn)
+    complaint = call("report", "r.json", "--html", "x.html", folder=folder).complaint
+    assert complaint == "unexpected KeyError: 'row'"
+
+
 @pytest.mark.parametrize("command", ["explore", "fuzz"])
 def test_a_page_that_cannot_be_written_is_refused_before_the_search(folder: Path, command: str) -> None:
     complaint = call(command, "stairs.py", "--html", "no/x.html", folder=folder).complaint

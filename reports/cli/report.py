@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +62,22 @@ def _result(path: Path) -> dict[str, Any] | None:
 
 
 def _result_page(title: str, path: Path, about: dict[str, Any], spec: str | None) -> tuple[str, list[Told]]:
-    try:
-        told = {
-            item["name"]: [tell(read_trace(_at_hand(Path(file), path)), spec) for file in item["trace_files"]]
-            for item in about["properties"]
-        }
-        stories = {name: [(each.story, each.note) for each in traces] for name, traces in told.items()}
+    with _as_this_version_writes(path):
+        files = {item["name"]: [Path(file) for file in item["trace_files"]] for item in about["properties"]}
+    told = {name: [tell(read_trace(_at_hand(file, path)), spec) for file in those] for name, those in files.items()}
+    stories = {name: [(each.story, each.note) for each in traces] for name, traces in told.items()}
+    with _as_this_version_writes(path):
         text = run_page(title, [Found(about["spec"], about, stories)])
+    return text, [each for traces in told.values() for each in traces]
+
+
+@contextmanager
+def _as_this_version_writes(path: Path) -> Iterator[None]:
+    """While a result is read. Raises LeadlineError: it is not as `result_object` makes it; names its file."""
+    try:
+        yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LeadlineError(f"{path} is not a result as this version writes it: make it anew with --json") from error
-    return text, [each for traces in told.values() for each in traces]
 
 
 def _at_hand(file: Path, result: Path) -> Path:
