@@ -41,6 +41,15 @@ found = distributed.explore(spec, master=master, work_dir=place, conf=conf, shar
 print(json.dumps([found.distinct, found.generated, found.depth, {{k: v.distinct for k, v in found.actions.items()}}]))
 """
 
+COMMAND = f"""
+import sys
+from checker.distributed import search
+from reports.cli import main
+search.LARGE, search.SMALL = {SIZES["LARGE"]}, {SIZES["SMALL"]}
+sys.argv[0] = "leadline"
+main()
+"""
+
 
 def the_spec() -> Spec[Any]:
     return CATALOG["atomic/kip-320"].with_bounds(BOUNDS).with_properties([])
@@ -104,6 +113,29 @@ def test_a_driver_is_killed_and_resumed(spark: Session, tmp_path: Path) -> None:
     assert answers(resumed) == answers(compiled.explore(the_spec()))
 
 
+@pytest.mark.parametrize("when", ["starting", "searching"])
+def test_control_c_ends_in_a_partial_report(spark: Session, tmp_path: Path, when: str) -> None:
+    """Java and its Python workers end too, and no library has a word to say; the search can go on."""
+    place, bounds = tmp_path / "work", ",".join(f"{name}={value}" for name, value in BOUNDS.items())
+    arguments = ("explore", "atomic/kip-320", "-b", bounds, "--no-invariants", "--engine", "spark")
+    where = ("--master", "local[2]", "--work-dir", str(place))
+    with process(sys.executable, "-c", COMMAND, *arguments, *where) as driver:
+        wait_for(lambda: started("SparkSubmit", driver.pid), driver)
+        if when == "searching":
+            wait_for((place / "search.pickle").exists, driver)
+            begun = levels(place)
+            wait_for(lambda: levels(place) > begun, driver)
+        children = psutil.Process(driver.pid).children(recursive=True)
+        driver.send_signal(signal.SIGINT)
+        out, err = driver.communicate(timeout=60)
+    assert (driver.returncode, err) == (3, "")
+    assert "incomplete: interrupted" in out.splitlines()
+    assert not psutil.wait_procs(children, timeout=10)[1]
+    with mock.patch.multiple(search, **SIZES):
+        resumed = distributed.explore(the_spec(), session=spark, resume=str(place))
+    assert answers(resumed) == answers(compiled.explore(the_spec()))
+
+
 def free_port() -> int:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -133,10 +165,10 @@ def cluster(folder: Path) -> Iterator[str]:
         yield url
 
 
-def started(what: str) -> list[psutil.Process]:
-    """The processes that this test's own have started, by a word of their command line."""
+def started(what: str, by: int | None = None) -> list[psutil.Process]:
+    """The processes that one has started, by default this one, by a word of their command line."""
     found = []
-    for child in psutil.Process().children(recursive=True):
+    for child in psutil.Process(by).children(recursive=True):
         with contextlib.suppress(psutil.Error):
             if any(what in word for word in child.cmdline()) and child.name() != "bash":
                 found.append(child)

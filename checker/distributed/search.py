@@ -16,6 +16,7 @@ import numpy as np
 
 from checker.action import ActionInstance
 from checker.compiled import kernel
+from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import NotOnlyInts, ShapeChanged
 from checker.compiled.search import SAMPLED, Adjustments
 from checker.compiled.tables import SeesViews
@@ -104,13 +105,14 @@ class SparkSearch(Generic[S]):
                 return attrs.evolve(result, engine="spark")
         else:
             self._search.know(saved.numbering.values)
-        began = time.monotonic()
-        session = self._spark()
-        self._at = saved or self._handed_over(self._shards or session.cores)
-        self._begin_run(session)
-        self._started += time.monotonic() - began
         reason: str | None
         try:
+            with interrupts_wait():  # there is nothing to report of before the state of things is handed over
+                began = time.monotonic()
+                session = self._spark()
+                self._at = saved or self._handed_over(self._shards or session.cores)
+                self._begin_run(session)
+                self._started += time.monotonic() - began
             reason = self._go_on()
         except GivenUp:
             reason = f"reached {self.limits.max_seconds:g} seconds"
@@ -217,11 +219,12 @@ class SparkSearch(Generic[S]):
         following = Level(bases, [[done.blocks[source] for done in kept] for source in range(len(ends))])
         self._storage.write_bytes(level_file(at.level + 1), following.dumped())
         self._levels[at.level + 1] = following
-        self._count(bases, expanded, kept, following)
-        at.level += 1
-        at.seconds = self._seconds()
-        self._started = time.monotonic()
-        self._manifest.save(at)
+        with interrupts_wait():
+            self._count(bases, expanded, kept, following)
+            at.level += 1
+            at.seconds = self._seconds()
+            self._started = time.monotonic()
+            self._manifest.save(at)
         self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
 
     def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import sys
 import tarfile
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +32,10 @@ _PACKAGES = ("checker", "model", "invariants")
 class Session:
     """Spark, from its start to its end. To be used in a ``with`` statement.
 
+    All that waits for Java is called in a thread of its own: an interrupt, which the main thread gets, would cut
+    off an answer of Java's in the middle, and Spark's own handler for it, which only a main thread is given, asks
+    Java something while an answer is on its way.
+
     Parameters:
         master: the master's URL; None: what `spark-submit` says, or else this machine.
         conf: Spark's own settings.
@@ -51,17 +54,8 @@ class Session:
             raise LeadlineError(f"the spark engine needs pyspark 4, but this is {pyspark.__version__}")
         use_java()
         os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python", sys.executable))
-        with tempfile.TemporaryFile() as log:
-            try:
-                at_start = SparkConf(loadDefaults=False).setAll(list(_at_start(master, conf).items()))
-                silenced = {} if verbose else {"stderr": log, "stdout": log}
-                gateway = launch_gateway(at_start, silenced)  # type: ignore[no-untyped-call]
-                SparkContext._ensure_initialized(gateway=gateway)
-                self._context = SparkContext(conf=_conf(master, conf, verbose), gateway=gateway)
-            except Exception as error:
-                log.seek(0)
-                reason = _reason(error, log.read().decode(errors="replace"))
-                raise LeadlineError(f"Spark does not start: {reason}") from error
+        self._thread = ThreadPoolExecutor(1, "spark")
+        self._context = self._thread.submit(_started, master, conf, verbose).result()
         self.is_local = self.master.startswith("local")
         self._ship()
         self.cores = int(self._context.defaultParallelism)
@@ -101,20 +95,26 @@ class Session:
             GivenUp: it was.
             LeadlineError: Spark gave up.
         """
-        with _ticking(tick, self._context.cancelAllJobs) as given_up:
-            try:
-                if at_home:
-                    answers: list[T] = self._at_home(len(tasks)).map(lambda place: task(tasks[place])).collect()
-                else:
-                    answers = self._context.parallelize(tasks, len(tasks)).map(task).collect()
-                return answers
-            except KeyboardInterrupt:
+        job = self._thread.submit(self._collect, task, tasks, at_home)
+        try:
+            while wait([job], TICK).not_done:
+                if tick():
+                    raise GivenUp
+        finally:
+            while not job.done():  # again and again: a job that is about to begin is not cancelled
                 self._context.cancelAllJobs()
-                raise
-            except Exception as error:
-                if given_up:
-                    raise GivenUp from error
-                raise LeadlineError(f"Spark gave up: {_reason(error)}") from error
+                wait([job], TICK)
+        try:
+            return job.result()
+        except Exception as error:
+            raise LeadlineError(f"Spark gave up: {_reason(error)}") from error
+
+    def _collect(self, task: Callable[[Any], T], tasks: Sequence[Any], at_home: bool) -> list[T]:
+        if at_home:
+            answers: list[T] = self._at_home(len(tasks)).map(lambda place: task(tasks[place])).collect()
+        else:
+            answers = self._context.parallelize(tasks, len(tasks)).map(task).collect()
+        return answers
 
     def _at_home(self, places: int) -> Any:
         """Some numbers that Spark keeps on executors, and sends tasks to where they are."""
@@ -127,7 +127,8 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         gateway, process = self._context._gateway, getattr(self._context._gateway, "proc", None)
-        self._context.stop()
+        self._thread.submit(self._context.stop).result()
+        self._thread.shutdown()
         if gateway is not None and process is not None:
             gateway.shutdown()
             process.stdin.close()
@@ -141,25 +142,19 @@ class GivenUp(Exception):
     """A job was ended before it was done."""
 
 
-@contextlib.contextmanager
-def _ticking(tick: Callable[[], bool], give_up: Callable[[], None]) -> Iterator[list[bool]]:
-    """Look at a job from another thread. What it yields is not empty once the job was given up."""
-    given_up: list[bool] = []
-    done = threading.Event()
-
-    def look() -> None:
-        while not done.wait(TICK):
-            if tick() and not given_up:
-                given_up.append(True)
-                give_up()
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield given_up
-    finally:
-        done.set()
-        thread.join()
+def _started(master: str | None, conf: Mapping[str, str], verbose: bool) -> SparkContext:
+    """Spark's context. Raises LeadlineError: it does not start; says why."""
+    with tempfile.TemporaryFile() as log:
+        try:
+            at_start = SparkConf(loadDefaults=False).setAll(list(_at_start(master, conf).items()))
+            silenced = {} if verbose else {"stderr": log, "stdout": log}
+            gateway = launch_gateway(at_start, silenced)  # type: ignore[no-untyped-call]
+            SparkContext._ensure_initialized(gateway=gateway)
+            return SparkContext(conf=_conf(master, conf, verbose), gateway=gateway)
+        except Exception as error:
+            log.seek(0)
+            reason = _reason(error, log.read().decode(errors="replace"))
+            raise LeadlineError(f"Spark does not start: {reason}") from error
 
 
 def _at_start(master: str | None, given: Mapping[str, str]) -> dict[str, str]:
