@@ -169,6 +169,24 @@ def test_seconds_and_states_are_limits(spark: Session, tmp_path: Path) -> None:
     assert answers(rest) == answers(oracle.explore(counters(limit=6)))
 
 
+def test_what_cannot_be_removed_is_no_loss(spark: Session, tmp_path: Path) -> None:
+    spec = counters(limit=3)
+
+    def fail(path: str) -> None:
+        raise PermissionError(path)
+
+    begin = Storage.__init__
+
+    def no_deletion(self: Storage, place: str) -> None:
+        begin(self, place)
+        self.files = mock.Mock(wraps=self.files, delete_file=fail, delete_dir=fail)
+
+    with mock.patch.multiple(search, **ALL_ON_SPARK), mock.patch.object(Storage, "__init__", no_deletion):
+        found = distributed.explore(spec, session=spark, work_dir=str(tmp_path / "work"))
+    assert answers(attrs.evolve(found, note="")) == answers(oracle.explore(spec))
+    assert "files of the search are left: cannot remove" in found.note
+
+
 # --- resuming ---
 
 SPEC = CATALOG["atomic/kip-279"]

@@ -8,7 +8,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -225,7 +225,8 @@ class SparkSearch(Generic[S]):
             at.seconds = self._seconds()
             self._started = time.monotonic()
             self._manifest.save(at)
-        self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
+        with suppress(LeadlineError):  # nothing needs it, nor needs it to be away
+            self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
 
     def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
         """Whether a level is the driver's; and the parts it is expanded in, by their first and last states."""
@@ -528,5 +529,8 @@ def explore(
             saved = None
             manifest.start_over()
         if not keep_files and (result.exhausted or result.reason == FIRST_VIOLATION):
-            manifest.clear()
+            try:
+                manifest.clear()
+            except LeadlineError as error:  # the result must not be lost by it
+                result = attrs.evolve(result, note=f"files of the search are left: {error}")
         return result

@@ -89,8 +89,11 @@ class Storage:
             raise Damaged(f"cannot read {self.path(name)}: {_line(error)}") from error
 
     def exists(self, name: str) -> bool:
-        """Whether there is a file of this name."""
-        found: bool = self.files.get_file_info(self.path(name)).type == fs.FileType.File
+        """Whether there is a file of this name. Raises LeadlineError: nobody can tell."""
+        try:
+            found: bool = self.files.get_file_info(self.path(name)).type == fs.FileType.File
+        except OSError as error:
+            raise LeadlineError(f"cannot read {self.path(name)}: {_line(error)}") from error
         return found
 
     def names(self, folder: str) -> list[str]:
@@ -99,12 +102,19 @@ class Storage:
         return [f"{folder}/{info.base_name}" for info in found if info.is_file]
 
     def remove(self, name: str) -> None:
-        """Remove a file or a folder with all that is in it, if it is there."""
-        info = self.files.get_file_info(self.path(name))
-        if info.type == fs.FileType.File:
-            self.files.delete_file(self.path(name))
-        elif info.type == fs.FileType.Directory:
-            self.files.delete_dir(self.path(name))
+        """Remove a file or a folder with all that is in it, if it is there.
+
+        Raises:
+            LeadlineError: it cannot be removed.
+        """
+        try:
+            info = self.files.get_file_info(self.path(name))
+            if info.type == fs.FileType.File:
+                self.files.delete_file(self.path(name))
+            elif info.type == fs.FileType.Directory:
+                self.files.delete_dir(self.path(name))
+        except OSError as error:
+            raise LeadlineError(f"cannot remove {self.path(name)}: {_line(error)}") from error
 
     def write(self, folder: str, blocks: Iterable[Columns], sizes: Sequence[int]) -> list[Block]:
         """Write blocks to a new file, whose name no other attempt at the same task gives its own.
