@@ -206,6 +206,8 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
         assert not list((tmp_path / "work" / "found").glob("*"))  # exchanged, and removed
         levels = list((tmp_path / "work" / "levels").glob("*.json"))
         assert len(levels) == 13
+        shallow = distributed.explore(SPEC, attrs.evolve(limits, depth=9), session=spark, resume=place)
+        assert (shallow.reason, shallow.statistics.depth) == ("reached depth 9", 13)
         last = distributed.explore(SPEC, Limits(keep_going=True), session=spark, resume=place)
     assert answers(last) == answers(oracle.explore(SPEC, Limits(keep_going=True)))
     assert list((tmp_path / "work").iterdir()) == []

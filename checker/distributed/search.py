@@ -200,7 +200,7 @@ class SparkSearch(Generic[S]):
                 return None
             if self._violated() and not self.limits.keep_going:
                 return FIRST_VIOLATION
-            if at.level == self.limits.depth:
+            if self.limits.depth is not None and at.level >= self.limits.depth:
                 return f"reached depth {self.limits.depth}"
             if self.limits.max_states is not None and at.distinct > self.limits.max_states:
                 return f"reached {counted(self.limits.max_states, 'state')}, and searched their level to its end"
