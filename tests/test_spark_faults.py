@@ -113,27 +113,56 @@ def test_a_driver_is_killed_and_resumed(spark: Session, tmp_path: Path) -> None:
     assert answers(resumed) == answers(compiled.explore(the_spec()))
 
 
-@pytest.mark.parametrize("when", ["starting", "searching"])
-def test_control_c_ends_in_a_partial_report(spark: Session, tmp_path: Path, when: str) -> None:
-    """Java and its Python workers end too, and no library has a word to say; the search can go on."""
-    place, bounds = tmp_path / "work", ",".join(f"{name}={value}" for name, value in BOUNDS.items())
+@contextlib.contextmanager
+def command(place: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command, searching with a work directory."""
+    bounds = ",".join(f"{name}={value}" for name, value in BOUNDS.items())
     arguments = ("explore", "atomic/kip-320", "-b", bounds, "--no-invariants", "--engine", "spark")
     where = ("--master", "local[2]", "--work-dir", str(place))
     with process(sys.executable, "-c", COMMAND, *arguments, *where) as driver:
+        yield driver
+
+
+def wait_for_a_level(place: Path, driver: subprocess.Popen[str]) -> None:
+    """Wait until Spark has searched a level."""
+    wait_for((place / "search.pickle").exists, driver)
+    begun = levels(place)
+    wait_for(lambda: levels(place) > begun, driver)
+
+
+def assert_it_goes_on(spark: Session, place: Path) -> None:
+    """What is in a work directory leads to the figures of a search that nothing ended."""
+    with mock.patch.multiple(search, **SIZES):
+        resumed = distributed.explore(the_spec(), session=spark, resume=str(place))
+    assert answers(resumed) == answers(compiled.explore(the_spec()))
+
+
+@pytest.mark.parametrize("when", ["starting", "searching"])
+def test_control_c_ends_in_a_partial_report(spark: Session, tmp_path: Path, when: str) -> None:
+    """Java and its Python workers end too, and no library has a word to say."""
+    with command(tmp_path) as driver:
         wait_for(lambda: started("SparkSubmit", driver.pid), driver)
         if when == "searching":
-            wait_for((place / "search.pickle").exists, driver)
-            begun = levels(place)
-            wait_for(lambda: levels(place) > begun, driver)
+            wait_for_a_level(tmp_path, driver)
         children = psutil.Process(driver.pid).children(recursive=True)
         driver.send_signal(signal.SIGINT)
         out, err = driver.communicate(timeout=60)
     assert (driver.returncode, err) == (3, "")
     assert "incomplete: interrupted" in out.splitlines()
     assert not psutil.wait_procs(children, timeout=10)[1]
-    with mock.patch.multiple(search, **SIZES):
-        resumed = distributed.explore(the_spec(), session=spark, resume=str(place))
-    assert answers(resumed) == answers(compiled.explore(the_spec()))
+    assert_it_goes_on(spark, tmp_path)
+
+
+def test_the_drivers_java_is_killed(spark: Session, tmp_path: Path) -> None:
+    with command(tmp_path) as driver:
+        wait_for_a_level(tmp_path, driver)
+        (java,) = started("SparkSubmit", driver.pid)
+        java.kill()
+        out, err = driver.communicate(timeout=60)
+    assert (driver.returncode, out) == (2, "")
+    assert err.startswith("leadline: Spark gave up: ")
+    assert err.count("\n") == 1
+    assert_it_goes_on(spark, tmp_path)
 
 
 def free_port() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -9,6 +10,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,6 +58,9 @@ class Session:
         os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python", sys.executable))
         self._thread = ThreadPoolExecutor(1, "spark")
         self._context = self._thread.submit(_started, master, conf, verbose).result()
+        if not verbose:  # else, when Java dies, Spark's Python shows where it was, several times
+            logging.getLogger().addHandler(logging.NullHandler())
+            self._context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         self.is_local = self.master.startswith("local")
         self._ship()
         self.cores = int(self._context.defaultParallelism)
@@ -127,10 +132,12 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         gateway, process = self._context._gateway, getattr(self._context._gateway, "proc", None)
-        self._thread.submit(self._context.stop).result()
+        with suppress(Exception):  # a Java that has died cannot be stopped
+            self._thread.submit(self._context.stop).result()
         self._thread.shutdown()
         if gateway is not None and process is not None:
-            gateway.shutdown()
+            with suppress(Exception):
+                gateway.shutdown()
             process.stdin.close()
             process.wait(30)
             SparkContext._gateway = SparkContext._jvm = None
