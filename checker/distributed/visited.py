@@ -10,7 +10,6 @@ import fcntl
 import json
 import mmap
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,8 +124,3 @@ def scratch(run: str) -> Path:
     """The folder of a run on this host, which Spark removes with its own when the run ends."""
     places = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     return Path(places[0] or f"/tmp/leadline-{os.getuid()}") / f"leadline-{run}"
-
-
-def forget(run: str) -> None:
-    """Remove the folder of a run on this host."""
-    shutil.rmtree(scratch(run), ignore_errors=True)
