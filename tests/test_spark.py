@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from checker import LeadlineError, Limits, Result, Spec, SpecError, action, compiled, distributed, oracle
 from checker.compiled.packing import Packing
 from checker.distributed import java as java_module
-from checker.distributed import search, tasks
+from checker.distributed import search, tasks, visited
 from checker.distributed.session import Session
 from checker.distributed.sharding import shards_of
 from checker.distributed.storage import Block, Damaged, Storage
@@ -312,6 +312,17 @@ def test_a_visited_set_is_taken_up_again_only_if_it_is_whole(tmp_path: Path) -> 
     for level, sizes, count in ((4, [9], 2), (9, [9], 3), (10, [8], 4)):  # cut off, another level, another packing
         with opened(tmp_path, level, sizes, 1, fill) as known:
             assert (known.count, len(filled)) == (5000, count)
+
+
+def test_a_shard_with_more_states_than_can_be_numbered_is_an_error(tmp_path: Path) -> None:
+    states = np.arange(7, dtype=np.uint64).reshape(-1, 1)
+    with (
+        mock.patch.object(visited, "MOST_STATES", 10),
+        opened(tmp_path, 1, [9], 1, lambda known: None) as known,
+    ):
+        known.add(states)
+        with pytest.raises(LeadlineError, match="more than 10 states: search with more --shards"):
+            known.add(states)
 
 
 def test_shards_are_the_same_in_every_process_and_packing() -> None:

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.compiled import kernel
-from checker.compiled.store import FULLEST, SMALLEST_TABLE
+from checker.compiled.store import FULLEST, MOST_STATES, SMALLEST_TABLE
+from checker.errors import LeadlineError
 
 GROWTH = 2
 """The table grows by so much when it is full: to enter all states anew takes longer in a file than in memory."""
@@ -48,7 +49,11 @@ class Visited:
         return self.count * 8 * self.words + self.table.nbytes
 
     def add(self, states: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Add states; which of them are new, by their places among those given, in order."""
+        """Add states; which of them are new, by their places among those given, in order.
+
+        Raises:
+            LeadlineError: there are more than can be numbered.
+        """
         if not len(states):
             return np.zeros(0, np.int64)
         self._grow(len(states))
@@ -63,6 +68,8 @@ class Visited:
         return new
 
     def _grow(self, coming: int) -> None:
+        if self.count + coming > MOST_STATES:
+            raise LeadlineError(f"a shard has more than {MOST_STATES:,} states: search with more --shards")
         if self.count + coming > len(self.states):
             room = max(self.count + coming, GROWTH * len(self.states))
             self.states = self._mapped("states", room * self.words).reshape(-1, self.words)
