@@ -10,7 +10,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt at the end of this, if it comes within."""
+    """Ctrl-C raises KeyboardInterrupt at the end of this, if it comes within.
+
+    Calls of compiled loops are within this, too: the first call compiles the loop, and what is raised while the
+    compiler calls back is lost.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread is ever interrupted
         return

@@ -368,7 +368,8 @@ class CompiledSearch(Generic[S]):
             or guards.packing is not packing
             or (states >= ALONE and guards.calls * OUTDATED < tables.calls)
         ):
-            guards = self._guards = Guards(tables, packing)
+            with interrupts_wait():
+                guards = self._guards = Guards(tables, packing)
         return guards
 
     def _emptied_buffers(self, ends: NDArray[np.int64]) -> Buffers:
@@ -444,10 +445,11 @@ class CompiledSearch(Generic[S]):
     def _unknown(self, first: int, last: int, first_tree: int, wanted: NDArray[np.bool_]) -> list[tuple[int, int]]:
         """Unknown paths in the states from the first on, each as a state and a tree, counted from the first tree."""
         unknown, packing = np.zeros((LEARNED_AT_ONCE, 2), np.int64), self._store.packing
-        found = kernel.scout(
-            first, min(first + SCOUTED, last), self._store.states, first_tree, wanted, unknown,
-            self._tables.forest.pool, packing.word, packing.shift, packing.mask,
-        )  # fmt: skip
+        with interrupts_wait():
+            found = kernel.scout(
+                first, min(first + SCOUTED, last), self._store.states, first_tree, wanted, unknown,
+                self._tables.forest.pool, packing.word, packing.shift, packing.mask,
+            )  # fmt: skip
         return list(map(tuple, unknown[:found].tolist()))
 
     def _learn_actions(self, first: int, last: int) -> None:
@@ -605,13 +607,14 @@ class CompiledSearch(Generic[S]):
         status = kernel.FULL
         while status != kernel.DONE:
             packed = targets()
-            table[:] = 0
-            kernel.rebuild(0, 1, len(packed), packed, table)
-            status = kernel.steps_into(
-                cursor, last, store.states, packed, table, steps,
-                tables.instances, tables.forest.pool, tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
-                store.packing.word, store.packing.shift, store.packing.mask,
-            )  # fmt: skip
+            with interrupts_wait():
+                table[:] = 0
+                kernel.rebuild(0, 1, len(packed), packed, table)
+                status = kernel.steps_into(
+                    cursor, last, store.states, packed, table, steps,
+                    tables.instances, tables.forest.pool, tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
+                    store.packing.word, store.packing.shift, store.packing.mask,
+                )  # fmt: skip
             if status == kernel.LEARN_ACTION:  # an earlier run knew it, or it was forgotten
                 self._learn_actions(int(cursor[kernel.INDEX]), last)
             steps = with_room(steps, len(steps) + tables.most_outcomes if status == kernel.FULL else 0)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
+from checker.compiled.interrupts import interrupts_wait
+
 
 def usable_cores() -> int:
     """How many cores this process may use."""
@@ -38,7 +40,8 @@ class Workers:
             What each call returned, in order, once all have: also after an interrupt, nothing runs on.
         """
         if alone or len(arguments) == 1:
-            return [kernel(*given) for given in arguments]
+            with interrupts_wait():
+                return [kernel(*given) for given in arguments]
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.count)
         futures = [self._threads.submit(kernel, *given) for given in arguments]
