@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from checker import LeadlineError, Limits, Result, Spec, SpecError, action, compiled, distributed, oracle
+from checker import LeadlineError, Limits, Result, Spec, SpecError, Verdict, action, compiled, distributed, oracle
 from checker.compiled.packing import Packing
+from checker.compiled.search import StopSearch
 from checker.distributed import java as java_module
 from checker.distributed import search, tasks, visited
 from checker.distributed.session import Session
@@ -185,6 +186,17 @@ def test_what_cannot_be_removed_is_no_loss(spark: Session, tmp_path: Path) -> No
         found = distributed.explore(spec, session=spark, work_dir=str(tmp_path / "work"))
     assert answers(attrs.evolve(found, note="")) == answers(oracle.explore(spec))
     assert "files of the search are left: cannot remove" in found.note
+
+
+def test_memory_is_a_limit(spark: Session, tmp_path: Path) -> None:
+    """The driver has less of it left than it was given, once it expands a small level again."""
+    place, spec = str(tmp_path / "work"), counters(limit=3)
+    no_more = mock.patch.object(tasks, "expand_with", side_effect=StopSearch("reached 1.0 GiB of memory"))
+    with mock.patch.multiple(search, LARGE=1, SMALL=1000):
+        with no_more:
+            stopped = distributed.explore(spec, session=spark, work_dir=place)
+        assert (stopped.verdict, stopped.reason) == (Verdict.INCOMPLETE, "reached 1.0 GiB of memory")
+        assert answers(distributed.explore(spec, session=spark, resume=place)) == answers(oracle.explore(spec))
 
 
 # --- resuming ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections.abc import Sequence
@@ -42,7 +43,7 @@ class Level:
     bases: list[int]
     blocks: list[list[Block]]
 
-    @property
+    @functools.cached_property
     def starts(self) -> list[int]:
         """The number of the first state that each part found; at the end, how many states there are."""
         rows = (sum(block.rows for block in blocks) for blocks in self.blocks)

@@ -18,7 +18,7 @@ from checker.action import ActionInstance
 from checker.compiled import kernel
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import NotOnlyInts, ShapeChanged
-from checker.compiled.search import SAMPLED, Adjustments
+from checker.compiled.search import SAMPLED, Adjustments, StopSearch
 from checker.compiled.tables import SeesViews
 from checker.compiled.workers import Workers, usable_cores
 from checker.distributed import tasks
@@ -116,6 +116,8 @@ class SparkSearch(Generic[S]):
             reason = self._go_on()
         except GivenUp:
             reason = f"reached {self.limits.max_seconds:g} seconds"
+        except StopSearch as stop:
+            reason = str(stop)
         except KeyboardInterrupt:
             reason = "interrupted"
         sightings, arrivals = self._sightings(), self._arrivals_to_targets()

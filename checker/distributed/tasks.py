@@ -185,10 +185,8 @@ def answering(task: Callable[..., T]) -> Callable[..., T | Failed]:
     def run(*arguments: Any) -> T | Failed:
         try:
             return task(*arguments)
-        except (LeadlineError, NewValues, NotOnlyInts, ShapeChanged, SeesViews) as error:
+        except (LeadlineError, NewValues, NotOnlyInts, ShapeChanged, SeesViews, StopSearch) as error:
             return Failed(error)
-        except StopSearch as error:
-            return Failed(LeadlineError(f"a Spark worker {error}"))
 
     return run
 
