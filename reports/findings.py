@@ -53,6 +53,11 @@ def findings(outcome: Outcome) -> list[Finding]:
     return [attrs.evolve(found[0], seconds=outcome.result.statistics.seconds), *found[1:]]
 
 
+def not_run(check: str) -> Finding:
+    """The finding on a check that a run did not come to, or that its spec broke off."""
+    return Finding(check, WHOLE, "incomplete", "it was not run to its end")
+
+
 def _whole(outcome: Outcome) -> Finding:
     check, result, title = outcome.prepared.check, outcome.result, outcome.prepared.title
     if not outcome.failure:

@@ -9,7 +9,7 @@ from checker.result import Verdict
 from reports.findings import Finding, findings, place_of
 from reports.mermaid import mermaid
 from reports.story import story_of
-from reports.suite import Outcome
+from reports.suite import Outcome, as_expected
 
 MOST_BYTES = 1_000_000
 """GitHub shows a summary of up to 1 MiB, and nothing of a larger one."""
@@ -42,17 +42,17 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def summary(outcomes: Sequence[Outcome], most: int = MOST_BYTES) -> str:
+def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -> str:
     """A summary of a run: a table of the checks, and a diagram of each counterexample that was not expected.
 
     If all is as expected, the first counterexample that was expected is drawn.
 
     Parameters:
-        outcomes: the checks with their results.
+        outcomes: the checks with their results, as far as they were run.
+        planned: how many checks there are.
         most: bytes that it may take; diagrams that do not fit are left out, and that is said.
     """
-    good = sum(not outcome.failure for outcome in outcomes)
-    lines = [f"### leadline: {good} of {len(outcomes)} checks as expected", ""]
+    lines = [f"### leadline: {as_expected([outcome.exit_code for outcome in outcomes], planned)}", ""]
     lines += ["| | check | expected | found | distinct states | trace | time |", "|---|---|---|---|---:|---:|---:|"]
     lines += [_row(outcome) for outcome in outcomes]
     text = "\n".join([*lines, ""])

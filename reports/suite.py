@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -273,3 +273,14 @@ def _complaint(error: BaseException) -> str:
         extra = min(error.extra_fields)
         return f"unknown key {extra!r}{nearest(extra, [field.name for field in attrs.fields(Check)])}"
     return "is missing" if isinstance(error, KeyError) else str(error)
+
+
+def as_expected(codes: Sequence[int], planned: int) -> str:
+    """How many checks of a suite are as expected, in words.
+
+    Parameters:
+        codes: the exit codes of those that were run.
+        planned: how many there are.
+    """
+    left = f", {planned - len(codes)} not run" if len(codes) < planned else ""
+    return f"{list(codes).count(AS_EXPECTED)} of {planned} checks as expected{left}"

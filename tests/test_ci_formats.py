@@ -321,10 +321,30 @@ def test_a_summary_is_added_to_what_is_there_and_keeps_to_its_size(folder: Path)
     (folder / "added.md").write_text("before\n", encoding="utf-8")
     call("check", "--markdown", "added.md", folder=folder)
     assert (folder / "added.md").read_text(encoding="utf-8").startswith("before\n### leadline: 3 of 7")
-    short = summary(outcomes(folder), most=1_200)
+    short = summary(outcomes(folder), planned=7, most=1_200)
     assert len(short.encode("utf-8")) <= 1_200
     assert "mermaid" not in short
     assert short.endswith("1 more traces are left out here for want of room.\n")
+
+
+def test_what_a_misbehaving_spec_breaks_off_is_reported_as_not_run(tmp_path: Path) -> None:
+    """Else what reads reports is left with those of an earlier run, in which all was well."""
+    write(tmp_path, stairs=STAIRS, broken=STAIRS.replace("state.height < state.top", "1 // (1 - state.height)"))
+    check = '[[check]]\nspec = "{}.py"\nexpect = "holds"\n'
+    options = ("--junit", "j.xml", "--sarif", "s.json", "--markdown", "m.md", "--html", "page")
+    for suite, code in ((("stairs", "stairs"), 0), (("stairs", "broken", "stairs"), 2)):
+        (tmp_path / "leadline.toml").write_text("".join(map(check.format, suite)), encoding="utf-8")
+        assert (run := call("check", *options, folder=tmp_path)).code == code
+    assert run.err.startswith("leadline: stairs: action up(foot=left) raised ZeroDivisionError")
+    cases = [case for suite in JUnitXml.fromfile(str(tmp_path / "j.xml")) for case in suite]
+    not_run = [case for case in cases if isinstance(case.result[0], Error)]
+    assert [(case.name, case.result[0].message) for case in not_run] == [
+        ("as a whole", "it was not run to its end")
+    ] * 2
+    invocation = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["runs"][0]["invocations"][0]
+    assert not invocation["executionSuccessful"]
+    assert "### leadline: 1 of 3 checks as expected, 2 not run\n" in (tmp_path / "m.md").read_text(encoding="utf-8")
+    assert "1 of 3 checks as expected, 2 not run" in (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
 
 
 # The page of a run

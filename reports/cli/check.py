@@ -9,16 +9,17 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from checker.errors import LeadlineError
 from checker.names import counted
 from checker.result import Verdict
 from reports.cli.options import check_output, check_output_folder, writing
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from reports.findings import findings
+from reports.findings import findings, not_run
 from reports.github import summary, workflow_commands
 from reports.html.run import run_found, run_page
 from reports.junit import junit as junit_xml
 from reports.sarif import sarif as sarif_log
-from reports.suite import SHIPPED, Outcome, find_suite, read_suite
+from reports.suite import SHIPPED, Outcome, as_expected, find_suite, read_suite
 from reports.terminal import STYLES, console, progress_line, show_traces
 
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -65,10 +66,14 @@ def check(
     if html is not None:
         check_output_folder(html)
     width = max(len(prepared.title) for prepared in checks)
-    shown, outcomes = set[bool](), list[Outcome]()
+    shown, outcomes, broken = set[bool](), list[Outcome](), None
     for prepared in checks:
-        with progress_line(prepared.title) as progress:
-            outcome = prepared.run(progress)
+        try:
+            with progress_line(prepared.title) as progress:
+                outcome = prepared.run(progress)
+        except LeadlineError as error:  # what reads reports must not be left with those of an earlier run
+            broken = error
+            break
         outcomes.append(outcome)
         out.print(_line(outcome, width), soft_wrap=True)
         expected = not outcome.failure
@@ -78,6 +83,7 @@ def check(
         if outcome.result.reason == "interrupted":
             break
     found = [finding for outcome in outcomes for finding in findings(outcome)]
+    found += [not_run(prepared.title) for prepared in checks[len(outcomes) :]]
     for command in workflow_commands(outcomes) if github else ():
         click.echo(command)
     if junit is not None:
@@ -85,16 +91,17 @@ def check(
     if sarif is not None:
         _write(sarif, sarif_log(found))
     if markdown is not None:
-        _write(markdown, summary(outcomes), mode="a")
+        _write(markdown, summary(outcomes, len(checks)), mode="a")
     if html is not None:
-        _write(html / "index.html", _page(outcomes))
+        _write(html / "index.html", _page(outcomes, len(checks)))
+    if broken is not None:
+        raise broken
     return _summary(out, [outcome.exit_code for outcome in outcomes], len(checks))
 
 
-def _page(outcomes: list[Outcome]) -> str:
-    good = sum(not outcome.failure for outcome in outcomes)
+def _page(outcomes: list[Outcome], planned: int) -> str:
     runs = [run_found(outcome.result, outcome.prepared.title, outcome.failure) for outcome in outcomes]
-    return run_page(f"leadline: {good} of {len(outcomes)} checks as expected", runs)
+    return run_page(f"leadline: {as_expected([outcome.exit_code for outcome in outcomes], planned)}", runs)
 
 
 def _write(path: Path, text: str, mode: Literal["a", "w"] = "w") -> None:
@@ -123,8 +130,7 @@ def _show_trace(out: Console, outcome: Outcome) -> None:
 
 def _summary(out: Console, codes: list[int], planned: int) -> int:
     worst = next((code for code in (VIOLATED, INCOMPLETE) if code in codes), AS_EXPECTED)
-    as_expected = codes.count(AS_EXPECTED)
-    left = f", {planned - len(codes)} not run" if len(codes) < planned else ""
-    style = "green" if worst == AS_EXPECTED and not left else "bold red"
-    out.print(f"{as_expected} of {planned} checks as expected{left}", style=style)
-    return worst or (INCOMPLETE if left else AS_EXPECTED)
+    if worst == AS_EXPECTED and len(codes) < planned:
+        worst = INCOMPLETE
+    out.print(as_expected(codes, planned), style="green" if worst == AS_EXPECTED else "bold red")
+    return worst
