@@ -2,8 +2,8 @@
 
 A block of states is searched in three passes. `expand` generates the next states, each call those of a
 part of the block. `insert` finds which of them are new, each worker in a region of the table of its own.
-`append` counts and keeps them, one by one, in the order in which plain breadth-first search finds them:
-so no figure depends on the number of workers.
+`append` counts and keeps them, each call those of a part, where they are in the order in which plain breadth-first
+search finds them: so no figure depends on the number of workers.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
@@ -312,60 +312,66 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
 
 @numba.njit(cache=True, nogil=True)
 def append(
-    counters, counts, first, lasts, filled, found, found_parents, trees, places, shown,
-    max_states, states, parents, arrivals, table, dead, seen, seen_at,
+    part, count, first, last, filled, found, found_parents, trees, places, shown,
+    max_states, states, parents, arrivals, table, counters, counts, dead, seen, seen_at,
 ):  # fmt: skip
-    """Count the steps of a block, and keep its new states, in order, until there are as many as may be.
+    """Count the steps of a part of a block, and keep its new states, in order, until there are as many as may be.
 
     Parameters:
-        first: the first state of the block.
-        lasts: where each part of the block ends.
-        seen, seen_at: for each step predicate, how many steps of the block were seen to show it, and which:
-            the part and the place in its buffer. As many as there is room for.
+        part: which.
+        count: how many states there are before its own.
+        first, last: its first state, and where it ends.
+        counters, counts: for each part: see `Store.counters`, and the steps and the new states of each instance.
+        dead: for each part, its first states without a next state.
+        seen, seen_at: for each part and step predicate, how many steps were seen to show it, and which, by their
+            places in the buffer. As many as there is room for.
 
     Returns:
         Whether the limit cut it short.
     """
-    count = counters[STATES]
+    own = np.zeros(counts.shape[1:], np.int64)  # counting in what another worker's counts lie next to is slow
+    place, deadlocks, fewest, most = 0, 0, -1, 0
+    cut_short = False
     index = first
-    for part in range(len(lasts)):
-        place = 0
-        while index < lasts[part]:
-            degree = 0
-            while place < filled[part] and found_parents[part, place] == index:
-                tree = trees[part, place]
-                where = places[part, place]
-                if where >= 0:
-                    if max_states >= 0 and count >= max_states:
-                        counters[STATES], counters[DEGREE] = count, degree
-                        _take_back(part, place, filled, places, table)
-                        return True
-                    for cell in range(states.shape[1]):
-                        states[count, cell] = found[part, place, cell]
-                    parents[count] = index
-                    arrivals[count] = tree
-                    count += 1
-                    table[where] = (table[where] & ~LOW) | np.uint64(count)
-                    counts[tree, 1] += 1
-                counts[tree, 0] += 1
-                degree += 1
-                for predicate in range(len(seen)):
-                    if shown[part, place, predicate] and seen[predicate] < seen_at.shape[1]:
-                        seen_at[predicate, seen[predicate], 0] = part
-                        seen_at[predicate, seen[predicate], 1] = place
-                        seen[predicate] += 1
-                place += 1
-            if degree == 0:
-                if counters[DEADLOCKS] < len(dead):
-                    dead[counters[DEADLOCKS]] = index
-                counters[DEADLOCKS] += 1
-            if counters[EXPANDED] == 0 or degree < counters[FEWEST]:
-                counters[FEWEST] = degree
-            counters[MOST] = max(counters[MOST], degree)
-            counters[EXPANDED] += 1
-            index += 1
-    counters[STATES] = count
-    return False
+    while index < last and not cut_short:
+        degree = 0
+        while place < filled[part] and found_parents[part, place] == index:
+            tree = trees[part, place]
+            where = places[part, place]
+            if where >= 0:
+                if max_states >= 0 and count >= max_states:
+                    counters[part, DEGREE] = degree
+                    _take_back(part, place, filled, places, table)
+                    cut_short = True
+                    break
+                for cell in range(states.shape[1]):
+                    states[count, cell] = found[part, place, cell]
+                parents[count] = index
+                arrivals[count] = tree
+                count += 1
+                table[where] = (table[where] & ~LOW) | np.uint64(count)
+                own[tree, 1] += 1
+            own[tree, 0] += 1
+            degree += 1
+            for predicate in range(seen.shape[1]):
+                if shown[part, place, predicate] and seen[part, predicate] < seen_at.shape[2]:
+                    seen_at[part, predicate, seen[part, predicate]] = place
+                    seen[part, predicate] += 1
+            place += 1
+        if cut_short:
+            break
+        if degree == 0:
+            if deadlocks < dead.shape[1]:
+                dead[part, deadlocks] = index
+            deadlocks += 1
+        if fewest < 0 or degree < fewest:
+            fewest = degree
+        most = max(most, degree)
+        index += 1
+    counters[part, STATES], counters[part, EXPANDED], counters[part, DEADLOCKS] = count, index - first, deadlocks
+    counters[part, FEWEST], counters[part, MOST] = max(fewest, 0), most
+    counts[part] = own
+    return cut_short
 
 
 @numba.njit(cache=True)

@@ -299,12 +299,12 @@ class CompiledSearch(Generic[S]):
             ],
             alone=coming < ALONE,
         )  # fmt: skip
-        if self.limits.max_states is not None:
-            new = sum(int((buffers.places[part, :filled] >= 0).sum()) for part, filled in enumerate(buffers.filled))
-            if count + new > self.limits.max_states:
-                self.save()  # the last time that this is possible
+        new = [int((buffers.places[part, :filled] >= 0).sum()) for part, filled in enumerate(buffers.filled)]
+        cut_short = self.limits.max_states is not None and count + sum(new) > self.limits.max_states
+        if cut_short:
+            self.save()  # the last time that this is possible
         with interrupts_wait():
-            cut_short = self._append(buffers, first, lasts)
+            self._append(buffers, np.array([first, *lasts]), new, cut_short)
             self._at.next = last
         self._check_states()
         if cut_short:
@@ -320,7 +320,7 @@ class CompiledSearch(Generic[S]):
     def _generated(self, first: int, last: int) -> tuple[Buffers, NDArray[np.int64]] | None:
         """The same; None if states are packed another way by now, and those in the buffers are not."""
         tables, store = self._tables, self._store
-        parts = PARTS * self.workers.count if self.workers.count > 1 and last - first >= ALONE else 1
+        parts = self._parts(last - first)
         ends = np.linspace(first, last, parts + 1).astype(np.int64)
         wanted = np.array([len(seen) < self.limits.traces for seen in self._at.steps_seen], np.bool_)
         guards = self._guards_now(last - first)
@@ -359,6 +359,10 @@ class CompiledSearch(Generic[S]):
                 self._tell()
         return buffers, ends[1:]
 
+    def _parts(self, states: int) -> int:
+        """In how many parts so many states are looked at."""
+        return PARTS * self.workers.count if self.workers.count > 1 and states >= ALONE else 1
+
     def _guards_now(self, states: int) -> Guards:
         """The guards for a block of so many states: made anew if much was learned, and the block is large."""
         tables, packing = self._tables, self._store.packing
@@ -382,21 +386,43 @@ class CompiledSearch(Generic[S]):
         self._buffers.cursors[:, kernel.INDEX] = ends[:-1]
         return self._buffers
 
-    def _append(self, buffers: Buffers, first: int, lasts: NDArray[np.int64]) -> bool:
-        """Count the steps of a block and keep its new states. Whether the limit on states cut it short."""
-        at, store, step_checks = self._at, self._store, len(self._tables.step_checks)
-        seen = np.zeros(step_checks, np.int64)
-        seen_at = np.zeros((step_checks, self.limits.traces, 2), np.int64)
-        cut_short: bool = kernel.append(
-            store.counters, at.counts, first, lasts, buffers.filled, buffers.found, buffers.parents, buffers.trees,
-            buffers.places, buffers.shown, self.limits.max_states or -1,
-            store.states, store.parents, store.arrivals, store.table, at.dead, seen, seen_at,
-        )  # fmt: skip
-        for number, sightings in enumerate(at.steps_seen):
-            for part, place in seen_at[number, : min(seen[number], self.limits.traces - len(sightings))]:
-                parent, tree = buffers.parents[part, place], buffers.trees[part, place]
-                sightings.append((int(parent), int(tree), store.packing.unpack(buffers.found[part, place])))
-        return cut_short
+    def _append(self, buffers: Buffers, ends: NDArray[np.int64], new: list[int], cut_short: bool) -> None:
+        """Count the steps of a block and keep its new states.
+
+        Parameters:
+            ends: the first state of each part of the block; at last, where the block ends.
+            new: how many new states each part has.
+            cut_short: whether there are more than the limit on states allows.
+        """
+        at, store, parts, traces = self._at, self._store, len(new), self.limits.traces
+        counters = np.zeros((parts, kernel.COUNTERS), np.int64)
+        counts = np.zeros((parts, *at.counts.shape), np.int64)
+        dead = np.zeros((parts, traces), np.int64)
+        seen = np.zeros((parts, len(at.steps_seen)), np.int64)
+        seen_at = np.zeros((*seen.shape, traces), np.int64)
+        work = [
+            (
+                part, store.count + sum(new[:part]), ends[part], ends[part + 1], buffers.filled, buffers.found,
+                buffers.parents, buffers.trees, buffers.places, buffers.shown,
+                (self.limits.max_states or 0) if cut_short else -1, store.states, store.parents, store.arrivals,
+                store.table, counters, counts, dead, seen, seen_at,
+            )
+            for part in range(parts)
+        ]  # fmt: skip
+        if cut_short:
+            next(part for part in work if kernel.append(*part))  # those behind it are not looked at
+        else:
+            self.workers.run(kernel.append, work, alone=sum(new) < ALONE)
+        at.counts += counts.sum(axis=0)
+        for part in range(parts):
+            already = int(store.counters[kernel.DEADLOCKS])
+            missing = dead[part, : min(counters[part, kernel.DEADLOCKS], max(traces - already, 0))]
+            at.dead[already : already + len(missing)] = missing
+            store.add_counters(counters[part])
+            for number, sightings in enumerate(at.steps_seen):
+                for place in seen_at[part, number, : min(seen[part, number], traces - len(sightings))]:
+                    parent, tree = buffers.parents[part, place], buffers.trees[part, place]
+                    sightings.append((int(parent), int(tree), store.packing.unpack(buffers.found[part, place])))
 
     def _check_states(self) -> None:
         """Evaluate the state predicates on the states on which they were not."""
@@ -406,7 +432,7 @@ class CompiledSearch(Generic[S]):
             self._at.checked = store.count
         if self._at.checked == store.count:
             return
-        parts = self.workers.count if store.count - first >= ALONE else 1
+        parts = self._parts(store.count - first)
         ends = np.linspace(first, store.count, parts + 1).astype(np.int64)
         cursors = np.stack([ends[:-1], np.zeros(parts, np.int64)], axis=1)
         wanted = np.array(missing, np.int64)

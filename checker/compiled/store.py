@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,12 @@ class Store:
             self.counters[kernel.STATES] += 1
         self.rebuild()
 
+    def add_counters(self, more: NDArray[np.int64]) -> None:
+        """Count what was kept and expanded besides; see `kernel.append`."""
+        self.counters[kernel.STATES] = max(self.counters[kernel.STATES], more[kernel.STATES])
+        self.counters[kernel.DEGREE] += more[kernel.DEGREE]
+        add_expanded(self.counters, more)
+
     def bytes_to_grow(self, coming: int) -> int:
         """Bytes that the table grows by for so many more states; 0 if it need not."""
         return max(0, 8 * self._table_size(coming) - self.table.nbytes)
@@ -118,6 +124,17 @@ class Store:
         self.packing, self.states, self.room = packing, states, min(self.room, room)
         self.packings += 1
         self.rebuild()
+
+
+def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:
+    """Count states that were expanded besides, in the counters of those before; see `kernel.append`."""
+    if more[kernel.EXPANDED]:
+        first = not counters[kernel.EXPANDED]
+        fewest, most = more[kernel.FEWEST], more[kernel.MOST]
+        counters[kernel.FEWEST] = fewest if first else min(counters[kernel.FEWEST], fewest)
+        counters[kernel.MOST] = max(counters[kernel.MOST], most)
+    counters[kernel.EXPANDED] += more[kernel.EXPANDED]
+    counters[kernel.DEADLOCKS] += more[kernel.DEADLOCKS]
 
 
 def _reserve(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:

@@ -19,6 +19,7 @@ from checker.compiled import kernel
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import NotOnlyInts, ShapeChanged
 from checker.compiled.search import SAMPLED, Adjustments, StopSearch
+from checker.compiled.store import add_expanded
 from checker.compiled.tables import SeesViews
 from checker.compiled.workers import Workers, usable_cores
 from checker.distributed import tasks
@@ -295,7 +296,7 @@ class SparkSearch(Generic[S]):
                 more = [((at.level, base + place), tree, row) for place, tree, row in steps]
                 seen += more[: traces - len(seen)]
             at.dead += [(at.level, base + place) for place in part.dead][: traces - len(at.dead)]
-            _add_counters(at.counters, part.counters)
+            add_expanded(at.counters, part.counters)
             at.calls += part.calls
             at.spilled += part.bytes
         for shard in kept:
@@ -444,17 +445,6 @@ def succeeded(answers: Sequence[T | Failed]) -> list[T]:
             raise answer.error
         done.append(answer)
     return done
-
-
-def _add_counters(counters: Any, more: Sequence[int]) -> None:
-    """Count the states that were expanded in a part, too."""
-    if more[kernel.EXPANDED]:
-        first = not counters[kernel.EXPANDED]
-        fewest, most = more[kernel.FEWEST], more[kernel.MOST]
-        counters[kernel.FEWEST] = fewest if first else min(counters[kernel.FEWEST], fewest)
-        counters[kernel.MOST] = max(counters[kernel.MOST], most)
-    counters[kernel.EXPANDED] += more[kernel.EXPANDED]
-    counters[kernel.DEADLOCKS] += more[kernel.DEADLOCKS]
 
 
 def explore(
