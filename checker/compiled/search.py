@@ -35,11 +35,11 @@ from checker.spec import Spec
 
 S = TypeVar("S")
 
-BLOCK = 8_192
+BLOCK = 16_384
 """States that each worker expands between two looks at the clock."""
 
 PARTS = 8
-"""Parts of a block for each worker: while one part waits until a path is learned, there are others to go on with."""
+"""Parts of a block for each worker, as long as there is much to learn: while one waits for that, others go on."""
 
 ALONE = 2_000
 """A block of fewer states is not worth waking a second thread for."""
@@ -168,6 +168,7 @@ class CompiledSearch(Generic[S]):
         self._targets: set[int] = set()
         self._buffers: Buffers | None = None
         self._guards: Guards | None = None
+        self._learning = True
         rows: list[list[int]] = []
         if saved is None:
             rows = [self._layout.row(state) for state in self._initials[: limits.max_states]]
@@ -282,7 +283,7 @@ class CompiledSearch(Generic[S]):
 
     def _expand(self, last: int) -> None:
         """Expand the states up to the last."""
-        store, first, count = self._store, self._at.next, self._store.count
+        store, first, count, calls = self._store, self._at.next, self._store.count, self._tables.calls
         buffers, lasts = self._generate(first, last)
         coming = int(buffers.filled.sum())
         self._make_room(coming)
@@ -307,6 +308,7 @@ class CompiledSearch(Generic[S]):
             self._append(buffers, np.array([first, *lasts]), new, cut_short)
             self._at.next = last
         self._check_states()
+        self._learning = self._tables.calls > calls
         if cut_short:
             raise CutShort(self._most_states())
 
@@ -361,7 +363,9 @@ class CompiledSearch(Generic[S]):
 
     def _parts(self, states: int) -> int:
         """In how many parts so many states are looked at."""
-        return PARTS * self.workers.count if self.workers.count > 1 and states >= ALONE else 1
+        if self.workers.count == 1 or states < ALONE:
+            return 1
+        return self.workers.count * (PARTS if self._learning else 1)
 
     def _guards_now(self, states: int) -> Guards:
         """The guards for a block of so many states: made anew if much was learned, and the block is large."""
