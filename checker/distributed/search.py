@@ -57,7 +57,7 @@ T = TypeVar("T")
 LARGE = 200_000
 """States of the first level that is Spark's; until then, the driver searches alone."""
 
-SMALL = 30_000
+SMALL = 10_000
 """After that, a level of fewer states is expanded on the driver."""
 
 MOST = 500_000
