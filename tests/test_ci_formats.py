@@ -335,11 +335,11 @@ def test_what_a_misbehaving_spec_breaks_off_is_reported_as_not_run(tmp_path: Pat
     for suite, code in ((("stairs", "stairs"), 0), (("stairs", "broken", "stairs"), 2)):
         (tmp_path / "leadline.toml").write_text("".join(map(check.format, suite)), encoding="utf-8")
         assert (run := call("check", *options, folder=tmp_path)).code == code
-    assert run.err.startswith("leadline: stairs: action up(foot=left) raised ZeroDivisionError")
+    assert run.err.startswith("leadline: broken.py:spec: action up(foot=left) raised ZeroDivisionError")
     cases = [case for suite in JUnitXml.fromfile(str(tmp_path / "j.xml")) for case in suite]
-    not_run = [case for case in cases if isinstance(case.result[0], Error)]
+    not_run = [case for case in cases if case.result and isinstance(case.result[0], Error)]
     assert [(case.name, case.result[0].message) for case in not_run] == [
-        ("as a whole", "it was not run to its end")
+        ("as expected", "it was not run to its end")
     ] * 2
     invocation = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["runs"][0]["invocations"][0]
     assert not invocation["executionSuccessful"]
