@@ -115,3 +115,16 @@ def test_the_installed_command_checks_a_suite_in_another_folder(installed: Path,
 def test_the_installed_command_finds_the_shipped_suite(installed: Path, tmp_path: Path) -> None:
     code = "from reports.suite import SHIPPED, read_suite; print(len(read_suite(SHIPPED)))"
     assert run(installed / "python", "-c", code, folder=tmp_path) == f"{len(read_suite(SHIPPED))}\n"
+
+
+def test_what_spark_submit_runs_is_the_command(tmp_path: Path) -> None:
+    """As a script: Python looks for modules in its folder first."""
+    script = Path(__file__).parent.parent / "reports" / "submit.py"
+    shown = subprocess.run(
+        [sys.executable, str(script), "explore", "atomic/kip-101", "--engine", "oracle"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "holds: every reachable state was searched" in shown.stdout
