@@ -5,7 +5,8 @@ of a state, so the number of different calls is tiny. Each is made once, and rem
 
 Read in this order: `layout` takes a state apart into slots; `views` record which slots a call reads;
 `forest` keeps what was learned as decision trees; `tables` learns; `packing` makes a state a few words;
-`kernel` walks the trees for all states; `search` is the breadth-first search.
+`kernel` walks the trees for all states; `sightings` says in the spec's terms what was seen; `search` is the
+breadth-first search.
 """
 
 from checker.compiled.search import explore

@@ -22,6 +22,7 @@ from checker.compiled.guards import Guards
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import Layout, NotOnlyInts, ShapeChanged
 from checker.compiled.packing import Packing
+from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import Store
 from checker.compiled.tables import SeesViews, Tables
 from checker.compiled.workers import Workers, usable_cores
@@ -30,7 +31,7 @@ from checker.evidence import Sighting, property_results
 from checker.names import counted
 from checker.progress import Progress
 from checker.properties import Property
-from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics
+from checker.result import FIRST_VIOLATION, Limits, Result, Statistics
 from checker.spec import Spec
 
 S = TypeVar("S")
@@ -237,7 +238,7 @@ class CompiledSearch(Generic[S]):
         except KeyboardInterrupt:
             reason = "interrupted"
         note = "" if cut_short else self._saved_or_why_not()
-        sightings = self._sightings()
+        seen = self._sightings()
         statistics = self._statistics()
         if self.progress is not None:
             self.progress(statistics)
@@ -248,7 +249,7 @@ class CompiledSearch(Generic[S]):
             reason=reason,
             statistics=statistics,
             note=note,
-            properties=property_results(self.spec, sightings, self._arrivals_to_targets(), self.limits, reason is None),
+            properties=property_results(self.spec, seen, self._arrivals_to_targets(), self.limits, reason is None),
         )
 
     def _search(self) -> str | None:
@@ -423,10 +424,10 @@ class CompiledSearch(Generic[S]):
             missing = dead[part, : min(counters[part, kernel.DEADLOCKS], max(traces - already, 0))]
             at.dead[already : already + len(missing)] = missing
             store.add_counters(counters[part])
-            for number, sightings in enumerate(at.steps_seen):
-                for place in seen_at[part, number, : min(seen[part, number], traces - len(sightings))]:
+            for number, steps in enumerate(at.steps_seen):
+                for place in seen_at[part, number, : min(seen[part, number], traces - len(steps))]:
                     parent, tree = buffers.parents[part, place], buffers.trees[part, place]
-                    sightings.append((int(parent), int(tree), store.packing.unpack(buffers.found[part, place])))
+                    steps.append((int(parent), int(tree), store.packing.unpack(buffers.found[part, place])))
 
     def _check_states(self) -> None:
         """Evaluate the state predicates on the states on which they were not."""
@@ -467,9 +468,9 @@ class CompiledSearch(Generic[S]):
                     if tables.forest.leaf(tree, row) is None:
                         tables.learn_predicate(tree, tables.state_checks[number], row)
         with interrupts_wait():
-            for number, sightings in enumerate(self._at.seen):
+            for number, shown in enumerate(self._at.seen):
                 found = itertools.chain(*(seen_at[worker, number, : seen[worker, number]] for worker in range(parts)))
-                sightings += map(int, itertools.islice(found, missing[number]))
+                shown += map(int, itertools.islice(found, missing[number]))
             self._at.checked = store.count
 
     def _unknown(self, first: int, last: int, first_tree: int, wanted: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -537,12 +538,8 @@ class CompiledSearch(Generic[S]):
             raise StopSearch(f"reached {self.limits.max_seconds:g} seconds")
 
     def _violated(self) -> bool:
-        checks = (*self._tables.state_checks, *self._tables.step_checks)
-        deadlock = self.spec.check_deadlock and self._store.counters[kernel.DEADLOCKS] > 0
-        return bool(deadlock) or any(
-            seen and not item.kind.is_witness
-            for item, seen in zip(checks, (*self._at.seen, *self._at.steps_seen), strict=True)
-        )
+        dead = bool(self._store.counters[kernel.DEADLOCKS])
+        return violated(self._tables, self._at.seen, self._at.steps_seen, dead)
 
     def _sizes(self) -> list[int]:
         return [len(domain.values) for domain in self._layout.domains]
@@ -556,10 +553,6 @@ class CompiledSearch(Generic[S]):
 
     def _statistics(self) -> Statistics:
         at, counters, count = self._at, self._store.counters.tolist(), self._store.count
-        actions = {action.name: ActionCount() for action in self.spec.actions}
-        for instance, (generated, distinct) in zip(self.spec.instances, at.counts.tolist(), strict=True):
-            actions[instance.action.name].generated += generated
-            actions[instance.action.name].distinct += distinct
         steps = int(at.counts[:, 0].sum())
         begins = [*at.levels, at.level_end if at.levels else 0, count]  # of each level, and of what is beyond the last
         return Statistics(
@@ -573,7 +566,7 @@ class CompiledSearch(Generic[S]):
             out_degree_max=counters[kernel.MOST],
             deadlocks=counters[kernel.DEADLOCKS],
             seconds=at.seconds + time.monotonic() - self._started,
-            actions=actions,
+            actions=action_counts(self.spec, at.counts),
             level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
             memory=self._store.bytes_used,
             calls=self._tables.calls,
@@ -581,18 +574,8 @@ class CompiledSearch(Generic[S]):
         )
 
     def _sightings(self) -> dict[Property, list[Sighting[S]]]:
-        sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in self.spec.checks}
-        for item, indices in zip(self._tables.state_checks, self._at.seen, strict=True):
-            sightings[item] = [Sighting(self._target(index)) for index in indices]
-        for item, steps in zip(self._tables.step_checks, self._at.steps_seen, strict=True):
-            sightings[item] = [
-                Sighting(self._target(index), (self.spec.instances[tree], self._layout.state(row)))
-                for index, tree, row in steps
-            ]
-        if self.spec.check_deadlock:
-            dead = self._at.dead[: self._store.counters[kernel.DEADLOCKS]]
-            sightings[self.spec.checks[-1]] = [Sighting(self._target(index)) for index in dead]
-        return sightings
+        dead = self._at.dead[: self._store.counters[kernel.DEADLOCKS]].tolist()
+        return sightings(self._tables, self._at.seen, self._at.steps_seen, dead, self._target)
 
     def _target(self, index: int) -> S:
         """A state that a trace is to lead to."""

@@ -19,6 +19,7 @@ from checker.compiled import kernel
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import NotOnlyInts, ShapeChanged
 from checker.compiled.search import SAMPLED, Adjustments, StopSearch
+from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import add_expanded
 from checker.compiled.tables import SeesViews
 from checker.compiled.workers import Workers, usable_cores
@@ -48,7 +49,7 @@ from checker.evidence import Sighting, property_results
 from checker.names import counted
 from checker.progress import Progress
 from checker.properties import Property
-from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics
+from checker.result import FIRST_VIOLATION, Limits, Result, Statistics
 from checker.spec import Spec
 
 S = TypeVar("S")
@@ -121,7 +122,7 @@ class SparkSearch(Generic[S]):
             reason = str(stop)
         except KeyboardInterrupt:
             reason = "interrupted"
-        sightings, arrivals = self._sightings(), self._arrivals_to_targets()
+        seen, arrivals = self._sightings(), self._arrivals_to_targets()
         statistics = self._statistics()
         if self.progress is not None:
             self.progress(statistics)
@@ -131,7 +132,7 @@ class SparkSearch(Generic[S]):
             exhausted=reason is None,
             reason=reason,
             statistics=statistics,
-            properties=property_results(self.spec, sightings, arrivals, self.limits, reason is None),
+            properties=property_results(self.spec, seen, arrivals, self.limits, reason is None),
         )
 
     def _handed_over(self, shards: int) -> Reached:
@@ -323,12 +324,8 @@ class SparkSearch(Generic[S]):
         return self._levels[number]
 
     def _violated(self) -> bool:
-        at, tables = self._at, self._search.tables
-        checks = (*tables.state_checks, *tables.step_checks)
-        dead = self.spec.check_deadlock and bool(at.dead)
-        return dead or any(
-            seen and not item.kind.is_witness for item, seen in zip(checks, (*at.seen, *at.steps_seen), strict=True)
-        )
+        at = self._at
+        return violated(self._search.tables, at.seen, at.steps_seen, bool(at.dead))
 
     def _seconds(self) -> float:
         return self._at.seconds + time.monotonic() - self._started
@@ -341,10 +338,6 @@ class SparkSearch(Generic[S]):
 
     def _statistics(self) -> Statistics:
         at = self._at
-        actions = {action.name: ActionCount() for action in self.spec.actions}
-        for instance, (generated, distinct) in zip(self.spec.instances, at.counts.tolist(), strict=True):
-            actions[instance.action.name].generated += generated
-            actions[instance.action.name].distinct += distinct
         steps, counters = int(at.counts[:, 0].sum()), at.counters.tolist()
         return Statistics(
             distinct=at.distinct,
@@ -357,7 +350,7 @@ class SparkSearch(Generic[S]):
             out_degree_max=counters[kernel.MOST],
             deadlocks=counters[kernel.DEADLOCKS],
             seconds=self._seconds(),
-            actions=actions,
+            actions=action_counts(self.spec, at.counts),
             memory=at.bytes,
             calls=at.calls,
             levels=tuple(count for level in range(1, at.level + 1) if (count := self._level(level).count)),
@@ -367,19 +360,9 @@ class SparkSearch(Generic[S]):
         )
 
     def _sightings(self) -> dict[Property, list[Sighting[S]]]:
-        at, tables = self._at, self._search.tables
-        sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in self.spec.checks}
+        at = self._at
         self._targets: dict[Place, S] = {}
-        for item, places in zip(tables.state_checks, at.seen, strict=True):
-            sightings[item] = [Sighting(self._target(place)) for place in places]
-        for item, steps in zip(tables.step_checks, at.steps_seen, strict=True):
-            sightings[item] = [
-                Sighting(self._target(place), (self.spec.instances[tree], self._state(row)))
-                for place, tree, row in steps
-            ]
-        if self.spec.check_deadlock:
-            sightings[self.spec.checks[-1]] = [Sighting(self._target(place)) for place in at.dead]
-        return sightings
+        return sightings(self._search.tables, at.seen, at.steps_seen, at.dead, self._target)
 
     def _state(self, row: Sequence[int]) -> S:
         state: S = self._search.layout.state(row)
