@@ -96,11 +96,6 @@ class Storage:
             raise LeadlineError(f"cannot read {self.path(name)}: {_line(error)}") from error
         return found
 
-    def names(self, folder: str) -> list[str]:
-        """The files in a folder; none if there is no such folder."""
-        found = self.files.get_file_info(fs.FileSelector(self.path(folder), allow_not_found=True))
-        return [f"{folder}/{info.base_name}" for info in found if info.is_file]
-
     def remove(self, name: str) -> None:
         """Remove a file or a folder with all that is in it, if it is there.
 
