@@ -11,6 +11,7 @@ import attrs
 
 from checker.action import ActionInstance
 from checker.errors import LeadlineError, SpecError
+from checker.graph import shortest_path_graph, shortest_traces
 from checker.names import counted
 from checker.spec import Spec
 from checker.trace import Trace
@@ -89,22 +90,22 @@ def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None
     """
     twins = {repr(instance): instance for instance in second.instances}
     other = {state: state for state in second.initials()}
-    traces: dict[S, Trace[S]] = {state: Trace(first, (state,), ()) for state in first.initials() if state in other}
-    if not traces:
+    arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {state: [] for state in first.initials() if state in other}
+    if not arrivals:
         raise _differ(first, second)
-    waiting = list(traces)
+    waiting = list(arrivals)
     for state in waiting:  # grows while it is walked: first come, first followed
         for instance, successor in first.successors(state):
-            before = traces[state]
-            longer = Trace(first, (*before.states, successor), (*before.instances, instance))
             twin = twins.get(repr(instance))
             theirs = [] if twin is None else second.take(twin, other[state])
             if successor not in theirs:
+                before = next(shortest_traces(shortest_path_graph(arrivals, [state]), state, first))
+                longer = Trace(first, (*before.states, successor), (*before.instances, instance))
                 return follow(longer, second)
-            if successor not in traces:
-                traces[successor], other[successor] = longer, theirs[theirs.index(successor)]
+            if successor not in arrivals:
+                arrivals[successor], other[successor] = [(state, instance)], theirs[theirs.index(successor)]
                 waiting.append(successor)
-        if max_states is not None and len(traces) > max_states:
+        if max_states is not None and len(arrivals) > max_states:
             raise NoPartingYet(f"{first.name} and {second.name} do the same in {counted(max_states, 'state')}")
     return None
 
