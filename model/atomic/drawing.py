@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from model.drawing import CONTROLLER, PRODUCERS, Message, broker_row, drawn_log, leader_and_isr
-from model.quorum import NO_EPOCH, drawn_isr
+from model.drawing import (
+    CONTROLLER,
+    PRODUCERS,
+    Message,
+    broker_row,
+    controller_badges,
+    drawn_log,
+    leader_and_isr,
+    role_badges,
+    standing,
+)
+from model.quorum import drawn_isr
 
 if TYPE_CHECKING:
     from model.atomic.state import Partition
@@ -14,22 +24,12 @@ if TYPE_CHECKING:
 
 def picture(state: Partition) -> dict[str, dict[str, Any]]:
     """What the controller and each broker hold."""
-    quorum = state.quorum
-    leader = "no leader" if quorum.leader is None else f"leader: {quorum.leader}"
-    drawn: dict[str, dict[str, Any]] = {
-        CONTROLLER: {"badges": [leader, _epoch(quorum.epoch), f"ISR: {drawn_isr(quorum.isr)}"]}
-    }
+    drawn: dict[str, dict[str, Any]] = {CONTROLLER: {"badges": controller_badges(state.quorum)}}
     for broker, replica in enumerate(state.replicas):
-        follows = "no leader yet" if replica.leader is None else f"follows {replica.leader}"
-        badges = ["leads" if state.believes_to_lead(broker) else follows, _epoch(replica.epoch)]
-        standing = ["in the ISR" if broker in quorum.isr else "not in the ISR"]
         log = drawn_log(replica.log, replica.high_watermark)
-        drawn[broker_row(broker)] = {"badges": badges, "standing": standing, **log}
+        badges = role_badges(broker, replica)
+        drawn[broker_row(broker)] = {"badges": badges, "standing": standing(broker, state.quorum), **log}
     return drawn
-
-
-def _epoch(epoch: int) -> str:
-    return "no epoch" if epoch == NO_EPOCH else f"epoch {epoch}"
 
 
 def messages(state: Partition) -> Iterator[Message]:

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from model.drawing import CONSUMERS, CONTROLLER, PRODUCERS, Message, broker_row, drawn_log, leader_and_isr
-from model.quorum import NO_EPOCH, drawn_isr
+from model.drawing import (
+    CONSUMERS,
+    CONTROLLER,
+    PRODUCERS,
+    Message,
+    broker_row,
+    controller_badges,
+    drawn_log,
+    leader_and_isr,
+    role_badges,
+    standing,
+)
+from model.quorum import drawn_isr
 from model.rpc.messages import EpochRequest, FetchRequest
 
 if TYPE_CHECKING:
@@ -15,27 +26,15 @@ if TYPE_CHECKING:
 
 def picture(state: Partition) -> dict[str, dict[str, Any]]:
     """What the controller and each broker hold, and what clients were told."""
-    quorum = state.quorum
-    leader = "no leader" if quorum.leader is None else f"leader: {quorum.leader}"
-    drawn: dict[str, dict[str, Any]] = {
-        CONTROLLER: {"badges": [leader, f"epoch {quorum.epoch}", f"ISR: {drawn_isr(quorum.isr)}"]}
-    }
+    drawn: dict[str, dict[str, Any]] = {CONTROLLER: {"badges": controller_badges(state.quorum)}}
     for broker, replica in enumerate(state.replicas):
-        standing = ["in the ISR" if broker in quorum.isr else "not in the ISR"]
         log = drawn_log(replica.log, replica.high_watermark)
-        drawn[broker_row(broker)] = {"badges": _role(state, broker), "standing": standing, "up": replica.up, **log}
+        badges = role_badges(broker, replica) if replica.up else []
+        held = {"badges": badges, "standing": standing(broker, state.quorum), "up": replica.up, **log}
+        drawn[broker_row(broker)] = held
     drawn[PRODUCERS] = {"badges": ["acknowledged"], "cells": _promised(state.acked)}
     drawn[CONSUMERS] = {"badges": ["could read"], "cells": _promised(state.exposed)}
     return drawn
-
-
-def _role(state: Partition, broker: int) -> list[str]:
-    replica = state.replicas[broker]
-    if not replica.up:
-        return []
-    epoch = "no epoch" if replica.epoch == NO_EPOCH else f"epoch {replica.epoch}"
-    follows = "no leader yet" if replica.leader is None else f"follows {replica.leader}"
-    return ["leads" if state.believes_to_lead(broker) else follows, epoch]
 
 
 def _promised(promises: tuple[Promise, ...]) -> list[tuple[str, int]]:
