@@ -391,13 +391,18 @@ def test_text_is_what_is_shown_without_a_format(folder: Path) -> None:
     assert shown(folder, "text").out == call("trace", LOSS, folder=folder).out
 
 
+def shown_without_its_spec(folder: Path, form: str) -> Run:
+    """A trace of the stairs in some format, when their file is gone."""
+    write(folder, stairs=STAIRS)
+    call("explore", "stairs.py", "-b", "top=3", "--trace-out", ".", folder=folder)
+    (folder / "stairs.py").unlink()
+    (file,) = folder.glob("*.itf.json")
+    return call("trace", file.name, "--format", form, folder=folder)
+
+
 @pytest.mark.parametrize("form", ["mermaid", "shiviz", "json"])
 def test_without_the_spec_a_trace_is_shown_as_it_was_recorded(tmp_path: Path, form: str) -> None:
-    write(tmp_path, stairs=STAIRS)
-    call("explore", "stairs.py", "-b", "top=3", "--trace-out", ".", folder=tmp_path)
-    (tmp_path / "stairs.py").unlink()
-    (file,) = tmp_path.glob("*.itf.json")
-    run = call("trace", file.name, "--format", form, folder=tmp_path)
+    run = shown_without_its_spec(tmp_path, form)
     assert run.code == 0
     assert run.err.startswith("leadline: shown as recorded, not replayed: there is no file stairs.py")
     assert "up(foot=left)" in run.out
@@ -405,10 +410,6 @@ def test_without_the_spec_a_trace_is_shown_as_it_was_recorded(tmp_path: Path, fo
 
 @pytest.mark.parametrize("form", ["dot", "itf"])
 def test_a_format_that_needs_the_model_says_so(tmp_path: Path, form: str) -> None:
-    write(tmp_path, stairs=STAIRS)
-    call("explore", "stairs.py", "-b", "top=3", "--trace-out", ".", folder=tmp_path)
-    (tmp_path / "stairs.py").unlink()
-    (file,) = tmp_path.glob("*.itf.json")
-    run = call("trace", file.name, "--format", form, folder=tmp_path)
+    run = shown_without_its_spec(tmp_path, form)
     assert (run.code, run.out) == (2, "")
     assert f"--format {form} needs the model" in run.err
