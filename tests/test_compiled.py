@@ -26,7 +26,7 @@ from checker import (
     memory,
     oracle,
 )
-from checker.compiled import search
+from checker.compiled import helpers, search
 from checker.compiled.layout import Layout
 from checker.compiled.views import LookedAt, PartsView, Recorder
 from checker.properties import step_invariant, step_witness, witness
@@ -43,9 +43,12 @@ def answers(result: Result) -> Any:
 
 
 def assert_same_answers(spec: Spec[Any], limits: Limits, workers: int = 2) -> None:
-    """Both engines agree; the compiled one with blocks so small that there are many, and shared by all workers."""
+    """Both engines agree; the compiled one with blocks so small that there are many, and calls and blocks shared."""
     expected = oracle.explore(spec, limits)
-    with mock.patch.multiple(search, ALONE=3, BLOCK=7):
+    with (
+        mock.patch.multiple(search, ALONE=3, BLOCK=7),
+        mock.patch.multiple(helpers, WORTHWHILE=1, STARTED_AFTER=0),
+    ):
         found = compiled.explore(spec, limits, workers=workers)
     assert answers(found) == answers(expected)
     for item, other in zip(found.properties, expected.properties, strict=True):
@@ -576,7 +579,7 @@ def test_memory_is_a_limit() -> None:
 
 
 def test_bytes_and_calls_are_reported() -> None:
-    statistics = compiled.explore(row_spec(12)).statistics
+    statistics = compiled.explore(row_spec(13)).statistics
     assert 20 < statistics.memory / statistics.distinct < 40
     assert oracle.explore(row_spec(3)).statistics.calls == 0
 

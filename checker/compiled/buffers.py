@@ -11,12 +11,14 @@ from checker.compiled import kernel
 class Buffers:
     """The next states of a block, those of each part of it in a row of their own. See `kernel.expand`."""
 
-    def __init__(self, parts: int, room: int, words: int, step_checks: int) -> None:
+    def __init__(self, parts: int, room: int, words: int, step_checks: int, regions: int) -> None:
         self.cursors = np.zeros((parts, kernel.PLACES), np.int64)
         self.found = np.empty((parts, room, words), np.uint64)
         self.hashes = np.empty((parts, room), np.uint64)
         self.parents = np.empty((parts, room), np.uint32)
         self.trees = np.empty((parts, room), np.uint32)
+        self.routes = np.empty((parts, room), np.uint32)
+        self.begins = np.zeros((parts, regions + 1), np.int64)
         self.places = np.empty((parts, room), np.int64)
         self.shown = np.zeros((parts, room, step_checks), np.bool_)
 
@@ -32,5 +34,5 @@ class Buffers:
 
     def grow(self) -> None:
         """Twice the room for each part; what was found stays."""
-        for name in ("found", "hashes", "parents", "trees", "places", "shown"):
+        for name in ("found", "hashes", "parents", "trees", "routes", "places", "shown"):
             setattr(self, name, np.concatenate([getattr(self, name), np.zeros_like(getattr(self, name))], axis=1))

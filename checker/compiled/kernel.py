@@ -18,9 +18,9 @@ SLOT, ROOM, EDGES = 0, 1, 2
 DONE, LEARN_ACTION, LEARN_STEP, FULL = range(4)
 """How `expand` ends: all done; an action or a step predicate met an unknown path; the buffer is full."""
 
-INDEX, TREE, FILLED, OUTCOME, PREDICATE, PLACES = range(6)
-"""How far a part of a block is: the state and the action instance to go on with, the next states
-in its buffer, the outcome and the step predicate that are not known; and how many places these are."""
+INDEX, TREE, FILLED, OUTCOME, PREDICATE, UNKNOWN, PLACES = range(7)
+"""How far a part of a block is: the state and the tree to go on with, the next states in its buffer, the outcome
+and the step predicate that are not known, how many unknown paths were found; and how many places these are."""
 
 STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
 """What `append` counts: states kept; states expanded; steps from the one that a limit cut short; deadlocks;
@@ -38,6 +38,10 @@ BATCH = 64
 
 RECENT = np.uint64(2**14)
 """Next states that `insert` remembers: steps that commute often lead to one state twice within a block."""
+
+
+SCOUTED, IN_VAIN = 1024, 128
+"""States that are looked through for other unknown paths when one is met, at most, and with none among them."""
 
 
 @numba.njit(cache=True, inline="always")
@@ -133,8 +137,8 @@ def fill_guard(pair, trees, first_values, pool, dead, words, table):
 
 @numba.njit(cache=True, nogil=True)
 def expand(
-    cursor, last, states, found, hashes, parents, trees, shown, wanted,
-    always, pairs, guards, first_step, reads, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
+    cursor, last, states, found, hashes, parents, trees, shown, routes, begins, unknown, rows, wanted,
+    always, pairs, guards, instances, first_step, reads, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
 ):  # fmt: skip
     """Generate the next states of the states from the cursor's up to the last, into their part's buffer.
 
@@ -142,6 +146,9 @@ def expand(
     whether the step shows it.
 
     Parameters:
+        routes: at last, the places of the next states in the buffer, by the region of the table they belong to.
+        begins: where those of each region begin there, and where the last end.
+        unknown, rows: see `_scout`.
         reads: for each step predicate, by word: the bits that its tree reads, of either state.
     """
     predicates = len(wanted)
@@ -217,45 +224,69 @@ def expand(
         first_tree = 0
         index += 1
     cursor[INDEX], cursor[TREE], cursor[FILLED] = index, first_tree, filled
+    if status == DONE:
+        _route(filled, hashes, routes, begins)
+    elif status == LEARN_ACTION:
+        asked = np.ones(instances, np.bool_)
+        _scout(cursor, last, states, 0, asked, unknown, rows, pool, word, shift, mask)
     return status
 
 
-@numba.njit(cache=True, nogil=True)
-def scout(first, last, states, first_tree, wanted, unknown, pool, word, shift, mask):
-    """Find unknown paths in some states: one call from Python then serves to learn many.
+@numba.njit(cache=True)
+def _route(filled, hashes, routes, begins):
+    """Sort the next states of a part by the region of the table they belong to."""
+    regions = np.uint64(len(begins) - 1)
+    begins[:] = 0
+    for place in range(filled):
+        begins[(((hashes[place] >> HALF) * regions) >> HALF) + ONE] += 1
+    for region in range(1, len(begins)):
+        begins[region] += begins[region - 1]
+    ends = begins.copy()
+    for place in range(filled):
+        region = ((hashes[place] >> HALF) * regions) >> HALF
+        routes[ends[region]] = place
+        ends[region] += 1
+
+
+@numba.njit(cache=True)
+def _scout(cursor, last, states, first_tree, wanted, unknown, rows, pool, word, shift, mask):
+    """Find unknown paths in the states from the cursor's on, as one was met: a stop then serves to learn many.
+
+    The cursor counts them.
 
     Parameters:
         wanted: for each tree from the first on, whether its paths are asked for.
         unknown: filled with (state, tree), as far as there is room.
-
-    Returns:
-        How many were found.
+        rows: filled with the numbers of these states' slots.
     """
     values = np.empty(len(word), np.int64)
-    found = 0
-    for index in range(first, last):
+    found, latest = 0, cursor[INDEX]
+    for index in range(cursor[INDEX], min(last, cursor[INDEX] + SCOUTED)):
+        if found == len(unknown) or index - latest > IN_VAIN:
+            break
         _unpack(states, index, values, word, shift, mask)
         for tree in range(len(wanted)):
-            if wanted[tree] and _code(pool, first_tree + tree, values) == 0:
-                if found == len(unknown):
-                    return found
-                unknown[found, 0], unknown[found, 1] = index, tree
+            if found < len(unknown) and wanted[tree] and _code(pool, first_tree + tree, values) == 0:
+                unknown[found, 0], unknown[found, 1] = index, first_tree + tree
+                rows[found] = values
                 found += 1
-    return found
+                latest = index
+    cursor[UNKNOWN] = found
 
 
 @numba.njit(cache=True, nogil=True)
-def insert(region, regions, count, filled, found, hashes, places, states, table):
+def insert(region, count, begins, routes, found, hashes, places, new, states, table):
     """Enter the next states whose place is in one region of the table, those that are new.
 
     Parameters:
         count: how many states are kept.
-        filled: for each part of the block, how many next states are in its buffer.
+        begins, routes: for each part of the block: see `expand`.
         found: shape (parts * room, words): the next states.
         places: for each of them, where in the table it was entered, or -1 if it was known. The entry has
             the number it would have if all were new; `append` puts it right.
+        new: for each region and part, how many were new.
     """
-    size = len(table) // regions
+    size = len(table) // (begins.shape[1] - 1)
     low, high = region * size, (region + 1) * size
     room = hashes.shape[1]
     batch = np.empty(BATCH, np.int64)
@@ -263,24 +294,23 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
     entries = np.empty(BATCH, np.uint64)
     touched = np.uint64(0)
     recent = np.zeros(np.int64(RECENT), np.uint64)
-    for part in range(len(filled)):
-        index = 0
-        while index < filled[part]:
+    for part in range(len(begins)):
+        route, entered = begins[part, region], 0
+        while route < begins[part, region + 1]:
             taken = 0
-            while taken < BATCH and index < filled[part]:
+            while taken < BATCH and route < begins[part, region + 1]:
+                index = routes[part, route]
                 mixed = hashes[part, index]
-                place = _first_place(mixed, table)
-                if low <= place < high:
-                    met = recent[mixed % RECENT]
-                    other = np.int64(met & LOW) - 1
-                    alike = other >= 0 and met >> HALF == mixed >> HALF
-                    if alike and _same(found, part * room + index, found, other):
-                        places[part, index] = -1
-                    else:
-                        recent[mixed % RECENT] = (mixed & ~LOW) | np.uint64(part * room + index + 1)
-                        batch[taken], places_seen[taken] = index, place
-                        taken += 1
-                index += 1
+                met = recent[mixed % RECENT]
+                other = np.int64(met & LOW) - 1
+                alike = other >= 0 and met >> HALF == mixed >> HALF
+                if alike and _same(found, part * room + index, found, other):
+                    places[part, index] = -1
+                else:
+                    recent[mixed % RECENT] = (mixed & ~LOW) | np.uint64(part * room + index + 1)
+                    batch[taken], places_seen[taken] = index, _first_place(mixed, table)
+                    taken += 1
+                route += 1
             # memory is slow, and gives many answers at once: first ask for all entries, then for all states
             for number in range(taken):
                 entries[number] = table[places_seen[number]]
@@ -288,25 +318,27 @@ def insert(region, regions, count, filled, found, hashes, places, states, table)
                 touched ^= states[min(max(np.int64(entries[number] & LOW) - 1, 0), count - 1), 0]
             for number in range(taken):
                 mixed, place = hashes[part, batch[number]], places_seen[number]
-                new = part * room + batch[number]
+                coming = part * room + batch[number]
                 while True:
                     entry = table[place]
                     if entry == 0:
-                        table[place] = (mixed << HALF) | np.uint64(count + new + 1)
+                        table[place] = (mixed << HALF) | np.uint64(count + coming + 1)
                         places[part, batch[number]] = place
+                        entered += 1
                         break
                     if entry >> HALF == mixed & LOW:
                         other = np.int64(entry & LOW) - 1
                         if other < count:
-                            same = _same(found, new, states, other)
+                            same = _same(found, coming, states, other)
                         else:
-                            same = _same(found, new, found, other - count)
+                            same = _same(found, coming, found, other - count)
                         if same:
                             places[part, batch[number]] = -1
                             break
                     place += 1
                     if place == high:
                         place = low
+        new[region, part] = entered
     return touched
 
 
@@ -385,9 +417,10 @@ def _take_back(first_part, first_place, filled, places, table):
 
 @numba.njit(cache=True, nogil=True)
 def rebuild(region, regions, count, states, table):
-    """Enter states that are known to be different into one region of an empty table."""
+    """Empty one region of a table, and enter states into it, which are known to be different."""
     size = len(table) // regions
     low, high = region * size, (region + 1) * size
+    table[low:high] = 0
     places = np.empty(BATCH, np.int64)
     entries = np.empty(BATCH, np.uint64)
     touched = np.uint64(0)
@@ -431,7 +464,8 @@ def keep(count, new, found, places, states, table):
 
 @numba.njit(cache=True, nogil=True)
 def check(
-    cursor, last, states, parents, inherit, reads, wanted, seen, seen_at, first_tree, pool, word, shift, mask,
+    cursor, last, states, parents, inherit, reads, wanted, seen, seen_at, unknown, rows,
+    first_tree, pool, word, shift, mask,
 ):  # fmt: skip
     """Evaluate state predicates, from the cursor's state and predicate up to the last state.
 
@@ -441,6 +475,7 @@ def check(
         reads: for each predicate, by word: the bits that its tree reads.
         wanted: for each predicate, how many states that show it are still wanted.
         seen, seen_at: how many were seen, and which.
+        unknown, rows: see `_scout`.
 
     Returns:
         Whether it stopped at an unknown path.
@@ -460,6 +495,8 @@ def check(
             code = _code(pool, first_tree + predicate, values)
             if code == 0:
                 cursor[INDEX], cursor[TREE] = index, predicate
+                asked = wanted > seen
+                _scout(cursor, last, states, first_tree, asked, unknown, rows, pool, word, shift, mask)
                 return True
             if code == SHOWN:
                 seen_at[predicate, seen[predicate]] = index
@@ -472,7 +509,7 @@ def check(
 
 @numba.njit(cache=True, nogil=True)
 def steps_into(
-    cursor, last, states, targets, table, steps,
+    cursor, last, states, targets, table, steps, unknown, rows,
     instances, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
 ):  # fmt: skip
     """Find the steps from a block of states into some target states, from the cursor's state and instance on.
@@ -490,6 +527,8 @@ def steps_into(
         while cursor[TREE] < instances:
             code = _code(pool, cursor[TREE], values)
             if code == 0:
+                asked = np.ones(instances, np.bool_)
+                _scout(cursor, last, states, 0, asked, unknown, rows, pool, word, shift, mask)
                 return LEARN_ACTION
             start = leaf_start[-code - 1]
             stop = start + leaf_count[-code - 1]

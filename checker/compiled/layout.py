@@ -100,7 +100,7 @@ class Domain:
 
     Attributes:
         values: by number.
-        copied: whether one of them was copied unread.
+        copied: whether something was learned from a call that copied one of them unread.
     """
 
     def __init__(self, slot: int, copyable: bool) -> None:
@@ -124,6 +124,12 @@ class Domain:
             self.values.append(value)  # first, so that an interrupt in between does no harm
             self._numbers[value] = number
         return number
+
+    def note_copy(self) -> None:
+        """Note that one was copied unread. Raises NotOnlyInts: that was not right, as is known by now."""
+        if not self.copyable:
+            raise NotOnlyInts(self.slot)
+        self.copied = True
 
     def forget(self, first: int) -> None:
         """Take back the numbers from the first on."""

@@ -16,6 +16,7 @@ from checker import memory
 from checker.action import ActionInstance
 from checker.compiled import kernel
 from checker.compiled.buffers import Buffers
+from checker.compiled.calls import Call, Job, SeesViews
 from checker.compiled.checkpoint import Checkpoint, Saved
 from checker.compiled.forest import with_room
 from checker.compiled.guards import Guards
@@ -24,7 +25,7 @@ from checker.compiled.layout import Layout, NotOnlyInts, ShapeChanged
 from checker.compiled.packing import Packing
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import Store
-from checker.compiled.tables import SeesViews, Tables
+from checker.compiled.tables import Tables
 from checker.compiled.workers import Workers, usable_cores
 from checker.errors import LeadlineError
 from checker.evidence import Sighting, property_results
@@ -36,11 +37,11 @@ from checker.spec import Spec
 
 S = TypeVar("S")
 
-BLOCK = 16_384
+BLOCK = 32_768
 """States that each worker expands between two looks at the clock."""
 
-PARTS = 8
-"""Parts of a block for each worker, as long as there is much to learn: while one waits for that, others go on."""
+PARTS = 4
+"""Parts of a block for each worker, of several: who is through with one, or was held up less, takes the next."""
 
 ALONE = 2_000
 """A block of fewer states is not worth waking a second thread for."""
@@ -48,11 +49,8 @@ ALONE = 2_000
 SAMPLED = 3
 """States of each level whose steps are compared with those on the state itself."""
 
-SCOUTED = 256
-"""States that are looked through for other unknown paths when one is met."""
-
 LEARNED_AT_ONCE = 64
-"""The most paths learned before the compiled loops go on."""
+"""The most paths of a part of a block that are learned before its compiled loop goes on."""
 
 OUTDATED = 1.05
 """By how much more has to be known for the guards to be made anew."""
@@ -169,7 +167,6 @@ class CompiledSearch(Generic[S]):
         self._targets: set[int] = set()
         self._buffers: Buffers | None = None
         self._guards: Guards | None = None
-        self._learning = True
         rows: list[list[int]] = []
         if saved is None:
             rows = [self._layout.row(state) for state in self._initials[: limits.max_states]]
@@ -180,7 +177,7 @@ class CompiledSearch(Generic[S]):
                     domain.number(value)
             packing = Packing(saved.sizes)
             self._tables.slots_read = saved.slots_read
-        self._tables.pack(packing, 0)
+        self._tables.pack(packing)
         self._store = Store(packing, len(spec.instances), self._memory, workers, len(rows))
         if saved is None:
             self._store.add(map(packing.pack, rows))
@@ -284,24 +281,23 @@ class CompiledSearch(Generic[S]):
 
     def _expand(self, last: int) -> None:
         """Expand the states up to the last."""
-        store, first, count, calls = self._store, self._at.next, self._store.count, self._tables.calls
+        store, first, count = self._store, self._at.next, self._store.count
         buffers, lasts = self._generate(first, last)
         coming = int(buffers.filled.sum())
         self._make_room(coming)
-        regions = self.workers.count
+        entered = np.zeros((self.workers.count, len(lasts)), np.int64)
         self.workers.run(
             kernel.insert,
             [
                 (
-                    region, regions, count, buffers.filled, buffers.found.reshape(-1, store.packing.words),
-                    buffers.hashes, buffers.places,
-                    store.states, store.table,
+                    region, count, buffers.begins, buffers.routes, buffers.found.reshape(-1, store.packing.words),
+                    buffers.hashes, buffers.places, entered, store.states, store.table,
                 )
-                for region in range(regions)
+                for region in range(self.workers.count)
             ],
             alone=coming < ALONE,
         )  # fmt: skip
-        new = [int((buffers.places[part, :filled] >= 0).sum()) for part, filled in enumerate(buffers.filled)]
+        new = entered.sum(axis=0).tolist()
         cut_short = self.limits.max_states is not None and count + sum(new) > self.limits.max_states
         if cut_short:
             self.save()  # the last time that this is possible
@@ -309,7 +305,6 @@ class CompiledSearch(Generic[S]):
             self._append(buffers, np.array([first, *lasts]), new, cut_short)
             self._at.next = last
         self._check_states()
-        self._learning = self._tables.calls > calls
         if cut_short:
             raise CutShort(self._most_states())
 
@@ -327,7 +322,8 @@ class CompiledSearch(Generic[S]):
         ends = np.linspace(first, last, parts + 1).astype(np.int64)
         wanted = np.array([len(seen) < self.limits.traces for seen in self._at.steps_seen], np.bool_)
         guards = self._guards_now(last - first)
-        buffers, packing, busy = self._emptied_buffers(ends), store.packing, list(range(parts))
+        buffers, packing, busy, looked_at = self._emptied_buffers(ends), store.packing, list(range(parts)), tables.calls
+        unknown, rows = self._places_for_unknown(parts)
         while busy:
             statuses = self.workers.run(
                 kernel.expand,
@@ -335,7 +331,8 @@ class CompiledSearch(Generic[S]):
                     (
                         buffers.cursors[part], ends[part + 1], store.states, buffers.found[part],
                         buffers.hashes[part], buffers.parents[part], buffers.trees[part], buffers.shown[part],
-                        wanted, guards.always, guards.pairs, guards.table, tables.first_step,
+                        buffers.routes[part], buffers.begins[part], unknown[part], rows[part], wanted,
+                        guards.always, guards.pairs, guards.table, tables.instances, tables.first_step,
                         tables.reads[len(tables.state_checks) :], tables.forest.pool,
                         tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
                         packing.word, packing.shift, packing.mask,
@@ -344,21 +341,24 @@ class CompiledSearch(Generic[S]):
                 ],
                 alone=parts == 1,
             )  # fmt: skip
+            jobs: list[Job] = []
             for part, status in zip(busy, statuses, strict=True):
                 if status == kernel.LEARN_ACTION:
-                    self._learn_actions(int(buffers.cursors[part, kernel.INDEX]), int(ends[part + 1]))
+                    jobs += self._unknown(buffers.cursors[part], unknown[part], rows[part])
                 elif status == kernel.LEARN_STEP:
-                    self._learn_step(buffers.cursors[part])
-                if store.packing is not packing:
-                    return None
+                    jobs.append(self._unknown_step(buffers.cursors[part]))
+            self._learn(jobs)
+            if store.packing is not packing:
+                return None
             if kernel.FULL in statuses:
                 self._stop_if_out_of_memory(2 * buffers.nbytes)
                 buffers.grow()
             busy = [part for part, status in zip(busy, statuses, strict=True) if status != kernel.DONE]
             if busy:
                 self._stop_if_out_of_time()
-                if tables.calls % CALLS_A_LOOK == 0:
+                if tables.calls - looked_at >= CALLS_A_LOOK:
                     self._stop_if_out_of_memory(0)
+                    looked_at = tables.calls
                 self._tell()
         return buffers, ends[1:]
 
@@ -366,7 +366,7 @@ class CompiledSearch(Generic[S]):
         """In how many parts so many states are looked at."""
         if self.workers.count == 1 or states < ALONE:
             return 1
-        return self.workers.count * (PARTS if self._learning else 1)
+        return self.workers.count * PARTS
 
     def _guards_now(self, states: int) -> Guards:
         """The guards for a block of so many states: made anew if much was learned, and the block is large."""
@@ -386,7 +386,7 @@ class CompiledSearch(Generic[S]):
         parts, words, step_checks = len(ends) - 1, self._store.packing.words, len(self._tables.step_checks)
         if self._buffers is None or self._buffers.found.shape[::2] != (parts, words):
             room = int(ends[1] - ends[0]) * 4 + 64
-            self._buffers = Buffers(parts, room, words, step_checks)
+            self._buffers = Buffers(parts, room, words, step_checks, self.workers.count)
         self._buffers.cursors[:] = 0
         self._buffers.cursors[:, kernel.INDEX] = ends[:-1]
         return self._buffers
@@ -439,73 +439,72 @@ class CompiledSearch(Generic[S]):
             return
         parts = self._parts(store.count - first)
         ends = np.linspace(first, store.count, parts + 1).astype(np.int64)
-        cursors = np.stack([ends[:-1], np.zeros(parts, np.int64)], axis=1)
+        cursors = np.zeros((parts, kernel.PLACES), np.int64)
+        cursors[:, kernel.INDEX] = ends[:-1]
+        unknown, rows = self._places_for_unknown(parts)
         wanted = np.array(missing, np.int64)
         inherit = np.array([not seen and first >= len(self._initials) for seen in self._at.seen], np.bool_)
         seen = np.zeros((parts, len(missing)), np.int64)
         seen_at = np.zeros((parts, len(missing), self.limits.traces), np.int64)
         busy = list(range(parts))
         while busy:
-            unknown = self.workers.run(
+            stopped = self.workers.run(
                 kernel.check,
                 [
                     (
-                        cursors[worker], ends[worker + 1], store.states, store.parents, inherit, tables.reads,
-                        wanted, seen[worker], seen_at[worker], tables.instances, tables.forest.pool,
+                        cursors[part], ends[part + 1], store.states, store.parents, inherit, tables.reads,
+                        wanted, seen[part], seen_at[part], unknown[part], rows[part],
+                        tables.instances, tables.forest.pool,
                         store.packing.word, store.packing.shift, store.packing.mask,
                     )
-                    for worker in busy
+                    for part in busy
                 ],
                 alone=parts == 1,
             )  # fmt: skip
-            busy = [worker for worker, stopped in zip(busy, unknown, strict=True) if stopped]
-            for worker in busy:
-                asked = wanted > seen[worker]
-                for index, number in self._unknown(
-                    int(cursors[worker, 0]), int(ends[worker + 1]), tables.instances, asked
-                ):
-                    tree, row = tables.instances + number, self._row(index)
-                    if tables.forest.leaf(tree, row) is None:
-                        tables.learn_predicate(tree, tables.state_checks[number], row)
+            busy = list(itertools.compress(busy, stopped))
+            self._learn([job for part in busy for job in self._unknown(cursors[part], unknown[part], rows[part])])
         with interrupts_wait():
             for number, shown in enumerate(self._at.seen):
-                found = itertools.chain(*(seen_at[worker, number, : seen[worker, number]] for worker in range(parts)))
+                found = itertools.chain(*(seen_at[part, number, : seen[part, number]] for part in range(parts)))
                 shown += map(int, itertools.islice(found, missing[number]))
             self._at.checked = store.count
 
-    def _unknown(self, first: int, last: int, first_tree: int, wanted: NDArray[np.bool_]) -> list[tuple[int, int]]:
-        """Unknown paths in the states from the first on, each as a state and a tree, counted from the first tree."""
-        unknown, packing = np.zeros((LEARNED_AT_ONCE, 2), np.int64), self._store.packing
-        with interrupts_wait():
-            found = kernel.scout(
-                first, min(first + SCOUTED, last), self._store.states, first_tree, wanted, unknown,
-                self._tables.forest.pool, packing.word, packing.shift, packing.mask,
-            )  # fmt: skip
-        return list(map(tuple, unknown[:found].tolist()))
+    def _places_for_unknown(self, parts: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the compiled loops write which paths are not known, for each part of a block; see `kernel`."""
+        unknown, rows = (np.empty((parts, LEARNED_AT_ONCE, width), np.int64) for width in (2, self._layout.slots))
+        return unknown, rows
 
-    def _learn_actions(self, first: int, last: int) -> None:
-        """Learn the paths of actions that are not known in the first of some states, and in those behind it."""
-        wanted = np.ones(self._tables.instances, np.bool_)
-        for index, tree in self._unknown(first, last, 0, wanted):
-            row = self._row(index)
-            if self._tables.forest.leaf(tree, row) is None:
-                self._learn_action(tree, row)
+    def _unknown(self, cursor: NDArray[np.int64], unknown: NDArray[np.int64], rows: NDArray[np.int64]) -> list[Job]:
+        """The unknown paths that a compiled loop found."""
+        found = cursor[kernel.UNKNOWN]
+        row_of = dict(zip(unknown[:found, 0].tolist(), rows[:found].tolist(), strict=True))  # one of each state
+        return [(tree, (row_of[index],)) for index, tree in unknown[:found].tolist()]
 
-    def _learn_action(self, tree: int, row: list[int]) -> None:
-        tables, known = self._tables, len(self._tables.outcomes)
-        path = tables.learn_action(tree, row)
-        if self._store.packing.fits(self._sizes()):
-            tables.pack(self._store.packing, known)
-        else:
-            self._widen()
-        tables.forest.learn(*path)  # last: a path must not lead to an outcome that is not packed
-
-    def _learn_step(self, cursor: NDArray[np.int64]) -> None:
-        tables, packing, number = self._tables, self._store.packing, int(cursor[kernel.PREDICATE])
-        before, outcome = self._store.states[cursor[kernel.INDEX]], cursor[kernel.OUTCOME]
+    def _unknown_step(self, cursor: NDArray[np.int64]) -> Job:
+        """The step predicate and the step at which `kernel.expand` ended."""
+        tables, packing, outcome = self._tables, self._store.packing, cursor[kernel.OUTCOME]
+        before = self._store.states[cursor[kernel.INDEX]]
         after = (before & tables.keep[outcome]) | tables.put[outcome]
-        rows = packing.unpack(before), packing.unpack(after)
-        tables.learn_predicate(tables.first_step + number, tables.step_checks[number], *rows)
+        return tables.first_step + int(cursor[kernel.PREDICATE]), (packing.unpack(before), packing.unpack(after))
+
+    def _learn(self, jobs: list[Job]) -> None:
+        """Make calls, one for each place where trees end, and learn from them."""
+        forest = self._tables.forest
+        distinct: dict[tuple[int, int], Job] = {}
+        for tree, rows in jobs:
+            distinct.setdefault(forest.end(tree, list(itertools.chain(*rows))), (tree, rows))
+        for tree, call in self.workers.helpers(self._tables.caller).make(list(distinct.values())):
+            self._learn_from(tree, call)
+
+    def _learn_from(self, tree: int, call: Call) -> None:
+        tables, packing = self._tables, self._store.packing
+        leaf = tables.leaf_of(call)
+        if not tables.all_packed:
+            if packing.fits(self._sizes()):
+                tables.pack(packing)
+            else:
+                self._widen()
+        tables.learn(tree, call, leaf)  # last: a path must not lead to an outcome that is not packed
 
     def _widen(self) -> None:
         """A slot has more values than bits: pack everything again, with bits for all of them."""
@@ -513,7 +512,7 @@ class CompiledSearch(Generic[S]):
         self._stop_if_out_of_memory(8 * packing.words * self._store.count)
         with interrupts_wait():
             self._store.repack(packing)
-            self._tables.pack(packing, 0)
+            self._tables.pack(packing)
 
     def _make_room(self, coming: int) -> None:
         """Make room for so many more states, if there is memory for them."""
@@ -616,6 +615,7 @@ class CompiledSearch(Generic[S]):
         store, tables = self._store, self._tables
         cursor, steps = np.zeros(kernel.PLACES, np.int64), np.zeros((64, 3), np.int64)
         cursor[kernel.INDEX] = first
+        unknown, rows = self._places_for_unknown(1)
         table = np.zeros(4 * len(targets()), np.uint64)
         status = kernel.FULL
         while status != kernel.DONE:
@@ -624,12 +624,12 @@ class CompiledSearch(Generic[S]):
                 table[:] = 0
                 kernel.rebuild(0, 1, len(packed), packed, table)
                 status = kernel.steps_into(
-                    cursor, last, store.states, packed, table, steps,
+                    cursor, last, store.states, packed, table, steps, unknown[0], rows[0],
                     tables.instances, tables.forest.pool, tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
                     store.packing.word, store.packing.shift, store.packing.mask,
                 )  # fmt: skip
             if status == kernel.LEARN_ACTION:  # an earlier run knew it, or it was forgotten
-                self._learn_actions(int(cursor[kernel.INDEX]), last)
+                self._learn(self._unknown(cursor, unknown[0], rows[0]))
             steps = with_room(steps, len(steps) + tables.most_outcomes if status == kernel.FULL else 0)
         found: list[tuple[int, int, int]] = steps[: cursor[kernel.FILLED]].tolist()
         return found

@@ -53,7 +53,7 @@ class Store:
         self.states, room = _reserve(room, np.uint64, packing.words)
         self.parents, room = _reserve(room, np.uint32)
         self.arrivals, self.room = _reserve(room, self._arrival_type)
-        self.table = self._empty_table(SMALLEST_TABLE * workers.count)
+        self.table = np.zeros(SMALLEST_TABLE * workers.count, np.uint64)
 
     @property
     def count(self) -> int:
@@ -92,23 +92,22 @@ class Store:
         size = self._table_size(coming)
         if size > len(self.table):
             self.table = np.empty(0, np.uint64)  # so that the old one is gone before there is a new one
-            self.table = self._empty_table(size)
+            self.table = self._new_table(size)
             self.rebuild()
 
     def _table_size(self, coming: int) -> int:
         wanted = int((self.count + coming) / FULLEST)
         return len(self.table) if wanted <= len(self.table) else max(wanted, int(len(self.table) * GROWTH))
 
-    def _empty_table(self, size: int) -> NDArray[np.uint64]:
+    def _new_table(self, size: int) -> NDArray[np.uint64]:
         regions = self.workers.count
-        return np.zeros((size + regions - 1) // regions * regions, np.uint64)
+        return np.empty((size + regions - 1) // regions * regions, np.uint64)
 
     def rebuild(self) -> None:
         """Fill the table anew."""
         regions = self.workers.count
         while self.count > FULLEST * len(self.table):
-            self.table = self._empty_table(2 * len(self.table))
-        self.table[:] = 0
+            self.table = self._new_table(2 * len(self.table))
         self.workers.run(
             kernel.rebuild,
             [(region, regions, self.count, self.states, self.table) for region in range(regions)],

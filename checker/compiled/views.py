@@ -68,6 +68,7 @@ class Recorder:
 
     Attributes:
         reads: the slots read; those of a second state are counted on from the first's.
+        copied: the slots whose values were copied unread.
         views: the views made of the states' components.
     """
 
@@ -75,6 +76,7 @@ class Recorder:
         self.layout = layout
         self.copies_unread = copies_unread
         self.reads: dict[int, int] = {}
+        self.copied: set[int] = set()
         self.views: dict[tuple[Node, int], Any] = {}
         self._numbers = [number for row in rows for number in row]
 
@@ -210,7 +212,7 @@ class PartsView(Sequence[Any]):
             or not recorder.layout.domains[node.slot].copyable
         ):
             return self[index]
-        recorder.layout.domains[node.slot].copied = True
+        recorder.copied.add(node.slot)
         return Unread(recorder, node.slot + self._view_offset)
 
     def __add__(self, other: Any) -> Any:

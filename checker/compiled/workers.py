@@ -1,4 +1,4 @@
-"""Workers: threads that run compiled loops side by side."""
+"""Workers: threads that run compiled loops side by side, and processes that make calls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
+from checker.compiled.calls import Caller
+from checker.compiled.helpers import Helpers
 from checker.compiled.interrupts import interrupts_wait
 
 
@@ -18,15 +20,16 @@ def usable_cores() -> int:
 
 
 class Workers:
-    """A number of threads, started when they are first needed.
+    """A number of threads, and processes besides this one, started when they are first needed.
 
     Parameters:
-        count: how many.
+        count: how many threads; and how many processes, this one among them.
     """
 
     def __init__(self, count: int) -> None:
         self.count = count
         self._threads: ThreadPoolExecutor | None = None
+        self._helpers: Helpers | None = None
 
     def run(self, kernel: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], alone: bool = False) -> list[Any]:
         """Call a compiled loop once with each tuple of arguments.
@@ -37,20 +40,42 @@ class Workers:
             alone: whether it is so little work that one thread is faster.
 
         Returns:
-            What each call returned, in order, once all have: also after an interrupt, nothing runs on.
+            What each call returned, in order, once all have. An interrupt waits for that.
         """
-        if alone or len(arguments) == 1:
-            with interrupts_wait():
+        with interrupts_wait():
+            if alone or len(arguments) == 1 or self.count == 1:
                 return [kernel(*given) for given in arguments]
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self.count)
-        futures = [self._threads.submit(kernel, *given) for given in arguments]
-        try:
-            return [future.result() for future in futures]
-        finally:
-            wait(futures)
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self.count - 1)
+            returned: list[Any] = [None] * len(arguments)
+            waiting = iter(range(len(arguments)))
+
+            def work() -> None:
+                for place in waiting:  # whoever is free takes the next
+                    returned[place] = kernel(*arguments[place])
+
+            futures = [self._threads.submit(work) for _ in range(min(self.count, len(arguments)) - 1)]
+            try:
+                work()
+            finally:
+                wait(futures)
+            for future in futures:
+                future.result()
+            return returned
+
+    def helpers(self, caller: Caller[Any]) -> Helpers:
+        """Those who make a search's calls with it. Those of another search are let go."""
+        if self._helpers is None or self._helpers.caller is not caller:
+            self._end_helpers()
+            self._helpers = Helpers(caller, self.count - 1)
+        return self._helpers
+
+    def _end_helpers(self) -> None:
+        if self._helpers is not None:
+            self._helpers.end()
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads and the processes."""
+        self._end_helpers()
         if self._threads is not None:
             self._threads.shutdown()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.compiled import kernel, search
+from checker.compiled.calls import Call
 from checker.compiled.layout import Layout
 from checker.compiled.packing import Packing
 from checker.compiled.search import Adjustments, CompiledSearch, Progression
@@ -125,12 +126,11 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
             raise HandOver
         super()._expand(last)
 
-    def _learn_action(self, tree: int, row: list[int]) -> None:
-        super()._learn_action(tree, row)
-        if self._large is None:
-            steps = self._tables.steps(tree, row) or []
-            if any(number >= self._known[slot] for step in steps for slot, number in step.items()):
-                self._unsure.add(tree)
+    def _learn_from(self, tree: int, call: Call) -> None:
+        super()._learn_from(tree, call)
+        steps = [] if self._large is not None or isinstance(call.gave, bool) else call.gave
+        if any(number >= self._known[slot] for step in steps for slot, number in step.items()):
+            self._unsure.add(tree)
 
     @property
     def searched(self) -> tuple[Progression, Store]:
@@ -179,7 +179,7 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
             self._agree_on_packing(Packing(numbering.sizes))
 
     def _agree_on_packing(self, packing: Packing) -> None:
-        self._tables.pack(packing, 0)
+        self._tables.pack(packing)
         self._hold(np.zeros((0, packing.words), np.uint64), packing)
 
     def forget_news(self) -> None:

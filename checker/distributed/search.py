@@ -16,12 +16,12 @@ import numpy as np
 
 from checker.action import ActionInstance
 from checker.compiled import kernel
+from checker.compiled.calls import SeesViews
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import NotOnlyInts, ShapeChanged
 from checker.compiled.search import SAMPLED, Adjustments, StopSearch
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import add_expanded
-from checker.compiled.tables import SeesViews
 from checker.compiled.workers import Workers, usable_cores
 from checker.distributed import tasks
 from checker.distributed.expansion import HandOver, LevelSearch, NewValues, Numbering

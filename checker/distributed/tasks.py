@@ -12,10 +12,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.compiled.calls import SeesViews
 from checker.compiled.layout import NotOnlyInts, ShapeChanged
 from checker.compiled.packing import Packing
 from checker.compiled.search import Adjustments, StopSearch
-from checker.compiled.tables import SeesViews
 from checker.compiled.workers import Workers
 from checker.distributed import visited
 from checker.distributed.expansion import LevelSearch, NewValues, Numbering, StepSeen

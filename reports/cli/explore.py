@@ -51,7 +51,7 @@ from reports.cli.options import (
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Search with N threads; by default one for each core. (compiled)",
+    help="Share the work among N workers; by default one for each core. (compiled)",
 )
 @click.option(
     "--checkpoint",
