@@ -14,7 +14,7 @@ check: $(VENV)/installed
 	$(BIN)/leadline check
 
 test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS) lint
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -11,6 +11,13 @@ from checker import LeadlineError
 settings.register_profile("leadline", derandomize=True, deadline=None)
 settings.load_profile("leadline")
 
+SLOW = ("test_spark_faults.py", "test_spark.py", "test_compiled.py")
+"""Files that take minutes. They come first, so that no worker of pytest-xdist is left with one at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in SLOW)
+
 
 @pytest.fixture(scope="session")
 def java() -> None:

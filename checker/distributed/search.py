@@ -8,7 +8,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -75,7 +75,7 @@ class SparkSearch(Generic[S]):
         storage: the work directory.
         shards: how many; None: one for each core.
         spark: gives the session, which is started at the first call.
-        adjustments: see `CompiledSearch`.
+        workers, adjustments: see `CompiledSearch`.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class SparkSearch(Generic[S]):
         storage: Storage,
         shards: int | None,
         spark: Callable[[], Session],
+        workers: Workers,
         adjustments: Adjustments,
     ) -> None:
         self.spec, self.limits, self.progress = spec, limits, progress
         self._storage, self._manifest, self._shards, self._spark = storage, Manifest(storage), shards, spark
         self._adjustments, self._started = adjustments, time.monotonic()
-        workers = Workers(usable_cores())
         self._search = LevelSearch(spec, limits, progress, workers, adjustments, self._started, LARGE)
         self._levels: dict[int, Level] = {}
         self._revision = 0
@@ -492,9 +492,10 @@ def explore(
                     raise LeadlineError("a cluster needs a work directory that all its machines see: give --work-dir")
             return session
 
+        workers = stack.enter_context(closing(Workers(usable_cores())))
         adjustments = saved.adjustments if saved is not None else Adjustments()
         while True:
-            search = SparkSearch(spec, limits, progress, storage, shards, spark, adjustments)
+            search = SparkSearch(spec, limits, progress, storage, shards, spark, workers, adjustments)
             try:
                 result = search.run(saved)
             except (ShapeChanged, SeesViews, NotOnlyInts) as change:
