@@ -47,7 +47,7 @@ def assert_same_answers(spec: Spec[Any], limits: Limits, workers: int = 2) -> No
     expected = oracle.explore(spec, limits)
     with (
         mock.patch.multiple(search, ALONE=3, BLOCK=7),
-        mock.patch.multiple(helpers, WORTHWHILE=1, STARTED_AFTER=0),
+        mock.patch.multiple(helpers, WORTHWHILE=1, STARTED_AFTER=0, RENEWED_AFTER=20),
     ):
         found = compiled.explore(spec, limits, workers=workers)
     assert answers(found) == answers(expected)

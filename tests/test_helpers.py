@@ -22,7 +22,7 @@ SPEC = CATALOG["atomic/kip-101"].with_bounds({"log_size": 1, "records": 1})
 
 @pytest.fixture(autouse=True)
 def _eager() -> Iterator[None]:
-    with mock.patch.multiple(helpers, WORTHWHILE=1, STARTED_AFTER=0):
+    with mock.patch.multiple(helpers, WORTHWHILE=1, STARTED_AFTER=0, RENEWED_AFTER=20):
         yield
     assert not multiprocessing.active_children()
 
@@ -59,9 +59,9 @@ def test_what_helpers_answer_is_what_the_search_would_find() -> None:
 
 
 def test_searches_with_and_without_helpers_agree() -> None:
-    with mock.patch.object(Helpers, "_call", autospec=True, side_effect=Helpers._call) as answered:
+    with mock.patch.object(Helper, "ask", autospec=True, side_effect=Helper.ask) as ask:
         assert_same_figures(SPEC)
-    assert answered.call_count > 100
+    assert sum(len(call.args[1]) for call in ask.call_args_list) > 100
 
 
 def test_a_helper_that_is_killed_is_done_without() -> None:
@@ -77,7 +77,7 @@ def test_a_helper_that_is_killed_is_done_without() -> None:
 
     with mock.patch.object(Helper, "ask", ask_the_dead):
         assert_same_figures(SPEC)
-    assert len(asked) == 6  # that of the other helper in the same round was the last
+    assert len(asked) in (5, 6)  # another helper may be asked in the same round, and then none any more
 
 
 def test_a_helper_that_is_killed_at_work_is_done_without() -> None:
@@ -116,6 +116,53 @@ def test_values_that_cannot_be_pickled_are_no_trouble() -> None:
         yield Board((*board.marks[:place], Mark(number), *board.marks[place + 1 :]))
 
     assert_same_figures(Spec(name="marks", initial_states=lambda bounds: [Board((None,) * 3)], actions=[count]))
+
+
+def test_helpers_have_the_very_objects_of_the_search() -> None:
+    """An action may ask for a constant by identity, and go through a set in its order: equal sets may have others."""
+
+    @attrs.frozen
+    class Owner:
+        name: str
+
+    nobody = Owner("nobody")
+
+    @attrs.frozen
+    class Locks:
+        owners: tuple[tuple[Owner, ...], ...] = component()
+        asked: frozenset[str] = frozenset()
+
+    names = ("ann", "bob", "cid")
+
+    @action(name=names, lock=range(3))
+    def take(locks: Locks, name: str, lock: int) -> Iterator[Locks]:
+        (owner,) = locks.owners[lock]
+        if owner is nobody:
+            owners = (*locks.owners[:lock], (Owner(name),), *locks.owners[lock + 1 :])
+            yield attrs.evolve(locks, owners=owners, asked=locks.asked | {name})
+
+    @action(lock=range(3))
+    def give(locks: Locks, lock: int) -> Iterator[Locks]:
+        if locks.asked and all(locks.owners[names.index(name)][0].name != "bob" for name in locks.asked):
+            owners = (*locks.owners[:lock], (nobody,), *locks.owners[lock + 1 :])
+            yield attrs.evolve(locks, owners=owners)
+
+    @action()
+    def forget(locks: Locks) -> Iterator[Locks]:
+        if locks.asked:
+            yield attrs.evolve(locks, asked=locks.asked - {min(locks.asked)})
+
+    start = Locks(((nobody,),) * 3)
+    assert_same_figures(Spec(name="locks", initial_states=lambda bounds: [start], actions=[take, give, forget]))
+
+
+def test_a_search_in_a_process_of_a_pool_has_no_helpers() -> None:
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(_distinct) == oracle.explore(SPEC).statistics.distinct
+
+
+def _distinct() -> int:
+    return compiled.explore(SPEC, workers=2).statistics.distinct
 
 
 def test_an_error_of_the_spec_is_reported_by_the_search() -> None:

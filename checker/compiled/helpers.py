@@ -1,8 +1,9 @@
 """Helpers: processes that make calls beside this one, as only one thread of a process runs Python at a time.
 
-A helper is forked from the search, so that it knows the spec whatever it is made of. Then only numbers and the
-values of slots are exchanged. It answers nothing for a call at which anything out of the ordinary happens: the
-search makes that call itself, and finds out. So a helper is never needed, and what is learned is never its fault.
+A helper is forked from the search. So it has the very objects that the search has, whatever a spec is made of, and
+nothing but the numbers of slots and values is exchanged: what has been numbered since the fork is unknown to it. It
+answers nothing to a call that gives such a value, or at which anything out of the ordinary happens: the search makes
+that call itself, and finds out. So a helper is never needed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from checker.compiled.calls import Call, Caller, Job, Row
+from checker.compiled.calls import Call, Caller, Changes, Job, Row
 from checker.compiled.interrupts import interrupts_wait
 
 MOST = 7
@@ -31,25 +32,26 @@ WORTHWHILE = 8
 STARTED_AFTER = 500
 """Calls after which a search is worth a helper."""
 
+RENEWED_AFTER = 300
+"""Calls that helpers could not make, as they did not know a value, after which new ones are forked."""
+
 
 class Request(NamedTuple):
     """Calls to make.
 
     Attributes:
-        values: the values that have been numbered since the last request, with their slots.
         looks_at_copies: see `Caller`.
         copyable: see `Domain`; of each slot.
         jobs: the calls.
     """
 
-    values: list[tuple[int, list[Any]]]
     looks_at_copies: set[int]
     copyable: list[bool]
     jobs: list[Job]
 
 
 class Answer(NamedTuple):
-    """What a call gave, in values instead of numbers; see `Call`.
+    """What a call gave; see `Call`.
 
     Attributes:
         reads: the slots that were read, in order.
@@ -57,7 +59,7 @@ class Answer(NamedTuple):
 
     reads: list[int]
     copied: set[int]
-    gave: list[list[tuple[int, Any]]] | bool
+    gave: list[Changes] | bool
 
 
 class Helper:
@@ -69,17 +71,16 @@ class Helper:
 
     Attributes:
         pipe: this process's end of the pipe to it.
-        has_gone: whether it was killed, or was no help, as there are values that cannot be pickled.
+        has_gone: whether it was killed.
     """
 
     def __init__(self, caller: Caller[Any], others: Sequence[Connection]) -> None:
-        self._caller, self._domains = caller, caller.layout.domains
-        self._told = [len(domain.values) for domain in self._domains]
+        self._caller = caller
         self.has_gone = False
         self.pipe, end = multiprocessing.Pipe()
         context = multiprocessing.get_context("fork")
         self._process = context.Process(target=_serve, args=(end, [self.pipe, *others], caller), daemon=True)
-        with interrupts_wait(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             # in a process with threads, Python warns of locks that these may hold; a helper takes none of them
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
@@ -87,18 +88,11 @@ class Helper:
 
     def ask(self, jobs: list[Job]) -> None:
         """Have it make some calls."""
-        news = [
-            (slot, domain.values[told:])
-            for slot, (domain, told) in enumerate(zip(self._domains, self._told, strict=True))
-            if told < len(domain.values)
-        ]
-        copyable = [domain.copyable for domain in self._domains]
+        copyable = [domain.copyable for domain in self._caller.layout.domains]
         try:
-            self.pipe.send(Request(news, self._caller.looks_at_copies, copyable, jobs))
-        except Exception:
+            self.pipe.send(Request(self._caller.looks_at_copies, copyable, jobs))
+        except OSError:
             self.has_gone = True
-        for slot, values in news:
-            self._told[slot] += len(values)
 
     def answers(self, count: int) -> list[Answer | None]:
         """What came of so many calls, in order; None where this process has to see for itself."""
@@ -106,7 +100,7 @@ class Helper:
         if not self.has_gone:
             try:
                 answers = self.pipe.recv()
-            except Exception:
+            except (EOFError, OSError):
                 self.has_gone = True
         return answers
 
@@ -123,13 +117,17 @@ class Helpers:
     Parameters:
         caller: the search's own.
         count: how many there may be.
+
+    Attributes:
+        caller: as given.
     """
 
     def __init__(self, caller: Caller[Any], count: int) -> None:
         self.caller = caller
-        self._count = min(count, MOST) if "fork" in multiprocessing.get_all_start_methods() else 0
+        self._count = min(count, MOST) if _can_fork() else 0
         self._running: list[Helper] = []
-        self._made = 0
+        self._known: list[int] = []
+        self._made = self._missed = 0
         self._busy = False
 
     def make(self, jobs: list[Job]) -> Iterator[tuple[int, Call]]:
@@ -145,110 +143,102 @@ class Helpers:
             As `Caller.make`.
         """
         if self._busy or any(helper.has_gone for helper in self._running):
-            self.end()  # what is answered now may be to calls that an interrupt or an error cut off
+            self._count = 0  # what is answered now may be to calls that an interrupt or an error cut off
+            self.end()
         self._made += len(jobs)
-        shares = self._shares(jobs)
+        own, shares = self._shares(jobs)
         self._busy = True
-        helped = list(zip(self._running, shares[1:], strict=False))
-        for helper, share in helped:
+        for helper, share in shares:
             helper.ask(share)
-        for tree, rows in shares[0]:
+        for tree, rows in own:
             yield tree, self.caller.make(tree, rows)
-        for helper, share in helped:
+        for helper, share in shares:
             for (tree, rows), answer in zip(share, helper.answers(len(share)), strict=True):
                 if answer is None or (answer.copied and tree in self.caller.looks_at_copies):
+                    self._missed += 1
                     yield tree, self.caller.make(tree, rows)
                 else:
-                    yield tree, self._call(rows, answer)
+                    numbers = list(itertools.chain(*rows))
+                    yield tree, Call({slot: numbers[slot] for slot in answer.reads}, answer.copied, answer.gave)
         self._busy = False
 
-    def _shares(self, jobs: list[Job]) -> list[list[Job]]:
-        """The calls for this process, and then those for each helper; helpers are started for the first."""
+    def _shares(self, jobs: list[Job]) -> tuple[list[Job], list[tuple[Helper, list[Job]]]]:
+        """The calls for this process, and those for helpers, which are started when they first get some."""
         if not self._count or len(jobs) < WORTHWHILE or self._made < STARTED_AFTER:
-            return [jobs]
+            return jobs, []
+        if self._missed > RENEWED_AFTER:
+            self.end()
         if not self._running:
             self._start()
-        cuts = [len(jobs) * number // (self._count + 1) for number in range(self._count + 2)]
-        return [jobs[first:last] for first, last in itertools.pairwise(cuts)]
+        own: list[Job] = []
+        known: list[Job] = []
+        for job in jobs:
+            (known if self._is_known(job) else own).append(job)
+        self._missed += len(own)
+        cuts = [len(known) * number // (len(self._running) + 1) for number in range(len(self._running) + 2)]
+        first, *others = (known[begin:end] for begin, end in itertools.pairwise(cuts))
+        return own + first, [pair for pair in zip(self._running, others, strict=True) if pair[1]]
+
+    def _is_known(self, job: Job) -> bool:
+        """Whether helpers know all values in the states of a job."""
+        _, rows = job
+        return all(number < known for row in rows for number, known in zip(row, self._known, strict=True))
 
     def _start(self) -> None:
-        gc.freeze()  # what is there now is shared with the helpers, and would be copied by a collection
-        with suppress(OSError):  # no more processes to be had
+        with interrupts_wait(), suppress(OSError):  # no more processes to be had
+            self._known = [len(domain.values) for domain in self.caller.layout.domains]
+            self._missed = 0
             while len(self._running) < self._count:
                 self._running.append(Helper(self.caller, [helper.pipe for helper in self._running]))
         self._count = len(self._running)
-        if not self._running:
-            gc.unfreeze()
-
-    def _call(self, rows: Sequence[Row], answer: Answer) -> Call:
-        """What a helper answered, in the search's numbers."""
-        numbers = list(itertools.chain(*rows))
-        reads, domains = {slot: numbers[slot] for slot in answer.reads}, self.caller.layout.domains
-        if isinstance(answer.gave, bool):
-            return Call(reads, answer.copied, answer.gave)
-        steps = [{slot: domains[slot].number(_same(value)) for slot, value in step} for step in answer.gave]
-        return Call(reads, answer.copied, steps)
 
     def end(self) -> None:
-        """Let all of them go, and start none again."""
+        """Let all of them go."""
         for helper in self._running:
             helper.end()
-        if self._running:
-            gc.unfreeze()
-        self._running, self._count, self._busy = [], 0, False
+        self._running, self._busy = [], False
 
 
-def _same(value: Any) -> Any:
-    """A value from another process, so that ``is`` finds it as before: as None and enum members are, so are names."""
-    return sys.intern(value) if type(value) is str else value
+def _can_fork() -> bool:
+    """Whether helpers can be had: forks are not safe on macOS, and processes of a pool must have none of their own."""
+    can = sys.platform != "darwin" and "fork" in multiprocessing.get_all_start_methods()
+    return can and not multiprocessing.current_process().daemon
 
 
 def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[Any]) -> None:
     """Answer requests until the search has gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search sees to it
+    gc.freeze()  # what is there now is shared with the search, and would be copied by a collection
     for other in others:
         other.close()  # so that the pipe ends with the search
     domains = caller.layout.domains
-    numbers = [list(range(len(domain.values))) for domain in domains]
+    known = [len(domain.values) for domain in domains]
     try:
         while True:
             request: Request = pipe.recv()
-            for slot, values in request.values:
-                numbers[slot] += [domains[slot].number(_same(value)) for value in values]
             for domain, copyable in zip(domains, request.copyable, strict=True):
                 domain.copyable = copyable
-            pipe.send(list(_answers(caller, request, numbers)))
+            pipe.send([_answer(caller, request.looks_at_copies, known, *job) for job in request.jobs])
     finally:
         os._exit(0)  # with nothing of what the search does at its end
 
 
-def _answers(caller: Caller[Any], request: Request, numbers: list[list[int]]) -> Iterator[Answer | None]:
-    """The answer to each call of a request.
+def _answer(
+    caller: Caller[Any], looks_at_copies: set[int], known: list[int], tree: int, rows: tuple[Row, ...]
+) -> Answer | None:
+    """What a call gives; None if the search would find out more than that, or it gives values that have no numbers.
 
     Parameters:
-        numbers: for each slot, its values' numbers in this process, by those in the search.
+        looks_at_copies: as the search knows it.
+        known: how many values of each slot had numbers at the fork.
     """
-    domains = caller.layout.domains
-    last: tuple[Row, Row] = ((), ())
-    for tree, rows in request.jobs:
-        if last[0] is not rows[0]:  # what follows one another is often of one state
-            last = rows[0], [own[number] for own, number in zip(numbers, rows[0], strict=True)]
-        after = [[own[number] for own, number in zip(numbers, row, strict=True)] for row in rows[1:]]
-        call = _made(caller, request, tree, (last[1], *after))
-        if call is None:
-            yield None
-        elif isinstance(call.gave, bool):
-            yield Answer(list(call.reads), call.copied, call.gave)
-        else:
-            steps = [[(slot, domains[slot].values[number]) for slot, number in step.items()] for step in call.gave]
-            yield Answer(list(call.reads), call.copied, steps)
-
-
-def _made(caller: Caller[Any], request: Request, tree: int, rows: tuple[Row, ...]) -> Call | None:
-    """A call, made as the search would make it; None if it would learn more than what the call gave."""
-    caller.looks_at_copies = set(request.looks_at_copies)
+    caller.looks_at_copies = set(looks_at_copies)
     try:
         call = caller.make(tree, rows)
     except BaseException:
         return None
-    return call if caller.looks_at_copies == request.looks_at_copies else None
+    steps = [] if isinstance(call.gave, bool) else call.gave
+    new = any(number >= known[slot] for step in steps for slot, number in step.items())
+    return (
+        None if new or caller.looks_at_copies != looks_at_copies else Answer(list(call.reads), call.copied, call.gave)
+    )

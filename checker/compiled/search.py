@@ -616,12 +616,11 @@ class CompiledSearch(Generic[S]):
         cursor, steps = np.zeros(kernel.PLACES, np.int64), np.zeros((64, 3), np.int64)
         cursor[kernel.INDEX] = first
         unknown, rows = self._places_for_unknown(1)
-        table = np.zeros(4 * len(targets()), np.uint64)
+        table = np.empty(4 * len(targets()), np.uint64)
         status = kernel.FULL
         while status != kernel.DONE:
             packed = targets()
             with interrupts_wait():
-                table[:] = 0
                 kernel.rebuild(0, 1, len(packed), packed, table)
                 status = kernel.steps_into(
                     cursor, last, store.states, packed, table, steps, unknown[0], rows[0],

@@ -15,6 +15,9 @@ from checker.compiled.workers import Workers
 MOST_STATES = 2**32 - 2**27
 """States are numbered in 32 bits, those of a block before they are known to be new among them."""
 
+LARGEST_TABLE = 2**32 - 2**16
+"""Entries; half of a hash says where a state belongs. So it is never full, although it may be fuller than others."""
+
 SMALLEST_TABLE = 4096
 """Entries for each worker: regions are filled by chance, and none must ever be full."""
 
@@ -97,7 +100,9 @@ class Store:
 
     def _table_size(self, coming: int) -> int:
         wanted = int((self.count + coming) / FULLEST)
-        return len(self.table) if wanted <= len(self.table) else max(wanted, int(len(self.table) * GROWTH))
+        if wanted <= len(self.table):
+            return len(self.table)
+        return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
 
     def _new_table(self, size: int) -> NDArray[np.uint64]:
         regions = self.workers.count
@@ -106,8 +111,8 @@ class Store:
     def rebuild(self) -> None:
         """Fill the table anew."""
         regions = self.workers.count
-        while self.count > FULLEST * len(self.table):
-            self.table = self._new_table(2 * len(self.table))
+        if self._table_size(0) > len(self.table):
+            self.table = self._new_table(self._table_size(0))
         self.workers.run(
             kernel.rebuild,
             [(region, regions, self.count, self.states, self.table) for region in range(regions)],

@@ -55,7 +55,7 @@ class Tables(Generic[S]):
         self.calls = 0
         self._packed, self._packing = 0, Packing([])
         self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
-        self._look_at_copies: set[int] = set()
+        self._forgotten: set[int] = set()
 
     @property
     def most_outcomes(self) -> int:
@@ -84,9 +84,9 @@ class Tables(Generic[S]):
         self.calls += 1
         for slot in call.copied:
             self.layout.domains[slot].note_copy()
-        for changed in self.caller.looks_at_copies - self._look_at_copies:
+        for changed in self.caller.looks_at_copies - self._forgotten:
             self.forest.forget(changed)  # what it reads from here on, it may read in another order
-            self._look_at_copies.add(changed)
+            self._forgotten.add(changed)
         self.forest.learn(tree, call.reads, leaf)
         if tree >= self.instances:
             self._note_reads(tree - self.instances, call.reads)

@@ -66,16 +66,17 @@ class Workers:
     def helpers(self, caller: Caller[Any]) -> Helpers:
         """Those who make a search's calls with it. Those of another search are let go."""
         if self._helpers is None or self._helpers.caller is not caller:
-            self._end_helpers()
+            self.end_helpers()
             self._helpers = Helpers(caller, self.count - 1)
         return self._helpers
 
-    def _end_helpers(self) -> None:
+    def end_helpers(self) -> None:
+        """Let the processes go, as numbers are about to be taken back that they know."""
         if self._helpers is not None:
             self._helpers.end()
 
     def close(self) -> None:
         """End the threads and the processes."""
-        self._end_helpers()
+        self.end_helpers()
         if self._threads is not None:
             self._threads.shutdown()

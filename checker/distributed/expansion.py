@@ -189,6 +189,7 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
         tables = self._tables
         of_steps = range(tables.first_step, tables.first_step + len(tables.step_checks))
         tables.forget([*self._unsure, *of_steps], self._known)
+        self.workers.end_helpers()
         self._layout.forget(self._known)
         self._unsure.clear()
         self._guards = None
