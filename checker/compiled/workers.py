@@ -30,6 +30,7 @@ class Workers:
         self.count = count
         self._threads: ThreadPoolExecutor | None = None
         self._helpers: Helpers | None = None
+        self._most_helpers = count - 1
 
     def run(self, kernel: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], alone: bool = False) -> list[Any]:
         """Call a compiled loop once with each tuple of arguments.
@@ -67,13 +68,19 @@ class Workers:
         """Those who make a search's calls with it. Those of another search are let go."""
         if self._helpers is None or self._helpers.caller is not caller:
             self.end_helpers()
-            self._helpers = Helpers(caller, self.count - 1)
+            self._helpers = Helpers(caller, self._most_helpers)
         return self._helpers
 
-    def end_helpers(self) -> None:
-        """Let the processes go, as numbers are about to be taken back that they know."""
+    def end_helpers(self, for_good: bool = False) -> None:
+        """Let the processes go, as numbers are about to be taken back that they know.
+
+        Parameters:
+            for_good: whether none may be forked any more, as it would inherit what is started from now on.
+        """
         if self._helpers is not None:
             self._helpers.end()
+        if for_good:
+            self._helpers, self._most_helpers = None, 0
 
     def close(self) -> None:
         """End the threads and the processes."""

@@ -111,6 +111,7 @@ class SparkSearch(Generic[S]):
         try:
             with interrupts_wait():  # there is nothing to report of before the state of things is handed over
                 began = time.monotonic()
+                self._search.workers.end_helpers(for_good=True)  # Java ends when nobody holds its input any more
                 session = self._spark()
                 self._at = saved or self._handed_over(self._shards or session.cores)
                 self._begin_run(session)
