@@ -270,7 +270,8 @@ def test_a_level_that_is_not_whole_is_an_error(spark: Session, fault: str, tmp_p
                 damaged.write_bytes(damaged.read_bytes()[:-100])
             case "changed":
                 data = bytearray(damaged.read_bytes())
-                data[len(data) // 2] ^= 1
+                for index in range(len(data) // 2 - 64, len(data) // 2 + 64):  # more than columns are padded with
+                    data[index] ^= 1
                 damaged.write_bytes(data)
             case _:
                 level.write_text(level.read_text()[:-10])
