@@ -55,6 +55,11 @@ class Call:
     copied: set[int]
     gave: list[Changes] | bool
 
+    def writes_beyond(self, known: Sequence[int]) -> bool:
+        """Whether it gives a value that is not among so many of its slot that have numbers."""
+        steps = [] if isinstance(self.gave, bool) else self.gave
+        return any(number >= known[slot] for step in steps for slot, number in step.items())
+
 
 class Caller(Generic[S]):
     """Makes the calls of one search.

@@ -20,7 +20,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from checker.compiled.calls import Call, Caller, Changes, Job, Row
+from checker.compiled.calls import Call, Caller, Job, Row
 from checker.compiled.interrupts import interrupts_wait
 
 MOST = 7
@@ -48,18 +48,6 @@ class Request(NamedTuple):
     looks_at_copies: set[int]
     copyable: list[bool]
     jobs: list[Job]
-
-
-class Answer(NamedTuple):
-    """What a call gave; see `Call`.
-
-    Attributes:
-        reads: the slots that were read, in order.
-    """
-
-    reads: list[int]
-    copied: set[int]
-    gave: list[Changes] | bool
 
 
 class Helper:
@@ -94,9 +82,9 @@ class Helper:
         except OSError:
             self.has_gone = True
 
-    def answers(self, count: int) -> list[Answer | None]:
+    def answers(self, count: int) -> list[Call | None]:
         """What came of so many calls, in order; None where this process has to see for itself."""
-        answers: list[Answer | None] = [None] * count
+        answers: list[Call | None] = [None] * count
         if not self.has_gone:
             try:
                 answers = self.pipe.recv()
@@ -153,13 +141,12 @@ class Helpers:
         for tree, rows in own:
             yield tree, self.caller.make(tree, rows)
         for helper, share in shares:
-            for (tree, rows), answer in zip(share, helper.answers(len(share)), strict=True):
-                if answer is None or (answer.copied and tree in self.caller.looks_at_copies):
+            for (tree, rows), call in zip(share, helper.answers(len(share)), strict=True):
+                if call is None or (call.copied and tree in self.caller.looks_at_copies):
                     self._missed += 1
                     yield tree, self.caller.make(tree, rows)
                 else:
-                    numbers = list(itertools.chain(*rows))
-                    yield tree, Call({slot: numbers[slot] for slot in answer.reads}, answer.copied, answer.gave)
+                    yield tree, call
         self._busy = False
 
     def _shares(self, jobs: list[Job]) -> tuple[list[Job], list[tuple[Helper, list[Job]]]]:
@@ -225,8 +212,8 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[Any]) 
 
 def _answer(
     caller: Caller[Any], looks_at_copies: set[int], known: list[int], tree: int, rows: tuple[Row, ...]
-) -> Answer | None:
-    """What a call gives; None if the search would find out more than that, or it gives values that have no numbers.
+) -> Call | None:
+    """A call; None if the search would find out more than that, or it gives values that have no numbers.
 
     Parameters:
         looks_at_copies: as the search knows it.
@@ -237,8 +224,5 @@ def _answer(
         call = caller.make(tree, rows)
     except BaseException:
         return None
-    steps = [] if isinstance(call.gave, bool) else call.gave
-    new = any(number >= known[slot] for step in steps for slot, number in step.items())
-    return (
-        None if new or caller.looks_at_copies != looks_at_copies else Answer(list(call.reads), call.copied, call.gave)
-    )
+    finds_more = call.writes_beyond(known) or caller.looks_at_copies != looks_at_copies
+    return None if finds_more else call

@@ -39,7 +39,6 @@ BATCH = 64
 RECENT = np.uint64(2**14)
 """Next states that `insert` remembers: steps that commute often lead to one state twice within a block."""
 
-
 SCOUTED, IN_VAIN = 1024, 128
 """States that are looked through for other unknown paths when one is met, at most, and with none among them."""
 
@@ -108,9 +107,12 @@ def _same(states, index, others, other):
 
 
 @numba.njit(cache=True, inline="always")
-def _first_place(mixed, table):
-    """Where a hash belongs in the table: its upper half says so, its lower half is kept in the entry."""
-    return np.int64(((mixed >> HALF) * np.uint64(len(table))) >> HALF)
+def _first_place(mixed, places):
+    """Where a hash belongs among so many entries of the table, or among the regions that it is cut into.
+
+    The upper half of the hash says so, the lower half is kept in the entry.
+    """
+    return np.int64(((mixed >> HALF) * np.uint64(places)) >> HALF)
 
 
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
@@ -235,15 +237,15 @@ def expand(
 @numba.njit(cache=True)
 def _route(filled, hashes, routes, begins):
     """Sort the next states of a part by the region of the table they belong to."""
-    regions = np.uint64(len(begins) - 1)
+    regions = len(begins) - 1
     begins[:] = 0
     for place in range(filled):
-        begins[(((hashes[place] >> HALF) * regions) >> HALF) + ONE] += 1
+        begins[_first_place(hashes[place], regions) + 1] += 1
     for region in range(1, len(begins)):
         begins[region] += begins[region - 1]
     ends = begins.copy()
     for place in range(filled):
-        region = ((hashes[place] >> HALF) * regions) >> HALF
+        region = _first_place(hashes[place], regions)
         routes[ends[region]] = place
         ends[region] += 1
 
@@ -308,7 +310,7 @@ def insert(region, count, begins, routes, found, hashes, places, new, states, ta
                     places[part, index] = -1
                 else:
                     recent[mixed % RECENT] = (mixed & ~LOW) | np.uint64(part * room + index + 1)
-                    batch[taken], places_seen[taken] = index, _first_place(mixed, table)
+                    batch[taken], places_seen[taken] = index, _first_place(mixed, len(table))
                     taken += 1
                 route += 1
             # memory is slow, and gives many answers at once: first ask for all entries, then for all states
@@ -429,7 +431,7 @@ def rebuild(region, regions, count, states, table):
         taken = 0
         while taken < BATCH and index < count:
             mixed = _hash(states, index)
-            place = _first_place(mixed, table)
+            place = _first_place(mixed, len(table))
             places[taken], entries[taken] = place, (mixed << HALF) | np.uint64(index + 1)
             taken += low <= place < high
             index += 1
@@ -538,7 +540,7 @@ def steps_into(
                 for cell in range(states.shape[1]):
                     new[0, cell] = (states[index, cell] & keep[outcome, cell]) | put[outcome, cell]
                 mixed = _hash(new, 0)
-                place = _first_place(mixed, table)
+                place = _first_place(mixed, len(table))
                 while table[place] != 0:
                     target = np.int64(table[place] & LOW) - 1
                     if _same(new, 0, targets, target):

@@ -16,7 +16,7 @@ from checker import memory
 from checker.action import ActionInstance
 from checker.compiled import kernel
 from checker.compiled.buffers import Buffers
-from checker.compiled.calls import Call, Job, SeesViews
+from checker.compiled.calls import Call, Caller, Job, SeesViews
 from checker.compiled.checkpoint import Checkpoint, Saved
 from checker.compiled.forest import with_room
 from checker.compiled.guards import Guards
@@ -157,7 +157,7 @@ class CompiledSearch(Generic[S]):
         self._memory = limits.max_memory or memory.default_limit()
         self._initials = spec.initials()
         self._layout = Layout(self._initials[0], adjustments.whole, adjustments.mixed)
-        self._tables = Tables(spec, self._layout, adjustments.given_states)
+        self._tables = Tables(Caller(spec, self._layout, adjustments.given_states))
         self._at = Progression(
             counts=np.zeros((len(spec.instances), 2), np.int64),
             seen=[[] for _ in self._tables.state_checks],

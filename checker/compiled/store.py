@@ -92,11 +92,8 @@ class Store:
 
     def grow(self, coming: int) -> None:
         """Make the table large enough for so many more states."""
-        size = self._table_size(coming)
-        if size > len(self.table):
-            self.table = np.empty(0, np.uint64)  # so that the old one is gone before there is a new one
-            self.table = self._new_table(size)
-            self.rebuild()
+        if self._table_size(coming) > len(self.table):
+            self.rebuild(coming)
 
     def _table_size(self, coming: int) -> int:
         wanted = int((self.count + coming) / FULLEST)
@@ -104,15 +101,12 @@ class Store:
             return len(self.table)
         return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
 
-    def _new_table(self, size: int) -> NDArray[np.uint64]:
-        regions = self.workers.count
-        return np.empty((size + regions - 1) // regions * regions, np.uint64)
-
-    def rebuild(self) -> None:
-        """Fill the table anew."""
-        regions = self.workers.count
-        if self._table_size(0) > len(self.table):
-            self.table = self._new_table(self._table_size(0))
+    def rebuild(self, coming: int = 0) -> None:
+        """Fill the table anew, a larger one if so many more states need it."""
+        regions, size = self.workers.count, self._table_size(coming)
+        if size > len(self.table):
+            self.table = np.empty(0, np.uint64)  # so that the old one is gone before there is a new one
+            self.table = np.empty((size + regions - 1) // regions * regions, np.uint64)
         self.workers.run(
             kernel.rebuild,
             [(region, regions, self.count, self.states, self.table) for region in range(regions)],

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from checker.compiled.calls import Call, Caller, Changes, SeesViews
 from checker.compiled.forest import Forest, with_room
 from checker.compiled.kernel import NOT_SHOWN, SHOWN
-from checker.compiled.layout import Layout
 from checker.compiled.packing import Packing
 from checker.properties import Property
-from checker.spec import Spec
 
 S = TypeVar("S")
 
@@ -23,12 +21,10 @@ class Tables(Generic[S]):
     """What is known of a spec's actions and predicates.
 
     Parameters:
-        spec: the spec.
-        layout: the layout of its states.
-        given_states: the trees of what is given states instead of views.
+        caller: makes the calls.
 
     Attributes:
-        caller: makes the calls; it numbers the trees.
+        caller: as given; it numbers the trees.
         forest: a tree for each action instance, then for each state predicate, then for each step predicate.
         outcomes: every change that a leaf of an action's tree stands for.
         leaf_start, leaf_count: for each leaf, its first outcome and how many it has.
@@ -39,12 +35,11 @@ class Tables(Generic[S]):
         calls: calls learned from so far.
     """
 
-    def __init__(self, spec: Spec[S], layout: Layout, given_states: frozenset[int]) -> None:
-        self.spec, self.layout = spec, layout
-        self.caller = caller = Caller(spec, layout, given_states)
+    def __init__(self, caller: Caller[S]) -> None:
+        self.caller, self.spec, self.layout = caller, caller.spec, caller.layout
         self.state_checks, self.step_checks = caller.state_checks, caller.step_checks
         self.instances, self.first_step = caller.instances, caller.first_step
-        names = [f"action {instance}" for instance in spec.instances]
+        names = [f"action {instance}" for instance in self.spec.instances]
         names += [f"{item.kind.value} {item.name}" for item in (*self.state_checks, *self.step_checks)]
         self.forest = Forest(names)
         self.outcomes: list[Changes] = []

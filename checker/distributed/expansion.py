@@ -128,8 +128,7 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
 
     def _learn_from(self, tree: int, call: Call) -> None:
         super()._learn_from(tree, call)
-        steps = [] if self._large is not None or isinstance(call.gave, bool) else call.gave
-        if any(number >= self._known[slot] for step in steps for slot, number in step.items()):
+        if self._large is None and call.writes_beyond(self._known):
             self._unsure.add(tree)
 
     @property

@@ -76,12 +76,12 @@ class Visited:
             self.states = self._mapped("states", room * self.words).reshape(-1, self.words)
         wanted = int((self.count + coming) / FULLEST)
         if wanted > len(self.table):
-            self.table = self._mapped("table", max(wanted, GROWTH * len(self.table)), empty=True)
+            self.table = self._mapped("table", max(wanted, GROWTH * len(self.table)))
             kernel.rebuild(0, 1, self.count, self.states, self.table)
 
-    def _mapped(self, name: str, length: int, empty: bool = False) -> NDArray[np.uint64]:
+    def _mapped(self, name: str, length: int) -> NDArray[np.uint64]:
         """A file as an array, at least as long as is asked for."""
-        descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | (os.O_TRUNC if empty else 0), 0o600)
+        descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             size = max(os.fstat(descriptor).st_size, 8 * length)
             os.ftruncate(descriptor, size)  # a hole, which takes room as it is written
