@@ -1,5 +1,6 @@
 """Hypothesis runs the same examples every time, and none is refused for being slow. One Spark session for all tests."""
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,10 @@ settings.load_profile("leadline")
 
 SLOW = ("test_spark_faults.py", "test_spark.py", "test_compiled.py")
 """Files that take minutes. They come first, so that no worker of pytest-xdist is left with one at the end."""
+
+
+# Where tests run in the background of a shell, Ctrl-C is ignored, by them and by all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
