@@ -26,7 +26,7 @@ from checker import (
     memory,
     oracle,
 )
-from checker.compiled import helpers, search
+from checker.compiled import helpers, parts, search
 from checker.compiled.layout import Layout
 from checker.compiled.views import LookedAt, PartsView, Recorder
 from checker.properties import step_invariant, step_witness, witness
@@ -43,10 +43,14 @@ def answers(result: Result) -> Any:
 
 
 def assert_same_answers(spec: Spec[Any], limits: Limits, workers: int = 2) -> None:
-    """Both engines agree; the compiled one with blocks so small that there are many, and calls and blocks shared."""
+    """Both engines agree; the compiled one with blocks so small that there are many, and calls and blocks shared.
+
+    Few paths are learned at once, so that many states have to wait, and parts are gone on with often.
+    """
     expected = oracle.explore(spec, limits)
     with (
-        mock.patch.multiple(search, ALONE=3, BLOCK=7),
+        mock.patch.multiple(search, ALONE=3, BLOCK=15, PARTS=2),
+        mock.patch.multiple(parts, ASKED=3, WAITING=2),
         mock.patch.multiple(helpers, WORTHWHILE=1, STARTED_AFTER=0, RENEWED_AFTER=20),
     ):
         found = compiled.explore(spec, limits, workers=workers)

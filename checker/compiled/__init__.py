@@ -5,8 +5,9 @@ of a state, so the number of different calls is tiny. Each is made once, and rem
 
 Read in this order: `layout` takes a state apart into slots; `views` record which slots a call reads; `calls`
 makes recorded calls, and `helpers` have other processes make them too; `forest` keeps what was learned as
-decision trees; `tables` learns; `packing` makes a state a few words; `kernel` walks the trees for all states;
-`sightings` says in the spec's terms what was seen; `search` is the breadth-first search.
+decision trees; `tables` learns; `packing` makes a state a few words; `kernel` walks the trees for all states,
+and `parts` says which paths it did not know; `sightings` says in the spec's terms what was seen; `search` is
+the breadth-first search.
 """
 
 from checker.compiled.search import explore

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
-
-from checker.compiled import kernel
 
 
 class Buffers:
-    """The next states of a block, those of each part of it in a row of their own. See `kernel.expand`."""
+    """The next states of a block, those of each part of it in a row of their own. See `kernel.expand`.
 
-    def __init__(self, parts: int, room: int, words: int, step_checks: int, regions: int) -> None:
-        self.cursors = np.zeros((parts, kernel.PLACES), np.int64)
+    Parameters:
+        parts: how many parts the block has.
+        states: how many states a part has, at most.
+        words: of a packed state.
+        step_checks: how many step predicates there are.
+        regions: of the table.
+    """
+
+    def __init__(self, parts: int, states: int, words: int, step_checks: int, regions: int) -> None:
+        room = 4 * states + 64
+        self.begins = np.empty((parts, states), np.uint32)
         self.found = np.empty((parts, room, words), np.uint64)
         self.hashes = np.empty((parts, room), np.uint64)
         self.parents = np.empty((parts, room), np.uint32)
         self.trees = np.empty((parts, room), np.uint32)
         self.routes = np.empty((parts, room), np.uint32)
-        self.begins = np.zeros((parts, regions + 1), np.int64)
+        self.regions = np.zeros((parts, regions + 1), np.int64)
         self.places = np.empty((parts, room), np.int64)
         self.shown = np.zeros((parts, room, step_checks), np.bool_)
-
-    @property
-    def filled(self) -> NDArray[np.int64]:
-        """How many next states of each part there are."""
-        return self.cursors[:, kernel.FILLED].copy()
 
     @property
     def nbytes(self) -> int:

@@ -62,24 +62,12 @@ class Forest:
 
     def leaf(self, tree: int, row: Sequence[int]) -> int | None:
         """The number of the leaf that a row of slot numbers reaches in a tree; None if it is not known."""
-        code, _ = self._walk(tree, row)
-        return -code - 1 if code else None
-
-    def end(self, tree: int, row: Sequence[int]) -> tuple[int, int]:
-        """Where the path of a row ends in a tree: a node, and the edge that is missing there.
-
-        Rows whose paths end at the same place are likely to be on one path, and others are not.
-        """
-        _, end = self._walk(tree, row)
-        return end
-
-    def _walk(self, tree: int, row: Sequence[int]) -> tuple[int, tuple[int, int]]:
         pool = self.pool.data
-        code, node, number = pool[tree], tree, 0
+        code = pool[tree]
         while code > UNKNOWN:
-            node, number = code, row[pool[code + SLOT]]
+            number = row[pool[code + SLOT]]
             code = pool[code + EDGES + number] if number < pool[code + ROOM] else UNKNOWN
-        return code, (node, number)
+        return -code - 1 if code else None
 
     def forget(self, tree: int) -> None:
         """Take back all that was learned of a tree."""

@@ -15,12 +15,12 @@ import numpy as np
 SLOT, ROOM, EDGES = 0, 1, 2
 """A node of a decision tree: the slot it reads, for how many values it has edges, and from there on the edges."""
 
-DONE, LEARN_ACTION, LEARN_STEP, FULL = range(4)
-"""How `expand` ends: all done; an action or a step predicate met an unknown path; the buffer is full."""
+INDEX, WAITING, UNKNOWN, FILLED, PLACES = range(5)
+"""How far a part of a block is: the first state that was not looked at, how many before it wait until more is known,
+how many unknown paths were found, how much of the buffer is filled; and how many places these are."""
 
-INDEX, TREE, FILLED, OUTCOME, PREDICATE, UNKNOWN, PLACES = range(7)
-"""How far a part of a block is: the state and the tree to go on with, the next states in its buffer, the outcome
-and the step predicate that are not known, how many unknown paths were found; and how many places these are."""
+TREE, NODE, NUMBER, FIELDS = range(4)
+"""An unknown path: of which tree, and the node and the edge at which it ends; and how many fields these are."""
 
 STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
 """What `append` counts: states kept; states expanded; steps from the one that a limit cut short; deadlocks;
@@ -38,9 +38,6 @@ BATCH = 64
 
 RECENT = np.uint64(2**14)
 """Next states that `insert` remembers: steps that commute often lead to one state twice within a block."""
-
-SCOUTED, IN_VAIN = 1024, 128
-"""States that are looked through for other unknown paths when one is met, at most, and with none among them."""
 
 
 @numba.njit(cache=True, inline="always")
@@ -137,29 +134,92 @@ def fill_guard(pair, trees, first_values, pool, dead, words, table):
                     table[entry + tree // 64] |= ONE << np.uint64(tree % 64)
 
 
+@numba.njit(cache=True)
+def _ask(pool, tree, row, cursor, unknown, rows):
+    """Note an unknown path, unless one that ends at the same place is noted, or there is no room."""
+    node, number, code = np.int64(tree), np.int64(0), pool[tree]
+    while code > 0:
+        node, number = np.int64(code), row[pool[code + SLOT]]
+        code = pool[code + EDGES + number] if number < pool[code + ROOM] else np.int32(0)
+    noted = cursor[UNKNOWN]
+    for other in range(noted):
+        if unknown[other, NODE] == node and unknown[other, NUMBER] == number:
+            return
+    if noted < len(unknown):
+        unknown[noted, TREE], unknown[noted, NODE], unknown[noted, NUMBER] = tree, node, number
+        rows[noted, : len(row)] = row
+        cursor[UNKNOWN] += 1
+
+
+@numba.njit(cache=True, inline="always")
+def _taken_up(cursor):
+    """Begin with a part of a block, or go on: how many states wait, which come first this time."""
+    waiting = cursor[WAITING]
+    cursor[WAITING] = cursor[UNKNOWN] = 0
+    return waiting
+
+
+@numba.njit(cache=True, inline="always")
+def _has_next(cursor, last, turn, waited, waiting, unknown):
+    """Whether there is a state to look at, and room to note that it has to wait and why."""
+    if cursor[UNKNOWN] == len(unknown):
+        return False
+    return turn < waited or (turn < waited + last - cursor[INDEX] and cursor[WAITING] < len(waiting))
+
+
+@numba.njit(cache=True, inline="always")
+def _next(cursor, turn, waited, waiting):
+    """The state whose turn it is."""
+    return waiting[turn] if turn < waited else cursor[INDEX] + turn - waited
+
+
+@numba.njit(cache=True, inline="always")
+def _wait(cursor, index, waiting):
+    """Have a state wait until more is known."""
+    waiting[cursor[WAITING]] = index
+    cursor[WAITING] += 1
+
+
+@numba.njit(cache=True, inline="always")
+def _left(cursor, last, turn, waited, waiting):
+    """End for now; whether all states were looked at, and none waits."""
+    for rest in range(turn, waited):
+        _wait(cursor, waiting[rest], waiting)
+    cursor[INDEX] += max(turn - waited, 0)
+    return cursor[INDEX] == last and cursor[WAITING] == 0
+
+
 @numba.njit(cache=True, nogil=True)
 def expand(
-    cursor, last, states, found, hashes, parents, trees, shown, routes, begins, unknown, rows, wanted,
-    always, pairs, guards, instances, first_step, reads, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
+    cursor, first, last, waiting, unknown, rows, states,
+    found, hashes, parents, trees, shown, begins, routes, regions, wanted, always, pairs, guards, first_step, reads,
+    pool, leaf_start, leaf_count, keep, put, word, shift, mask,
 ):  # fmt: skip
     """Generate the next states of the states from the cursor's up to the last, into their part's buffer.
 
     Each has its hash, its parent and its action instance; and, for each step predicate that is wanted,
-    whether the step shows it.
+    whether the step shows it. A state from which a path is not known waits: its next states are generated when
+    the loop is called again.
 
     Parameters:
+        first: the first state of the part.
+        waiting: the states that wait.
+        unknown, rows: filled with unknown paths, and the numbers of the slots of the states that they were met with.
+        begins: for each state, where its next states begin in the buffer.
         routes: at last, the places of the next states in the buffer, by the region of the table they belong to.
-        begins: where those of each region begin there, and where the last end.
-        unknown, rows: see `_scout`.
+        regions: where those of each region begin there, and where the last end.
         reads: for each step predicate, by word: the bits that its tree reads, of either state.
+
+    Returns:
+        Whether the buffer is full.
     """
-    predicates = len(wanted)
-    values = np.empty(len(word), np.int64)
+    slots, predicates = len(word), len(wanted)
+    values, both = np.empty(slots, np.int64), np.empty(2 * slots, np.int64)
     still = np.empty(predicates, np.int32)
     left = np.empty(len(always), np.uint64)
-    index, first_tree, filled = cursor[INDEX], cursor[TREE], cursor[FILLED]
-    status = DONE
-    while index < last:
+    filled, full, turn, waited = cursor[FILLED], False, 0, _taken_up(cursor)
+    while _has_next(cursor, last, turn, waited, waiting, unknown):
+        index = _next(cursor, turn, waited, waiting)
         _unpack(states, index, values, word, shift, mask)
         still[:] = 0
         for cell in range(len(left)):
@@ -169,28 +229,23 @@ def expand(
             entry = pairs[pair, 4] + number * len(left)
             for cell in range(len(left)):
                 left[cell] |= guards[entry + cell]
-        for group in range(first_tree // 64, len(left)):
+        place, known = filled, True
+        for group in range(len(left)):
             bits = left[group]
-            if group == first_tree // 64:
-                bits &= ~np.uint64(0) << np.uint64(first_tree % 64)
             while bits:
                 lowest = bits & (~bits + ONE)
                 bits ^= lowest
                 tree = group * 64 + _LOWEST_BIT[(lowest * _DE_BRUIJN) >> np.uint64(58)]
                 code = _code(pool, tree, values)
                 if code == 0:
-                    status = LEARN_ACTION
-                else:
-                    start = leaf_start[-code - 1]
-                    stop = start + leaf_count[-code - 1]
-                    if start == stop:
-                        continue
-                    if filled + stop - start > len(found):
-                        status = FULL
-                if status != DONE:
-                    first_tree = tree
+                    known = False
+                    _ask(pool, tree, values, cursor, unknown, rows)
+                    continue
+                start = leaf_start[-code - 1]
+                stop = start + leaf_count[-code - 1]
+                full = place + stop - start > len(found)
+                if full:
                     break
-                place = filled
                 for outcome in range(start, stop):
                     for cell in range(states.shape[1]):
                         found[place, cell] = (states[index, cell] & keep[outcome, cell]) | put[outcome, cell]
@@ -199,96 +254,68 @@ def expand(
                             touched = _differ(states, index, found, place, reads, predicate)
                             verdict = np.int32(0) if touched else still[predicate]
                             if verdict == 0:
-                                verdict = _step_code(
-                                    pool, first_step + predicate, values, found, place, word, shift, mask
-                                )
+                                step = first_step + predicate
+                                verdict = _step_code(pool, step, values, found, place, word, shift, mask)
                                 if not touched:
                                     still[predicate] = verdict  # that of all steps that touch nothing it reads
                             if verdict == 0:
-                                status = LEARN_STEP
-                                cursor[OUTCOME], cursor[PREDICATE] = outcome, predicate
-                                break
+                                known = False
+                                both[:slots] = values
+                                _unpack(found, place, both[slots:], word, shift, mask)
+                                _ask(pool, step, both, cursor, unknown, rows)
                             shown[place, predicate] = verdict == SHOWN
-                    if status != DONE:
-                        break
                     hashes[place] = _hash(found, place)
                     parents[place] = index
                     trees[place] = tree
                     place += 1
-                if status != DONE:
-                    first_tree = tree
-                    break
-                filled = place  # only now, so that an action instance is taken up again as a whole
-            if status != DONE:
+            if full:
                 break
-        if status != DONE:
+        if full:
             break
-        first_tree = 0
-        index += 1
-    cursor[INDEX], cursor[TREE], cursor[FILLED] = index, first_tree, filled
-    if status == DONE:
-        _route(filled, hashes, routes, begins)
-    elif status == LEARN_ACTION:
-        asked = np.ones(instances, np.bool_)
-        _scout(cursor, last, states, 0, asked, unknown, rows, pool, word, shift, mask)
-    return status
+        turn += 1
+        if known:
+            begins[index - first] = filled
+            filled = place
+        else:
+            _wait(cursor, index, waiting)
+    cursor[FILLED] = filled
+    if _left(cursor, last, turn, waited, waiting):
+        _route(first, last, begins, filled, parents, hashes, routes, regions)
+    return full
 
 
 @numba.njit(cache=True)
-def _route(filled, hashes, routes, begins):
-    """Sort the next states of a part by the region of the table they belong to."""
-    regions = len(begins) - 1
-    begins[:] = 0
+def _route(first, last, begins, filled, parents, hashes, routes, regions):
+    """Sort the next states of a part by the region of the table they belong to, in breadth-first order in each."""
+    count = len(regions) - 1
+    regions[:] = 0
     for place in range(filled):
-        begins[_first_place(hashes[place], regions) + 1] += 1
-    for region in range(1, len(begins)):
-        begins[region] += begins[region - 1]
-    ends = begins.copy()
-    for place in range(filled):
-        region = _first_place(hashes[place], regions)
-        routes[ends[region]] = place
-        ends[region] += 1
-
-
-@numba.njit(cache=True)
-def _scout(cursor, last, states, first_tree, wanted, unknown, rows, pool, word, shift, mask):
-    """Find unknown paths in the states from the cursor's on, as one was met: a stop then serves to learn many.
-
-    The cursor counts them.
-
-    Parameters:
-        wanted: for each tree from the first on, whether its paths are asked for.
-        unknown: filled with (state, tree), as far as there is room.
-        rows: filled with the numbers of these states' slots.
-    """
-    values = np.empty(len(word), np.int64)
-    found, latest = 0, cursor[INDEX]
-    for index in range(cursor[INDEX], min(last, cursor[INDEX] + SCOUTED)):
-        if found == len(unknown) or index - latest > IN_VAIN:
-            break
-        _unpack(states, index, values, word, shift, mask)
-        for tree in range(len(wanted)):
-            if found < len(unknown) and wanted[tree] and _code(pool, first_tree + tree, values) == 0:
-                unknown[found, 0], unknown[found, 1] = index, first_tree + tree
-                rows[found] = values
-                found += 1
-                latest = index
-    cursor[UNKNOWN] = found
+        regions[_first_place(hashes[place], count) + 1] += 1
+    for region in range(1, len(regions)):
+        regions[region] += regions[region - 1]
+    ends = regions.copy()
+    for index in range(first, last):
+        place = begins[index - first]
+        while place < filled and parents[place] == index:
+            region = _first_place(hashes[place], count)
+            routes[ends[region]] = place
+            ends[region] += 1
+            place += 1
 
 
 @numba.njit(cache=True, nogil=True)
-def insert(region, count, begins, routes, found, hashes, places, new, states, table):
+def insert(region, count, regions, routes, found, hashes, places, new, states, table):
     """Enter the next states whose place is in one region of the table, those that are new.
 
     Parameters:
         count: how many states are kept.
-        begins, routes: for each part of the block: see `expand`.
+        regions, routes: for each part of the block: see `expand`.
         found: shape (parts * room, words): the next states.
         places: for each of them, where in the table it was entered, or -1 if it was known. The entry has
             the number it would have if all were new; `append` puts it right.
         new: for each region and part, how many were new.
     """
-    size = len(table) // (begins.shape[1] - 1)
+    size = len(table) // (regions.shape[1] - 1)
     low, high = region * size, (region + 1) * size
     room = hashes.shape[1]
     batch = np.empty(BATCH, np.int64)
@@ -296,11 +323,11 @@ def insert(region, count, begins, routes, found, hashes, places, new, states, ta
     entries = np.empty(BATCH, np.uint64)
     touched = np.uint64(0)
     recent = np.zeros(np.int64(RECENT), np.uint64)
-    for part in range(len(begins)):
-        route, entered = begins[part, region], 0
-        while route < begins[part, region + 1]:
+    for part in range(len(regions)):
+        route, entered = regions[part, region], 0
+        while route < regions[part, region + 1]:
             taken = 0
-            while taken < BATCH and route < begins[part, region + 1]:
+            while taken < BATCH and route < regions[part, region + 1]:
                 index = routes[part, route]
                 mixed = hashes[part, index]
                 met = recent[mixed % RECENT]
@@ -346,7 +373,7 @@ def insert(region, count, begins, routes, found, hashes, places, new, states, ta
 
 @numba.njit(cache=True, nogil=True)
 def append(
-    part, count, first, last, filled, found, found_parents, trees, places, shown,
+    part, count, first, last, filled, begins, found, found_parents, trees, places, shown,
     max_states, states, parents, arrivals, table, counters, counts, dead, seen, seen_at,
 ):  # fmt: skip
     """Count the steps of a part of a block, and keep its new states, in order, until there are as many as may be.
@@ -355,6 +382,7 @@ def append(
         part: which.
         count: how many states there are before its own.
         first, last: its first state, and where it ends.
+        filled, begins: for each part: see `expand`.
         counters, counts: for each part: see `Store.counters`, and the steps and the new states of each instance.
         dead: for each part, its first states without a next state.
         seen, seen_at: for each part and step predicate, how many steps were seen to show it, and which, by their
@@ -364,18 +392,18 @@ def append(
         Whether the limit cut it short.
     """
     own = np.zeros(counts.shape[1:], np.int64)  # counting in what another worker's counts lie next to is slow
-    place, deadlocks, fewest, most = 0, 0, -1, 0
+    deadlocks, fewest, most = 0, -1, 0
     cut_short = False
     index = first
     while index < last and not cut_short:
-        degree = 0
+        place, degree = begins[part, index - first], 0
         while place < filled[part] and found_parents[part, place] == index:
             tree = trees[part, place]
             where = places[part, place]
             if where >= 0:
                 if max_states >= 0 and count >= max_states:
                     counters[part, DEGREE] = degree
-                    _take_back(part, place, filled, places, table)
+                    _take_back(part, index, place, filled, found_parents, places, table)
                     cut_short = True
                     break
                 for cell in range(states.shape[1]):
@@ -409,11 +437,13 @@ def append(
 
 
 @numba.njit(cache=True)
-def _take_back(first_part, first_place, filled, places, table):
+def _take_back(first_part, first_parent, first_place, filled, parents, places, table):
     """Clear the entries of what is not kept. All were entered last, so no other entry is behind them."""
     for part in range(first_part, len(filled)):
-        for place in range(first_place if part == first_part else 0, filled[part]):
-            if places[part, place] >= 0:
+        for place in range(filled[part]):
+            parent = parents[part, place]
+            kept = part == first_part and (parent < first_parent or (parent == first_parent and place < first_place))
+            if places[part, place] >= 0 and not kept:
                 table[places[part, place]] = 0
 
 
@@ -466,28 +496,27 @@ def keep(count, new, found, places, states, table):
 
 @numba.njit(cache=True, nogil=True)
 def check(
-    cursor, last, states, parents, inherit, reads, wanted, seen, seen_at, unknown, rows,
-    first_tree, pool, word, shift, mask,
+    cursor, first, last, waiting, unknown, rows, states,
+    parents, inherit, reads, wanted, shown, first_tree, pool, word, shift, mask,
 ):  # fmt: skip
-    """Evaluate state predicates, from the cursor's state and predicate up to the last state.
+    """Evaluate state predicates on the states from the cursor's up to the last. Where a path is not known, they wait.
 
     Parameters:
+        first: the first state of all parts.
+        waiting, unknown, rows: see `expand`.
         inherit: for each predicate, whether it is known that no parent shows it: then neither does a state
             that is different in nothing that the predicate's tree reads.
         reads: for each predicate, by word: the bits that its tree reads.
-        wanted: for each predicate, how many states that show it are still wanted.
-        seen, seen_at: how many were seen, and which.
-        unknown, rows: see `_scout`.
-
-    Returns:
-        Whether it stopped at an unknown path.
+        wanted: the predicates to evaluate.
+        shown: for each state and predicate, set to whether the state shows it.
     """
     values = np.empty(len(word), np.int64)
-    index, start = cursor[INDEX], cursor[TREE]
-    while index < last:
-        unpacked = False
-        for predicate in range(start, len(wanted)):
-            if seen[predicate] >= wanted[predicate]:
+    turn, waited = 0, _taken_up(cursor)
+    while _has_next(cursor, last, turn, waited, waiting, unknown):
+        index = _next(cursor, turn, waited, waiting)
+        unpacked, known = False, True
+        for predicate in range(len(wanted)):
+            if not wanted[predicate]:
                 continue
             if inherit[predicate] and not _differ(states, index, states, parents[index], reads, predicate):
                 continue
@@ -496,46 +525,49 @@ def check(
                 unpacked = True
             code = _code(pool, first_tree + predicate, values)
             if code == 0:
-                cursor[INDEX], cursor[TREE] = index, predicate
-                asked = wanted > seen
-                _scout(cursor, last, states, first_tree, asked, unknown, rows, pool, word, shift, mask)
-                return True
-            if code == SHOWN:
-                seen_at[predicate, seen[predicate]] = index
-                seen[predicate] += 1
-        start = 0
-        index += 1
-    cursor[INDEX], cursor[TREE] = index, 0
-    return False
+                known = False
+                _ask(pool, first_tree + predicate, values, cursor, unknown, rows)
+            shown[index - first, predicate] = code == SHOWN
+        turn += 1
+        if not known:
+            _wait(cursor, index, waiting)
+    _left(cursor, last, turn, waited, waiting)
 
 
 @numba.njit(cache=True, nogil=True)
 def steps_into(
-    cursor, last, states, targets, table, steps, unknown, rows,
-    instances, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
+    cursor, last, waiting, unknown, rows, states,
+    targets, table, steps, instances, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
 ):  # fmt: skip
-    """Find the steps from a block of states into some target states, from the cursor's state and instance on.
+    """Find the steps into some target states, from the states from the cursor's up to the last.
 
-    Each is entered in ``steps`` as (state before, action instance, target); the cursor counts them.
+    Each is entered in ``steps`` as (state before, action instance, target).
+
+    Parameters:
+        waiting, unknown, rows: see `expand`.
+        table: of the targets.
 
     Returns:
-        `DONE`, or `LEARN_ACTION` or `FULL`, after which it can be taken up again.
+        Whether there is no room for more steps.
     """
     values = np.empty(len(word), np.int64)
     new = np.empty((1, states.shape[1]), np.uint64)
-    while cursor[INDEX] < last:
-        index = cursor[INDEX]
+    full, turn, waited = False, 0, _taken_up(cursor)
+    while _has_next(cursor, last, turn, waited, waiting, unknown):
+        index = _next(cursor, turn, waited, waiting)
         _unpack(states, index, values, word, shift, mask)
-        while cursor[TREE] < instances:
-            code = _code(pool, cursor[TREE], values)
+        filled, known = cursor[FILLED], True
+        for tree in range(instances):
+            code = _code(pool, tree, values)
             if code == 0:
-                asked = np.ones(instances, np.bool_)
-                _scout(cursor, last, states, 0, asked, unknown, rows, pool, word, shift, mask)
-                return LEARN_ACTION
+                known = False
+                _ask(pool, tree, values, cursor, unknown, rows)
+                continue
             start = leaf_start[-code - 1]
             stop = start + leaf_count[-code - 1]
-            if cursor[FILLED] + stop - start > len(steps):
-                return FULL
+            full = filled + stop - start > len(steps)
+            if full:
+                break
             for outcome in range(start, stop):
                 for cell in range(states.shape[1]):
                     new[0, cell] = (states[index, cell] & keep[outcome, cell]) | put[outcome, cell]
@@ -544,14 +576,18 @@ def steps_into(
                 while table[place] != 0:
                     target = np.int64(table[place] & LOW) - 1
                     if _same(new, 0, targets, target):
-                        found = cursor[FILLED]
-                        steps[found, 0], steps[found, 1], steps[found, 2] = index, cursor[TREE], target
-                        cursor[FILLED] += 1
+                        steps[filled, 0], steps[filled, 1], steps[filled, 2] = index, tree, target
+                        filled += 1
                         break
                     place += 1
                     if place == len(table):
                         place = 0
-            cursor[TREE] += 1
-        cursor[TREE] = 0
-        cursor[INDEX] += 1
-    return DONE
+        if full:
+            break
+        turn += 1
+        if known:
+            cursor[FILLED] = filled
+        else:
+            _wait(cursor, index, waiting)
+    _left(cursor, last, turn, waited, waiting)
+    return full

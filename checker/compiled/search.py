@@ -16,13 +16,14 @@ from checker import memory
 from checker.action import ActionInstance
 from checker.compiled import kernel
 from checker.compiled.buffers import Buffers
-from checker.compiled.calls import Call, Caller, Job, SeesViews
+from checker.compiled.calls import Call, Caller, SeesViews
 from checker.compiled.checkpoint import Checkpoint, Saved
 from checker.compiled.forest import with_room
 from checker.compiled.guards import Guards
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import Layout, NotOnlyInts, ShapeChanged
 from checker.compiled.packing import Packing
+from checker.compiled.parts import Parts
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import Store
 from checker.compiled.tables import Tables
@@ -48,9 +49,6 @@ ALONE = 2_000
 
 SAMPLED = 3
 """States of each level whose steps are compared with those on the state itself."""
-
-LEARNED_AT_ONCE = 64
-"""The most paths of a part of a block that are learned before its compiled loop goes on."""
 
 OUTDATED = 1.05
 """By how much more has to be known for the guards to be made anew."""
@@ -282,15 +280,15 @@ class CompiledSearch(Generic[S]):
     def _expand(self, last: int) -> None:
         """Expand the states up to the last."""
         store, first, count = self._store, self._at.next, self._store.count
-        buffers, lasts = self._generate(first, last)
-        coming = int(buffers.filled.sum())
+        parts, buffers = self._generate(first, last)
+        coming = int(parts.cursors[:, kernel.FILLED].sum())
         self._make_room(coming)
-        entered = np.zeros((self.workers.count, len(lasts)), np.int64)
+        entered = np.zeros((self.workers.count, len(parts.cursors)), np.int64)
         self.workers.run(
             kernel.insert,
             [
                 (
-                    region, count, buffers.begins, buffers.routes, buffers.found.reshape(-1, store.packing.words),
+                    region, count, buffers.regions, buffers.routes, buffers.found.reshape(-1, store.packing.words),
                     buffers.hashes, buffers.places, entered, store.states, store.table,
                 )
                 for region in range(self.workers.count)
@@ -302,71 +300,62 @@ class CompiledSearch(Generic[S]):
         if cut_short:
             self.save()  # the last time that this is possible
         with interrupts_wait():
-            self._append(buffers, np.array([first, *lasts]), new, cut_short)
+            self._append(parts, buffers, new, cut_short)
             self._at.next = last
         self._check_states()
         if cut_short:
             raise CutShort(self._most_states())
 
-    def _generate(self, first: int, last: int) -> tuple[Buffers, NDArray[np.int64]]:
-        """The next states of a block, and where each part of it ends."""
+    def _generate(self, first: int, last: int) -> tuple[Parts, Buffers]:
+        """The next states of a block."""
         while True:
             found = self._generated(first, last)
             if found is not None:
                 return found
 
-    def _generated(self, first: int, last: int) -> tuple[Buffers, NDArray[np.int64]] | None:
+    def _generated(self, first: int, last: int) -> tuple[Parts, Buffers] | None:
         """The same; None if states are packed another way by now, and those in the buffers are not."""
         tables, store = self._tables, self._store
-        parts = self._parts(last - first)
-        ends = np.linspace(first, last, parts + 1).astype(np.int64)
+        parts, packing, looked_at = self._parts(first, last), store.packing, tables.calls
+        buffers, guards = self._buffers_for(parts), self._guards_now(last - first)
         wanted = np.array([len(seen) < self.limits.traces for seen in self._at.steps_seen], np.bool_)
-        guards = self._guards_now(last - first)
-        buffers, packing, busy, looked_at = self._emptied_buffers(ends), store.packing, list(range(parts)), tables.calls
-        unknown, rows = self._places_for_unknown(parts)
-        while busy:
-            statuses = self.workers.run(
+        while True:
+            full = self.workers.run(
                 kernel.expand,
                 [
                     (
-                        buffers.cursors[part], ends[part + 1], store.states, buffers.found[part],
-                        buffers.hashes[part], buffers.parents[part], buffers.trees[part], buffers.shown[part],
-                        buffers.routes[part], buffers.begins[part], unknown[part], rows[part], wanted,
-                        guards.always, guards.pairs, guards.table, tables.instances, tables.first_step,
+                        parts.cursors[part], parts.ends[part], parts.ends[part + 1],
+                        parts.waiting[part], parts.unknown[part], parts.rows[part], store.states,
+                        buffers.found[part], buffers.hashes[part], buffers.parents[part], buffers.trees[part],
+                        buffers.shown[part], buffers.begins[part], buffers.routes[part], buffers.regions[part],
+                        wanted, guards.always, guards.pairs, guards.table, tables.first_step,
                         tables.reads[len(tables.state_checks) :], tables.forest.pool,
                         tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
                         packing.word, packing.shift, packing.mask,
                     )
-                    for part in busy
+                    for part in np.flatnonzero(parts.left)
                 ],
-                alone=parts == 1,
+                alone=parts.left.sum() < ALONE,
             )  # fmt: skip
-            jobs: list[Job] = []
-            for part, status in zip(busy, statuses, strict=True):
-                if status == kernel.LEARN_ACTION:
-                    jobs += self._unknown(buffers.cursors[part], unknown[part], rows[part])
-                elif status == kernel.LEARN_STEP:
-                    jobs.append(self._unknown_step(buffers.cursors[part]))
-            self._learn(jobs)
+            self._learn(parts)
             if store.packing is not packing:
                 return None
-            if kernel.FULL in statuses:
+            if any(full):
                 self._stop_if_out_of_memory(2 * buffers.nbytes)
                 buffers.grow()
-            busy = [part for part, status in zip(busy, statuses, strict=True) if status != kernel.DONE]
-            if busy:
-                self._stop_if_out_of_time()
-                if tables.calls - looked_at >= CALLS_A_LOOK:
-                    self._stop_if_out_of_memory(0)
-                    looked_at = tables.calls
-                self._tell()
-        return buffers, ends[1:]
+            if not parts.left.any():
+                return parts, buffers
+            self._stop_if_out_of_time()
+            if tables.calls - looked_at >= CALLS_A_LOOK:
+                self._stop_if_out_of_memory(0)
+                looked_at = tables.calls
+            self._tell()
 
-    def _parts(self, states: int) -> int:
-        """In how many parts so many states are looked at."""
-        if self.workers.count == 1 or states < ALONE:
-            return 1
-        return self.workers.count * PARTS
+    def _parts(self, first: int, last: int) -> Parts:
+        """The parts in which the states from the first to the last are looked at."""
+        alone = self.workers.count == 1 or last - first < ALONE
+        count = 1 if alone else min(self.workers.count * PARTS, last - first)  # so that none is empty
+        return Parts(first, last, count, self._layout.slots)
 
     def _guards_now(self, states: int) -> Guards:
         """The guards for a block of so many states: made anew if much was learned, and the block is large."""
@@ -381,45 +370,43 @@ class CompiledSearch(Generic[S]):
                 guards = self._guards = Guards(tables, packing)
         return guards
 
-    def _emptied_buffers(self, ends: NDArray[np.int64]) -> Buffers:
-        """Buffers for a block; they are used again and again."""
-        parts, words, step_checks = len(ends) - 1, self._store.packing.words, len(self._tables.step_checks)
-        if self._buffers is None or self._buffers.found.shape[::2] != (parts, words):
-            room = int(ends[1] - ends[0]) * 4 + 64
-            self._buffers = Buffers(parts, room, words, step_checks, self.workers.count)
-        self._buffers.cursors[:] = 0
-        self._buffers.cursors[:, kernel.INDEX] = ends[:-1]
-        return self._buffers
+    def _buffers_for(self, parts: Parts) -> Buffers:
+        """Buffers for the parts of a block; they are used again and again."""
+        count, words, step_checks = len(parts.cursors), self._store.packing.words, len(self._tables.step_checks)
+        states = int(np.diff(parts.ends).max())
+        buffers = self._buffers
+        if buffers is None or buffers.found.shape[::2] != (count, words) or buffers.begins.shape[1] < states:
+            buffers = self._buffers = Buffers(count, states, words, step_checks, self.workers.count)
+        return buffers
 
-    def _append(self, buffers: Buffers, ends: NDArray[np.int64], new: list[int], cut_short: bool) -> None:
+    def _append(self, parts: Parts, buffers: Buffers, new: list[int], cut_short: bool) -> None:
         """Count the steps of a block and keep its new states.
 
         Parameters:
-            ends: the first state of each part of the block; at last, where the block ends.
             new: how many new states each part has.
             cut_short: whether there are more than the limit on states allows.
         """
-        at, store, parts, traces = self._at, self._store, len(new), self.limits.traces
-        counters = np.zeros((parts, kernel.COUNTERS), np.int64)
-        counts = np.zeros((parts, *at.counts.shape), np.int64)
-        dead = np.zeros((parts, traces), np.int64)
-        seen = np.zeros((parts, len(at.steps_seen)), np.int64)
+        at, store, count, traces = self._at, self._store, len(new), self.limits.traces
+        counters = np.zeros((count, kernel.COUNTERS), np.int64)
+        counts = np.zeros((count, *at.counts.shape), np.int64)
+        dead = np.zeros((count, traces), np.int64)
+        seen = np.zeros((count, len(at.steps_seen)), np.int64)
         seen_at = np.zeros((*seen.shape, traces), np.int64)
         work = [
             (
-                part, store.count + sum(new[:part]), ends[part], ends[part + 1], buffers.filled, buffers.found,
-                buffers.parents, buffers.trees, buffers.places, buffers.shown,
-                (self.limits.max_states or 0) if cut_short else -1, store.states, store.parents, store.arrivals,
-                store.table, counters, counts, dead, seen, seen_at,
+                part, store.count + sum(new[:part]), parts.ends[part], parts.ends[part + 1],
+                parts.cursors[:, kernel.FILLED], buffers.begins, buffers.found, buffers.parents, buffers.trees,
+                buffers.places, buffers.shown, (self.limits.max_states or 0) if cut_short else -1,
+                store.states, store.parents, store.arrivals, store.table, counters, counts, dead, seen, seen_at,
             )
-            for part in range(parts)
+            for part in range(count)
         ]  # fmt: skip
         if cut_short:
             next(part for part in work if kernel.append(*part))  # those behind it are not looked at
         else:
             self.workers.run(kernel.append, work, alone=sum(new) < ALONE)
         at.counts += counts.sum(axis=0)
-        for part in range(parts):
+        for part in range(count):
             already = int(store.counters[kernel.DEADLOCKS])
             missing = dead[part, : min(counters[part, kernel.DEADLOCKS], max(traces - already, 0))]
             at.dead[already : already + len(missing)] = missing
@@ -437,63 +424,34 @@ class CompiledSearch(Generic[S]):
             self._at.checked = store.count
         if self._at.checked == store.count:
             return
-        parts = self._parts(store.count - first)
-        ends = np.linspace(first, store.count, parts + 1).astype(np.int64)
-        cursors = np.zeros((parts, kernel.PLACES), np.int64)
-        cursors[:, kernel.INDEX] = ends[:-1]
-        unknown, rows = self._places_for_unknown(parts)
-        wanted = np.array(missing, np.int64)
+        parts = self._parts(first, store.count)
+        wanted = np.array(missing, np.bool_)
         inherit = np.array([not seen and first >= len(self._initials) for seen in self._at.seen], np.bool_)
-        seen = np.zeros((parts, len(missing)), np.int64)
-        seen_at = np.zeros((parts, len(missing), self.limits.traces), np.int64)
-        busy = list(range(parts))
-        while busy:
-            stopped = self.workers.run(
+        shown = np.zeros((store.count - first, len(missing)), np.bool_)
+        while parts.left.any():
+            self.workers.run(
                 kernel.check,
                 [
                     (
-                        cursors[part], ends[part + 1], store.states, store.parents, inherit, tables.reads,
-                        wanted, seen[part], seen_at[part], unknown[part], rows[part],
-                        tables.instances, tables.forest.pool,
+                        parts.cursors[part], first, parts.ends[part + 1],
+                        parts.waiting[part], parts.unknown[part], parts.rows[part], store.states,
+                        store.parents, inherit, tables.reads, wanted, shown, tables.instances, tables.forest.pool,
                         store.packing.word, store.packing.shift, store.packing.mask,
                     )
-                    for part in busy
+                    for part in np.flatnonzero(parts.left)
                 ],
-                alone=parts == 1,
+                alone=parts.left.sum() < ALONE,
             )  # fmt: skip
-            busy = list(itertools.compress(busy, stopped))
-            self._learn([job for part in busy for job in self._unknown(cursors[part], unknown[part], rows[part])])
+            self._learn(parts)
         with interrupts_wait():
-            for number, shown in enumerate(self._at.seen):
-                found = itertools.chain(*(seen_at[part, number, : seen[part, number]] for part in range(parts)))
-                shown += map(int, itertools.islice(found, missing[number]))
+            for seen, column, count in zip(self._at.seen, shown.T, missing, strict=True):
+                seen += (first + np.flatnonzero(column)[:count]).tolist()
             self._at.checked = store.count
 
-    def _places_for_unknown(self, parts: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the compiled loops write which paths are not known, for each part of a block; see `kernel`."""
-        unknown, rows = (np.empty((parts, LEARNED_AT_ONCE, width), np.int64) for width in (2, self._layout.slots))
-        return unknown, rows
-
-    def _unknown(self, cursor: NDArray[np.int64], unknown: NDArray[np.int64], rows: NDArray[np.int64]) -> list[Job]:
-        """The unknown paths that a compiled loop found."""
-        found = cursor[kernel.UNKNOWN]
-        row_of = dict(zip(unknown[:found, 0].tolist(), rows[:found].tolist(), strict=True))  # one of each state
-        return [(tree, (row_of[index],)) for index, tree in unknown[:found].tolist()]
-
-    def _unknown_step(self, cursor: NDArray[np.int64]) -> Job:
-        """The step predicate and the step at which `kernel.expand` ended."""
-        tables, packing, outcome = self._tables, self._store.packing, cursor[kernel.OUTCOME]
-        before = self._store.states[cursor[kernel.INDEX]]
-        after = (before & tables.keep[outcome]) | tables.put[outcome]
-        return tables.first_step + int(cursor[kernel.PREDICATE]), (packing.unpack(before), packing.unpack(after))
-
-    def _learn(self, jobs: list[Job]) -> None:
-        """Make calls, one for each place where trees end, and learn from them."""
-        forest = self._tables.forest
-        distinct: dict[tuple[int, int], Job] = {}
-        for tree, rows in jobs:
-            distinct.setdefault(forest.end(tree, list(itertools.chain(*rows))), (tree, rows))
-        for tree, call in self.workers.helpers(self._tables.caller).make(list(distinct.values())):
+    def _learn(self, parts: Parts) -> None:
+        """Make the calls that are missing, and learn from them."""
+        jobs = parts.jobs(self._tables.first_step)
+        for tree, call in self.workers.helpers(self._tables.caller).make(jobs):
             self._learn_from(tree, call)
 
     def _learn_from(self, tree: int, call: Call) -> None:
@@ -613,25 +571,22 @@ class CompiledSearch(Generic[S]):
             first, last: the states before.
         """
         store, tables = self._store, self._tables
-        cursor, steps = np.zeros(kernel.PLACES, np.int64), np.zeros((64, 3), np.int64)
-        cursor[kernel.INDEX] = first
-        unknown, rows = self._places_for_unknown(1)
+        parts, steps = Parts(first, last, 1, self._layout.slots), np.zeros((64, 3), np.int64)
         table = np.empty(4 * len(targets()), np.uint64)
-        status = kernel.FULL
-        while status != kernel.DONE:
+        while parts.left.any():
             packed = targets()
             with interrupts_wait():
                 kernel.rebuild(0, 1, len(packed), packed, table)
-                status = kernel.steps_into(
-                    cursor, last, store.states, packed, table, steps, unknown[0], rows[0],
-                    tables.instances, tables.forest.pool, tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
+                full = kernel.steps_into(
+                    parts.cursors[0], last, parts.waiting[0], parts.unknown[0], parts.rows[0], store.states,
+                    packed, table, steps, tables.instances, tables.forest.pool,
+                    tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
                     store.packing.word, store.packing.shift, store.packing.mask,
                 )  # fmt: skip
-            if status == kernel.LEARN_ACTION:  # an earlier run knew it, or it was forgotten
-                self._learn(self._unknown(cursor, unknown[0], rows[0]))
-            steps = with_room(steps, len(steps) + tables.most_outcomes if status == kernel.FULL else 0)
-        found: list[tuple[int, int, int]] = steps[: cursor[kernel.FILLED]].tolist()
-        return found
+            self._learn(parts)  # an earlier run knew it, or it was forgotten
+            steps = with_room(steps, len(steps) + tables.most_outcomes if full else 0)
+        found: list[tuple[int, int, int]] = steps[: parts.cursors[0, kernel.FILLED]].tolist()
+        return sorted(found)
 
 
 def explore(

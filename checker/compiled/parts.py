@@ -1,0 +1,66 @@
+"""Parts of a block of states: a compiled loop looks at each, and notes what it would have to know."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.compiled import kernel
+from checker.compiled.calls import Job
+
+ASKED = 64
+"""The most unknown paths of a part that are learned before its compiled loop goes on."""
+
+WAITING = 1024
+"""The most states of a part that wait for that."""
+
+
+class Parts:
+    """How far the loops are. See `kernel.expand`.
+
+    Parameters:
+        first, last: the first state of the block, and where it ends.
+        count: how many parts there are.
+        slots: of a state.
+
+    Attributes:
+        ends: the first state of each part; at last, where the block ends.
+        cursors: for each part; see `kernel.INDEX`.
+        waiting: for each part, the states that wait until more is known.
+        unknown, rows: for each part, the unknown paths that were found, and the slots they were found with.
+    """
+
+    def __init__(self, first: int, last: int, count: int, slots: int) -> None:
+        self.ends = first + (last - first) * np.arange(count + 1) // count
+        self.cursors = np.zeros((count, kernel.PLACES), np.int64)
+        self.cursors[:, kernel.INDEX] = self.ends[:-1]
+        self.waiting = np.empty((count, WAITING), np.int64)
+        self.unknown = np.empty((count, ASKED, kernel.FIELDS), np.int64)
+        self.rows = np.empty((count, ASKED, 2 * slots), np.int64)
+        self._slots = slots
+
+    @property
+    def left(self) -> NDArray[np.int64]:
+        """How many states of each part are still to be looked at."""
+        left: NDArray[np.int64] = self.ends[1:] - self.cursors[:, kernel.INDEX] + self.cursors[:, kernel.WAITING]
+        return left
+
+    def jobs(self, first_step: int) -> list[Job]:
+        """The calls that show the unknown paths, one for each place where trees end.
+
+        Rows that end at the same place are likely to be on one path, and others are not.
+
+        Parameters:
+            first_step: the first tree of a step predicate.
+        """
+        jobs: dict[tuple[int, int], Job] = {}
+        for cursor, unknown, rows in zip(self.cursors, self.unknown, self.rows, strict=True):
+            found = cursor[kernel.UNKNOWN]
+            before: list[int] = []
+            for (tree, *end), row in zip(unknown[:found].tolist(), rows[:found], strict=True):
+                numbers = row[: self._slots].tolist()
+                if numbers != before:
+                    before = numbers  # the same object for all calls of a state: see `Caller`
+                after = (row[self._slots :].tolist(),) if tree >= first_step else ()
+                jobs.setdefault(tuple(end), (tree, (before, *after)))
+        return list(jobs.values())
