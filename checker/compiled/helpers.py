@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import itertools
 import multiprocessing
+import operator
 import os
 import signal
 import sys
@@ -28,6 +29,12 @@ MOST = 7
 
 WORTHWHILE = 8
 """Fewer calls are not worth sharing."""
+
+TO_LEARN = 0.15
+"""What it takes this process to learn what a helper answers, where making that call itself takes 1."""
+
+ANSWERED_AT_ONCE = 16
+"""Calls that a helper makes before it sends what came of them, as this process can learn that meanwhile."""
 
 STARTED_AFTER = 500
 """Calls after which a search is worth a helper."""
@@ -82,15 +89,17 @@ class Helper:
         except OSError:
             self.has_gone = True
 
-    def answers(self, count: int) -> list[Call | None]:
-        """What came of so many calls, in order; None where this process has to see for itself."""
-        answers: list[Call | None] = [None] * count
-        if not self.has_gone:
-            try:
-                answers = self.pipe.recv()
-            except (EOFError, OSError):
-                self.has_gone = True
-        return answers
+    def answers(self, count: int) -> Iterator[Call | None]:
+        """What comes of so many calls, in order; None where this process has to see for itself."""
+        while count:
+            answers: list[Call | None] = [None] * count
+            if not self.has_gone:
+                try:
+                    answers = self.pipe.recv()
+                except (EOFError, OSError):
+                    self.has_gone = True
+            yield from answers
+            count -= len(answers)
 
     def end(self) -> None:
         """Let it go."""
@@ -162,14 +171,17 @@ class Helpers:
         for job in jobs:
             (known if self._is_known(job) else own).append(job)
         self._missed += len(own)
-        cuts = [len(known) * number // (len(self._running) + 1) for number in range(len(self._running) + 2)]
-        first, *others = (known[begin:end] for begin, end in itertools.pairwise(cuts))
-        return own + first, [pair for pair in zip(self._running, others, strict=True) if pair[1]]
+        count = len(self._running)
+        weight = max(1 - (count + 1) * TO_LEARN, 0)  # of this process's share, where that of a helper is 1
+        first = min(max(int(len(jobs) * weight / (weight + count)) - len(own), 0), len(known))
+        cuts = [first + (len(known) - first) * number // max(count, 1) for number in range(count + 1)]
+        others = [known[begin:end] for begin, end in itertools.pairwise(cuts)]
+        return own + known[:first], [pair for pair in zip(self._running, others, strict=True) if pair[1]]
 
     def _is_known(self, job: Job) -> bool:
         """Whether helpers know all values in the states of a job."""
         _, rows = job
-        return all(number < known for row in rows for number, known in zip(row, self._known, strict=True))
+        return all(all(map(operator.lt, row, self._known)) for row in rows)
 
     def _start(self) -> None:
         with interrupts_wait(), suppress(OSError):  # no more processes to be had
@@ -205,7 +217,9 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[Any]) 
             request: Request = pipe.recv()
             for domain, copyable in zip(domains, request.copyable, strict=True):
                 domain.copyable = copyable
-            pipe.send([_answer(caller, request.looks_at_copies, known, *job) for job in request.jobs])
+            for first in range(0, len(request.jobs), ANSWERED_AT_ONCE):
+                jobs = request.jobs[first : first + ANSWERED_AT_ONCE]
+                pipe.send([_answer(caller, request.looks_at_copies, known, *job) for job in jobs])
     finally:
         os._exit(0)  # with nothing of what the search does at its end
 
