@@ -1,7 +1,8 @@
 """`make bench`: the oracle and the compiled engine side by side, each run in a process of its own.
 
-Machines are noisy: what counts is the ratio of two runs of one benchmark. The oracle gets some seconds of
-each search only, which is enough for its rate.
+Machines are noisy: what counts is the ratio of two runs of one benchmark, and where others had the cores for more
+than a few percent of the time, not even that. The oracle gets some seconds of each search only, which is enough for
+its rate.
 """
 
 from __future__ import annotations
@@ -37,11 +38,19 @@ SEARCHES = {
 
 @attrs.frozen
 class Run:
-    """One search: its result, the seconds from the shell to its end, and the most memory it had, in bytes."""
+    """One search.
+
+    Attributes:
+        result: what it wrote.
+        wall: seconds from the shell to its end.
+        peak: the most memory it had, in bytes.
+        stolen: the share of the cores' time that other machines on the host took meanwhile, from 0 to 1.
+    """
 
     result: dict[str, Any]
     wall: float
     peak: int
+    stolen: float
 
     @property
     def rate(self) -> float:
@@ -53,12 +62,18 @@ def run(arguments: list[str], **environment: str) -> Run:
     """Run `leadline explore` with some arguments."""
     command = [str(Path(sys.executable).with_name("leadline")), "explore", *arguments, "--json", "-"]
     with tempfile.TemporaryFile() as out:
-        began = time.monotonic()
+        began, lost = time.monotonic(), stolen_seconds()
         process = subprocess.Popen(command, stdout=out, env={**os.environ, **environment})
         _, _, usage = os.wait4(process.pid, 0)
         wall = time.monotonic() - began
         out.seek(0)
-        return Run(json.load(out), wall, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+        peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        return Run(json.load(out), wall, peak, (stolen_seconds() - lost) / wall / (os.cpu_count() or 1))
+
+
+def stolen_seconds() -> float:
+    """How long other machines on the host had the cores of this one, where an operating system tells."""
+    return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
 def main() -> None:
@@ -73,7 +88,18 @@ def main() -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("search")
     table.add_column("engine")
-    for title in ("distinct", "distinct/s", "generated/s", "ratio", "search", "from the shell", "peak memory", "calls"):
+    numbers = (
+        "distinct",
+        "distinct/s",
+        "generated/s",
+        "ratio",
+        "search",
+        "from the shell",
+        "peak memory",
+        "calls",
+        "stolen",
+    )
+    for title in numbers:
         table.add_column(title, justify="right")
     engines = {"oracle": ["--engine", "oracle", "--max-seconds", str(ORACLE_SECONDS)]}
     engines |= {f"compiled, {workers}": ["--workers", str(workers)] for workers in sorted({1, cores})}
@@ -95,6 +121,7 @@ def main() -> None:
                 f"{found.wall:.1f} s",
                 f"{found.peak / 2**20:,.0f} MiB",
                 f"{result['calls_learned']:,}" if result["calls_learned"] else "",
+                f"{found.stolen:.0%}",
             )
     console.print(table)
 
