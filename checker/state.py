@@ -156,9 +156,8 @@ def check_shape(value: Any, first: Any) -> None:
         both_tuples = is_part and isinstance(now, tuple) and isinstance(before, tuple)
         for inner, inner_before in zip(now, before, strict=True) if both_tuples else [(now, before)]:
             inner_cls: type = type(inner)
-            shared = inner is inner_before and value is not first
-            if not shared and type(inner) is type(inner_before) and _roles(inner_cls):
-                check_shape(inner, inner_before)
+            if not (inner is inner_before and value is not first) and _roles(inner_cls):
+                check_shape(inner, inner_before if type(inner) is type(inner_before) else inner)
 
 
 @functools.cache

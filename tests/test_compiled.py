@@ -50,7 +50,7 @@ def assert_same_answers(spec: Spec[Any], limits: Limits, workers: int = 2) -> No
     expected = oracle.explore(spec, limits)
     with (
         mock.patch.multiple(search, ALONE=3, BLOCK=15, PARTS=2),
-        mock.patch.multiple(parts, ASKED=3, WAITING=2),
+        mock.patch.multiple(parts, MOST_ASKED=3, MOST_WAITING=2),
         mock.patch.multiple(helpers, WORTHWHILE=1, STARTED_AFTER=0, RENEWED_AFTER=20),
     ):
         found = compiled.explore(spec, limits, workers=workers)
@@ -756,3 +756,16 @@ def test_states_that_are_not_compared_field_by_field_are_refused(fault: str) -> 
 
     with pytest.raises(SpecError, match=fault):
         compiled.explore(Spec(name="odd", initial_states=lambda bounds: [state], actions=[go]))
+
+
+@pytest.mark.parametrize("cause", [search.StopSearch("reached 1 GiB of memory"), KeyboardInterrupt()], ids=repr)
+def test_where_no_further_traces_can_be_had_there_is_one(cause: BaseException) -> None:
+    spec, limits = CATALOG["atomic/hw-truncation"], Limits(traces=3)
+    expected = oracle.explore(spec, limits)
+    with mock.patch.object(search.CompiledSearch, "_steps_to", side_effect=cause) as asked:
+        found = compiled.explore(spec, limits)
+    assert asked.called
+    assert found.verdict is expected.verdict is Verdict.VIOLATED
+    for item, other in zip(found.properties, expected.properties, strict=True):
+        assert bool(item.traces) == bool(other.traces)
+        assert {len(trace.states) for trace in item.traces} == {len(trace.states) for trace in other.traces}

@@ -80,6 +80,14 @@ def test_a_helper_that_is_killed_is_done_without() -> None:
     assert len(asked) in (5, 6)  # another helper may be asked in the same round, and then none any more
 
 
+def test_every_call_is_made_where_no_helper_can_be_had() -> None:
+    caller = caller_of(SPEC)
+    jobs = (jobs_of(SPEC, caller) * 3)[:13]
+    with mock.patch.object(helpers, "Helper", side_effect=OSError("no more processes")):
+        made = list(Helpers(caller, 2).make(jobs))
+    assert made == list(Helpers(caller, 0).make(jobs))
+
+
 def test_a_helper_that_is_killed_at_work_is_done_without() -> None:
     answers = Helper.answers
 

@@ -290,6 +290,16 @@ def test_a_component_that_changes_from_tuple_to_attrs_value_is_refused(engine: E
         engine(spec_of(stacks_boxes, initial=Shelf((1, 2))))
 
 
+@action()
+def puts_a_shelf_with_a_number_for_boxes(state: Any) -> Iterator[Any]:
+    yield attrs.evolve(state, boxes=(Shelf(5), *state.boxes[1:]))  # type: ignore[arg-type]
+
+
+def test_an_element_of_another_class_is_looked_at_as_a_whole(engine: Engine) -> None:
+    with refused("component Shelf.boxes must be an attrs value or a tuple", "not an int"):
+        engine(spec_of(puts_a_shelf_with_a_number_for_boxes, initial=Shelf((Box(), Box()))))
+
+
 def test_a_component_that_is_neither_attrs_value_nor_tuple_is_refused(engine: Engine) -> None:
     with refused("component Shelf.boxes must be an attrs value or a tuple", "not a frozenset"):
         engine(spec_of(again, initial=Shelf(frozenset({1}))))  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ WORTHWHILE = 8
 """Fewer calls are not worth sharing."""
 
 TO_LEARN = 0.15
-"""What it takes this process to learn what a helper answers, where making that call itself takes 1."""
+"""What it takes this process to learn from a call, whoever made it, where making one takes 1."""
 
 ANSWERED_AT_ONCE = 16
 """Calls that a helper makes before it sends what came of them, as this process can learn that meanwhile."""
@@ -166,15 +166,17 @@ class Helpers:
             self.end()
         if not self._running:
             self._start()
+        if not self._running:
+            return jobs, []
         own: list[Job] = []
         known: list[Job] = []
         for job in jobs:
             (known if self._is_known(job) else own).append(job)
         self._missed += len(own)
         count = len(self._running)
-        weight = max(1 - (count + 1) * TO_LEARN, 0)  # of this process's share, where that of a helper is 1
+        weight = max(1 - count * TO_LEARN, 0) / (1 + TO_LEARN)  # this process's share, where a helper's is 1
         first = min(max(int(len(jobs) * weight / (weight + count)) - len(own), 0), len(known))
-        cuts = [first + (len(known) - first) * number // max(count, 1) for number in range(count + 1)]
+        cuts = [first + (len(known) - first) * number // count for number in range(count + 1)]
         others = [known[begin:end] for begin, end in itertools.pairwise(cuts)]
         return own + known[:first], [pair for pair in zip(self._running, others, strict=True) if pair[1]]
 

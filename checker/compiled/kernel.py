@@ -15,9 +15,9 @@ import numpy as np
 SLOT, ROOM, EDGES = 0, 1, 2
 """A node of a decision tree: the slot it reads, for how many values it has edges, and from there on the edges."""
 
-INDEX, WAITING, UNKNOWN, FILLED, PLACES = range(5)
+INDEX, WAITING, ASKED, FILLED, PLACES = range(5)
 """How far a part of a block is: the first state that was not looked at, how many before it wait until more is known,
-how many unknown paths were found, how much of the buffer is filled; and how many places these are."""
+how many unknown paths are asked for, how much of the buffer is filled; and how many places these are."""
 
 TREE, NODE, NUMBER, FIELDS = range(4)
 """An unknown path: of which tree, and the node and the edge at which it ends; and how many fields these are."""
@@ -141,28 +141,28 @@ def _ask(pool, tree, row, cursor, unknown, rows):
     while code > 0:
         node, number = np.int64(code), row[pool[code + SLOT]]
         code = pool[code + EDGES + number] if number < pool[code + ROOM] else np.int32(0)
-    noted = cursor[UNKNOWN]
+    noted = cursor[ASKED]
     for other in range(noted):
         if unknown[other, NODE] == node and unknown[other, NUMBER] == number:
             return
     if noted < len(unknown):
         unknown[noted, TREE], unknown[noted, NODE], unknown[noted, NUMBER] = tree, node, number
         rows[noted, : len(row)] = row
-        cursor[UNKNOWN] += 1
+        cursor[ASKED] += 1
 
 
 @numba.njit(cache=True, inline="always")
 def _taken_up(cursor):
     """Begin with a part of a block, or go on: how many states wait, which come first this time."""
     waiting = cursor[WAITING]
-    cursor[WAITING] = cursor[UNKNOWN] = 0
+    cursor[WAITING] = cursor[ASKED] = 0
     return waiting
 
 
 @numba.njit(cache=True, inline="always")
 def _has_next(cursor, last, turn, waited, waiting, unknown):
     """Whether there is a state to look at, and room to note that it has to wait and why."""
-    if cursor[UNKNOWN] == len(unknown):
+    if cursor[ASKED] == len(unknown):
         return False
     return turn < waited or (turn < waited + last - cursor[INDEX] and cursor[WAITING] < len(waiting))
 
@@ -382,7 +382,7 @@ def append(
         part: which.
         count: how many states there are before its own.
         first, last: its first state, and where it ends.
-        filled, begins: for each part: see `expand`.
+        filled, begins: for each part: how much of its buffer is filled, and see `expand`.
         counters, counts: for each part: see `Store.counters`, and the steps and the new states of each instance.
         dead: for each part, its first states without a next state.
         seen, seen_at: for each part and step predicate, how many steps were seen to show it, and which, by their

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from checker.compiled import kernel
 from checker.compiled.calls import Job
 
-ASKED = 64
+MOST_ASKED = 64
 """The most unknown paths of a part that are learned before its compiled loop goes on."""
 
-WAITING = 1024
+MOST_WAITING = 1024
 """The most states of a part that wait for that."""
 
 
-class Parts:
+class BlockParts:
     """How far the loops are. See `kernel.expand`.
 
     Parameters:
@@ -34,9 +34,9 @@ class Parts:
         self.ends = first + (last - first) * np.arange(count + 1) // count
         self.cursors = np.zeros((count, kernel.PLACES), np.int64)
         self.cursors[:, kernel.INDEX] = self.ends[:-1]
-        self.waiting = np.empty((count, WAITING), np.int64)
-        self.unknown = np.empty((count, ASKED, kernel.FIELDS), np.int64)
-        self.rows = np.empty((count, ASKED, 2 * slots), np.int64)
+        self.waiting = np.empty((count, MOST_WAITING), np.int64)
+        self.unknown = np.empty((count, MOST_ASKED, kernel.FIELDS), np.int64)
+        self.rows = np.empty((count, MOST_ASKED, 2 * slots), np.int64)
         self._slots = slots
 
     @property
@@ -55,7 +55,7 @@ class Parts:
         """
         jobs: dict[tuple[int, int], Job] = {}
         for cursor, unknown, rows in zip(self.cursors, self.unknown, self.rows, strict=True):
-            found = cursor[kernel.UNKNOWN]
+            found = cursor[kernel.ASKED]
             before: list[int] = []
             for (tree, *end), row in zip(unknown[:found].tolist(), rows[:found], strict=True):
                 numbers = row[: self._slots].tolist()

@@ -23,7 +23,7 @@ from checker.compiled.guards import Guards
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import Layout, NotOnlyInts, ShapeChanged
 from checker.compiled.packing import Packing
-from checker.compiled.parts import Parts
+from checker.compiled.parts import BlockParts
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import Store
 from checker.compiled.tables import Tables
@@ -45,7 +45,7 @@ PARTS = 4
 """Parts of a block for each worker, of several: who is through with one, or was held up less, takes the next."""
 
 ALONE = 2_000
-"""A block of fewer states is not worth waking a second thread for."""
+"""Fewer states are not worth waking a second thread for."""
 
 SAMPLED = 3
 """States of each level whose steps are compared with those on the state itself."""
@@ -230,6 +230,8 @@ class CompiledSearch(Generic[S]):
             reason = "interrupted"
         try:
             self._check_states()
+        except StopSearch as stop:
+            reason = str(stop)
         except KeyboardInterrupt:
             reason = "interrupted"
         note = "" if cut_short else self._saved_or_why_not()
@@ -306,14 +308,14 @@ class CompiledSearch(Generic[S]):
         if cut_short:
             raise CutShort(self._most_states())
 
-    def _generate(self, first: int, last: int) -> tuple[Parts, Buffers]:
+    def _generate(self, first: int, last: int) -> tuple[BlockParts, Buffers]:
         """The next states of a block."""
         while True:
             found = self._generated(first, last)
             if found is not None:
                 return found
 
-    def _generated(self, first: int, last: int) -> tuple[Parts, Buffers] | None:
+    def _generated(self, first: int, last: int) -> tuple[BlockParts, Buffers] | None:
         """The same; None if states are packed another way by now, and those in the buffers are not."""
         tables, store = self._tables, self._store
         parts, packing, looked_at = self._parts(first, last), store.packing, tables.calls
@@ -351,11 +353,11 @@ class CompiledSearch(Generic[S]):
                 looked_at = tables.calls
             self._tell()
 
-    def _parts(self, first: int, last: int) -> Parts:
+    def _parts(self, first: int, last: int) -> BlockParts:
         """The parts in which the states from the first to the last are looked at."""
         alone = self.workers.count == 1 or last - first < ALONE
         count = 1 if alone else min(self.workers.count * PARTS, last - first)  # so that none is empty
-        return Parts(first, last, count, self._layout.slots)
+        return BlockParts(first, last, count, self._layout.slots)
 
     def _guards_now(self, states: int) -> Guards:
         """The guards for a block of so many states: made anew if much was learned, and the block is large."""
@@ -370,7 +372,7 @@ class CompiledSearch(Generic[S]):
                 guards = self._guards = Guards(tables, packing)
         return guards
 
-    def _buffers_for(self, parts: Parts) -> Buffers:
+    def _buffers_for(self, parts: BlockParts) -> Buffers:
         """Buffers for the parts of a block; they are used again and again."""
         count, words, step_checks = len(parts.cursors), self._store.packing.words, len(self._tables.step_checks)
         states = int(np.diff(parts.ends).max())
@@ -379,7 +381,7 @@ class CompiledSearch(Generic[S]):
             buffers = self._buffers = Buffers(count, states, words, step_checks, self.workers.count)
         return buffers
 
-    def _append(self, parts: Parts, buffers: Buffers, new: list[int], cut_short: bool) -> None:
+    def _append(self, parts: BlockParts, buffers: Buffers, new: list[int], cut_short: bool) -> None:
         """Count the steps of a block and keep its new states.
 
         Parameters:
@@ -448,7 +450,7 @@ class CompiledSearch(Generic[S]):
                 seen += (first + np.flatnonzero(column)[:count]).tolist()
             self._at.checked = store.count
 
-    def _learn(self, parts: Parts) -> None:
+    def _learn(self, parts: BlockParts) -> None:
         """Make the calls that are missing, and learn from them."""
         jobs = parts.jobs(self._tables.first_step)
         for tree, call in self.workers.helpers(self._tables.caller).make(jobs):
@@ -555,13 +557,17 @@ class CompiledSearch(Generic[S]):
     def _steps_into(self, level: list[int], first: int, last: int) -> list[tuple[int, int, int]]:
         """The steps into some states of a level from the level before it, from the first to the last.
 
-        Where one trace is wanted, the step by which the search found a state is enough.
+        Where one trace is wanted, the step by which the search found a state is enough; and where no more can be had.
         """
         store = self._store
-        if self.limits.traces == 1:
-            return [(int(store.parents[index]), int(store.arrivals[index]), index) for index in level]
-        found = self._steps_to(lambda: store.states[level], first, min(last, int(store.counters[kernel.EXPANDED])))
-        return [(before, tree, level[target]) for before, tree, target in found]
+        if self.limits.traces > 1:
+            try:
+                last = min(last, int(store.counters[kernel.EXPANDED]))
+                found = self._steps_to(lambda: store.states[level], first, last)
+                return [(before, tree, level[target]) for before, tree, target in found]
+            except (StopSearch, KeyboardInterrupt):  # after `--resume`, all has to be learned anew
+                pass
+        return [(int(store.parents[index]), int(store.arrivals[index]), index) for index in level]
 
     def _steps_to(self, targets: Callable[[], NDArray[np.uint64]], first: int, last: int) -> list[tuple[int, int, int]]:
         """The steps into some states, by their places there, from the states from the first to the last.
@@ -571,7 +577,7 @@ class CompiledSearch(Generic[S]):
             first, last: the states before.
         """
         store, tables = self._store, self._tables
-        parts, steps = Parts(first, last, 1, self._layout.slots), np.zeros((64, 3), np.int64)
+        parts, steps = BlockParts(first, last, 1, self._layout.slots), np.zeros((64, 3), np.int64)
         table = np.empty(4 * len(targets()), np.uint64)
         while parts.left.any():
             packed = targets()
