@@ -142,9 +142,10 @@ def check_shape(value: Any, first: Any) -> None:
         SpecError: naming the field.
     """
     cls: type = type(value)
+    may_share = value is not first
     for name, is_fixed, is_part in _roles(cls):
         now, before = getattr(value, name), getattr(first, name)
-        if now is before and value is not first:
+        if may_share and now is before:
             continue
         full_name = f"{cls.__name__}.{name}"
         if is_fixed:
@@ -156,7 +157,7 @@ def check_shape(value: Any, first: Any) -> None:
         both_tuples = is_part and isinstance(now, tuple) and isinstance(before, tuple)
         for inner, inner_before in zip(now, before, strict=True) if both_tuples else [(now, before)]:
             inner_cls: type = type(inner)
-            if not (inner is inner_before and value is not first) and _roles(inner_cls):
+            if not (may_share and inner is inner_before) and _roles(inner_cls):
                 check_shape(inner, inner_before if type(inner) is type(inner_before) else inner)
 
 

@@ -181,7 +181,7 @@ def _wait(cursor, index, waiting):
 
 
 @numba.njit(cache=True, inline="always")
-def _left(cursor, last, turn, waited, waiting):
+def _pause(cursor, last, turn, waited, waiting):
     """End for now; whether all states were looked at, and none waits."""
     for rest in range(turn, waited):
         _wait(cursor, waiting[rest], waiting)
@@ -191,9 +191,9 @@ def _left(cursor, last, turn, waited, waiting):
 
 @numba.njit(cache=True, nogil=True)
 def expand(
-    cursor, first, last, waiting, unknown, rows, states,
-    found, hashes, parents, trees, shown, begins, routes, regions, wanted, always, pairs, guards, first_step, reads,
-    pool, leaf_start, leaf_count, keep, put, word, shift, mask,
+    cursor, last, waiting, unknown, rows, states,
+    first, found, hashes, parents, trees, shown, begins, routes, regions, wanted, always, pairs, guards, first_step,
+    reads, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
 ):  # fmt: skip
     """Generate the next states of the states from the cursor's up to the last, into their part's buffer.
 
@@ -202,9 +202,9 @@ def expand(
     the loop is called again.
 
     Parameters:
-        first: the first state of the part.
         waiting: the states that wait.
         unknown, rows: filled with unknown paths, and the numbers of the slots of the states that they were met with.
+        first: the first state of the part.
         begins: for each state, where its next states begin in the buffer.
         routes: at last, the places of the next states in the buffer, by the region of the table they belong to.
         regions: where those of each region begin there, and where the last end.
@@ -279,7 +279,7 @@ def expand(
         else:
             _wait(cursor, index, waiting)
     cursor[FILLED] = filled
-    if _left(cursor, last, turn, waited, waiting):
+    if _pause(cursor, last, turn, waited, waiting):
         _route(first, last, begins, filled, parents, hashes, routes, regions)
     return full
 
@@ -496,14 +496,14 @@ def keep(count, new, found, places, states, table):
 
 @numba.njit(cache=True, nogil=True)
 def check(
-    cursor, first, last, waiting, unknown, rows, states,
-    parents, inherit, reads, wanted, shown, first_tree, pool, word, shift, mask,
+    cursor, last, waiting, unknown, rows, states,
+    first, parents, inherit, reads, wanted, shown, first_tree, pool, word, shift, mask,
 ):  # fmt: skip
     """Evaluate state predicates on the states from the cursor's up to the last. Where a path is not known, they wait.
 
     Parameters:
-        first: the first state of all parts.
         waiting, unknown, rows: see `expand`.
+        first: the first state of all parts.
         inherit: for each predicate, whether it is known that no parent shows it: then neither does a state
             that is different in nothing that the predicate's tree reads.
         reads: for each predicate, by word: the bits that its tree reads.
@@ -531,7 +531,7 @@ def check(
         turn += 1
         if not known:
             _wait(cursor, index, waiting)
-    _left(cursor, last, turn, waited, waiting)
+    _pause(cursor, last, turn, waited, waiting)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -589,5 +589,5 @@ def steps_into(
             cursor[FILLED] = filled
         else:
             _wait(cursor, index, waiting)
-    _left(cursor, last, turn, waited, waiting)
+    _pause(cursor, last, turn, waited, waiting)
     return full

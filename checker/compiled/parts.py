@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +46,17 @@ class BlockParts:
         """How many states of each part are still to be looked at."""
         left: NDArray[np.int64] = self.ends[1:] - self.cursors[:, kernel.INDEX] + self.cursors[:, kernel.WAITING]
         return left
+
+    @property
+    def busy(self) -> list[int]:
+        """The parts of which some are."""
+        busy: list[int] = np.flatnonzero(self.left).tolist()
+        return busy
+
+    def of(self, part: int) -> tuple[Any, ...]:
+        """What every loop over a part is given first."""
+        end, cursor, waiting = self.ends[part + 1], self.cursors[part], self.waiting[part]
+        return cursor, end, waiting, self.unknown[part], self.rows[part]
 
     def jobs(self, first_step: int) -> list[Job]:
         """The calls that show the unknown paths, one for each place where trees end.

@@ -326,16 +326,15 @@ class CompiledSearch(Generic[S]):
                 kernel.expand,
                 [
                     (
-                        parts.cursors[part], parts.ends[part], parts.ends[part + 1],
-                        parts.waiting[part], parts.unknown[part], parts.rows[part], store.states,
-                        buffers.found[part], buffers.hashes[part], buffers.parents[part], buffers.trees[part],
+                        *parts.of(part), store.states, parts.ends[part], buffers.found[part],
+                        buffers.hashes[part], buffers.parents[part], buffers.trees[part],
                         buffers.shown[part], buffers.begins[part], buffers.routes[part], buffers.regions[part],
                         wanted, guards.always, guards.pairs, guards.table, tables.first_step,
                         tables.reads[len(tables.state_checks) :], tables.forest.pool,
                         tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
                         packing.word, packing.shift, packing.mask,
                     )
-                    for part in np.flatnonzero(parts.left)
+                    for part in parts.busy
                 ],
                 alone=parts.left.sum() < ALONE,
             )  # fmt: skip
@@ -345,7 +344,7 @@ class CompiledSearch(Generic[S]):
             if any(full):
                 self._stop_if_out_of_memory(2 * buffers.nbytes)
                 buffers.grow()
-            if not parts.left.any():
+            if not parts.busy:
                 return parts, buffers
             self._stop_if_out_of_time()
             if tables.calls - looked_at >= CALLS_A_LOOK:
@@ -430,17 +429,16 @@ class CompiledSearch(Generic[S]):
         wanted = np.array(missing, np.bool_)
         inherit = np.array([not seen and first >= len(self._initials) for seen in self._at.seen], np.bool_)
         shown = np.zeros((store.count - first, len(missing)), np.bool_)
-        while parts.left.any():
+        while parts.busy:
             self.workers.run(
                 kernel.check,
                 [
                     (
-                        parts.cursors[part], first, parts.ends[part + 1],
-                        parts.waiting[part], parts.unknown[part], parts.rows[part], store.states,
-                        store.parents, inherit, tables.reads, wanted, shown, tables.instances, tables.forest.pool,
+                        *parts.of(part), store.states, first, store.parents, inherit, tables.reads,
+                        wanted, shown, tables.instances, tables.forest.pool,
                         store.packing.word, store.packing.shift, store.packing.mask,
                     )
-                    for part in np.flatnonzero(parts.left)
+                    for part in parts.busy
                 ],
                 alone=parts.left.sum() < ALONE,
             )  # fmt: skip
@@ -579,16 +577,19 @@ class CompiledSearch(Generic[S]):
         store, tables = self._store, self._tables
         parts, steps = BlockParts(first, last, 1, self._layout.slots), np.zeros((64, 3), np.int64)
         table = np.empty(4 * len(targets()), np.uint64)
-        while parts.left.any():
+        while parts.busy:
             packed = targets()
-            with interrupts_wait():
-                kernel.rebuild(0, 1, len(packed), packed, table)
-                full = kernel.steps_into(
-                    parts.cursors[0], last, parts.waiting[0], parts.unknown[0], parts.rows[0], store.states,
-                    packed, table, steps, tables.instances, tables.forest.pool,
-                    tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
-                    store.packing.word, store.packing.shift, store.packing.mask,
-                )  # fmt: skip
+            self.workers.run(kernel.rebuild, [(0, 1, len(packed), packed, table)])
+            (full,) = self.workers.run(
+                kernel.steps_into,
+                [
+                    (
+                        *parts.of(0), store.states, packed, table, steps, tables.instances, tables.forest.pool,
+                        tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
+                        store.packing.word, store.packing.shift, store.packing.mask,
+                    )
+                ],
+            )  # fmt: skip
             self._learn(parts)  # an earlier run knew it, or it was forgotten
             steps = with_room(steps, len(steps) + tables.most_outcomes if full else 0)
         found: list[tuple[int, int, int]] = steps[: parts.cursors[0, kernel.FILLED]].tolist()
