@@ -10,13 +10,15 @@ import time
 from typing import Generic, TypeVar
 
 from checker.action import ActionInstance
-from checker.audit import AUDITED, audit
+from checker.errors import SpecError
 from checker.evidence import Sighting, property_results
 from checker.names import counted
 from checker.progress import PROGRESS_EVERY, Progress
 from checker.properties import Kind, Property
+from checker.purity import Purity
 from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics
 from checker.spec import Spec
+from checker.values import Values
 
 S = TypeVar("S")
 
@@ -46,6 +48,8 @@ class OracleSearch(Generic[S]):
         self._deadlock = spec.checks_of(Kind.DEADLOCK)
         self._level: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
         self._levels: list[int] = []
+        self._purity = Purity(spec)
+        self._values = Values(type(spec.initials()[0]).__name__)
         self._started = time.monotonic()
 
     def run(self) -> Result:
@@ -57,6 +61,9 @@ class OracleSearch(Generic[S]):
             reason = str(stop)
         except KeyboardInterrupt:
             reason = "interrupted"
+        self._purity.check_again()
+        if any(state not in self.arrivals for state in self.arrivals):
+            raise SpecError("a state was changed after it was found: actions and properties must not change states")
         self._publish()
         return Result(
             spec=self.spec,
@@ -69,6 +76,7 @@ class OracleSearch(Generic[S]):
 
     def _search(self) -> str | None:
         for state in self.spec.initials():
+            self._values.check(state)
             self._found(state, [])
             self.statistics.generated += 1
         while self._level:
@@ -88,8 +96,7 @@ class OracleSearch(Generic[S]):
             self._publish()
         if self.limits.max_seconds is not None and time.monotonic() - self._started > self.limits.max_seconds:
             raise _StopSearch(f"reached {self.limits.max_seconds:g} seconds")
-        if self.statistics.expanded < AUDITED:
-            audit(self.spec, state)
+        self._purity.check(state)
         steps = 0
         for instance, successor in self.spec.successors(state):
             steps += 1
@@ -100,6 +107,7 @@ class OracleSearch(Generic[S]):
 
     def _step(self, state: S, instance: ActionInstance[S], successor: S) -> None:
         count = self.statistics.actions[instance.action.name]
+        self._values.check(successor, state)
         if successor not in self.arrivals:
             self._found(successor, [(state, instance)])
             count.distinct += 1

@@ -86,6 +86,7 @@ class Statistics:
         level_done: the share of the last level begun whose states are expanded; None if the engine does not know.
         memory: bytes that the states found take; 0 if the engine does not know.
         calls: calls of actions and properties that the compiled engine had to learn from; 0 of others.
+        compared: what was learned from one state and compared with a call on another one, how often.
         levels: distinct states at each depth, as far as they were found; empty of a random search.
         samples: seconds, and the distinct states found until then, in order; empty if nobody noted them (`paced`).
         shards: over how many shards the states are spread; 0 if they are not.
@@ -108,6 +109,7 @@ class Statistics:
     level_done: float | None = None
     memory: int = 0
     calls: int = 0
+    compared: int = 0
     levels: tuple[int, ...] = ()
     samples: tuple[tuple[float, int], ...] = ()
     shards: int = 0

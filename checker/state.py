@@ -143,7 +143,7 @@ def check_shape(value: Any, first: Any) -> None:
     """
     cls: type = type(value)
     may_share = value is not first
-    for name, is_fixed, is_part in _roles(cls):
+    for name, is_fixed, is_part in roles(cls):
         now, before = getattr(value, name), getattr(first, name)
         if may_share and now is before:
             continue
@@ -157,12 +157,12 @@ def check_shape(value: Any, first: Any) -> None:
         both_tuples = is_part and isinstance(now, tuple) and isinstance(before, tuple)
         for inner, inner_before in zip(now, before, strict=True) if both_tuples else [(now, before)]:
             inner_cls: type = type(inner)
-            if not (may_share and inner is inner_before) and _roles(inner_cls):
+            if not (may_share and inner is inner_before) and roles(inner_cls):
                 check_shape(inner, inner_before if type(inner) is type(inner_before) else inner)
 
 
 @functools.cache
-def _roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
+def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
     """The fields of an attrs class, each with whether it is a constant, and a component; none of other classes."""
     fields = attrs.fields(cls) if attrs.has(cls) else ()
     return tuple((field.name, is_constant(field), is_component(field)) for field in fields)

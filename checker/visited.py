@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 import attrs
 
 from checker.action import ActionInstance
-from checker.audit import AUDITED, audit
 from checker.errors import SpecError
+from checker.purity import Purity
 from checker.spec import Spec
 
 S = TypeVar("S")
@@ -42,6 +42,7 @@ class Visited(Generic[S]):
 
     def __init__(self, spec: Spec[S]) -> None:
         self.spec = spec
+        self._purity = Purity(spec)
         self._steps: dict[S, Steps[S]] = {}
         self._same: dict[S, S] = {}
         self._failures: dict[S, SpecError] = {}
@@ -67,8 +68,7 @@ class Visited(Generic[S]):
         return known
 
     def _expanded(self, state: S) -> Steps[S]:
-        if len(self._steps) < AUDITED:
-            audit(self.spec, state)
+        self._purity.check(state)
         enabled: dict[ActionInstance[S], list[S]] = {}
         for instance, successor in self.spec.successors(state):
             same = self._same.setdefault(successor, successor)  # one object for a state: quick to compare

@@ -40,6 +40,7 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
         "queue": statistics.queue,
         "memory_bytes": statistics.memory,
         "calls_learned": statistics.calls,
+        "calls_compared": statistics.compared,
         "seconds": round(statistics.seconds, 3),
         "out_degree": {
             "min": statistics.out_degree_min,
@@ -85,6 +86,7 @@ def statistics_of(content: dict[str, Any]) -> Statistics:
         actions={item["name"]: ActionCount(item["generated"], item["distinct"]) for item in content["actions"]},
         memory=content["memory_bytes"],
         calls=content["calls_learned"],
+        compared=content["calls_compared"],
         levels=tuple(content["states_per_depth"]),
         samples=tuple((seconds, distinct) for seconds, distinct in content["distinct_states_by_second"]),
     )

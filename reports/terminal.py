@@ -294,7 +294,7 @@ def _tables_text(statistics: Statistics) -> str:
     size = f"{memory.described(statistics.memory)} for states"
     if statistics.distinct > FEW_STATES:
         size += f", {statistics.memory / statistics.distinct:.0f} bytes each"
-    text = f"\n{size}; learned from {statistics.calls:,} calls"
+    text = f"\n{size}; learned from {statistics.calls:,} calls, {statistics.compared:,} compared at other states"
     if share > MANY_CALLS and statistics.distinct > FEW_STATES:
         text += (
             f"\n{share:.0%} as many calls as states: this spec defeats the compiled engine's tables. What helps is in "

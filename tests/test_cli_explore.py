@@ -83,6 +83,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "queue": 0,
         "memory_bytes": 0,
         "calls_learned": 0,
+        "calls_compared": 0,
         "seconds": None,
         "out_degree": {"min": 1, "mean": 2.0, "max": 3},
         "deadlocks": 0,

@@ -30,6 +30,8 @@ from checker.replay import replay
 from invariants.catalog import CATALOG
 from tests import test_compiled
 from tests.cli import STAIRS, leadline, write
+from tests.constructs import CONSTRUCTS
+from tests.constructs import spec_of as spec_with
 from tests.machines import counters
 from tests.test_atomic_figures import STATE_SPACES, spec_of
 
@@ -435,3 +437,15 @@ def test_options_of_another_engine_are_refused(tmp_path: Path) -> None:
         assert refused.complaint == f"{option[0]} is for the spark engine, not for the compiled"
     refused = leadline("explore", "atomic/kip-101", "--engine", "spark", "--conf", "memory", folder=tmp_path)
     assert "--conf memory: write it as in --conf spark.executor.memory=2g" in refused.complaint
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("simple", "type is", "isinstance type(self)", "vars get", "dataclass", "deepcopy", "cache", "none in a loop"),
+        *("tuple type is, cells", "star bare except, cells", "star is None, colours"),
+    ],
+)
+def test_constructs_are_exact_on_spark(spark: Session, name: str) -> None:
+    spec = spec_with(CONSTRUCTS[name], guard=True, first=True)
+    assert_same_answers(spark, spec, Limits(), shards=2, **ALL_ON_SPARK)

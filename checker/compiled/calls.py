@@ -1,22 +1,25 @@
-"""Recorded calls: an action or a predicate is called on views of states, and it is noted what it reads of them."""
+"""Recorded calls: an action or a predicate is called on lazy states, and what it reads of them is recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
 
-from checker.audit import AUDITED, audit
-from checker.compiled.layout import Layout, NotOnlyInts
-from checker.compiled.views import LookedAt, Recorder
+from checker.action import Action
+from checker.compiled.layout import Layout, NewKind, ShapeChanged
+from checker.compiled.reach import Reach, reach
+from checker.compiled.recording import LookedAt, Mismatch, Precision, Recorder, make_lazy
+from checker.errors import SpecError
 from checker.properties import Kind
+from checker.purity import Purity
 from checker.spec import Spec
 
 S = TypeVar("S")
 
-COMPARED, COMPARED_LATER = 10_000, 8
-"""The first calls of predicates are compared with calls on the states themselves, and later one in so many."""
+COMPARED = 8
+"""One recorded call of a predicate in this number is compared with a call on the states themselves; none if 0."""
 
 Row = Sequence[int]
 """A state, as the numbers of its slots' values."""
@@ -28,8 +31,8 @@ Changes = dict[int, int]
 """What a step changes: the new number of each slot that it writes."""
 
 
-class SeesViews(Exception):
-    """An action or a predicate does otherwise on a view than on a state; it has to be given states.
+class NotRecorded(Exception):
+    """The reads of an action or a predicate were not recorded as precisely as was thought possible.
 
     Attributes:
         tree: which, by its place in the forest.
@@ -67,26 +70,46 @@ class Caller(Generic[S]):
     Parameters:
         spec: the spec.
         layout: the layout of its states.
-        given_states: the trees of what is given states instead of views.
+        given_states: the trees of what is given states instead of lazy ones.
+        purity: checks some of the states that calls are made on; that of an earlier attempt at the same search, if any.
 
     Attributes:
         instances, first_step: how many action instances there are; where the step predicates' trees begin. The
             trees of state predicates are between them.
         state_checks, step_checks: the predicates, in the order of their trees.
-        looks_at_copies: the actions that were seen to look at what they had only copied.
+        precision: of each tree, how precisely calls are recorded.
+        told_apart: of each tree, the types of values that its code may tell apart by identity.
+        purity: as given.
     """
 
-    def __init__(self, spec: Spec[S], layout: Layout, given_states: frozenset[int]) -> None:
+    def __init__(
+        self, spec: Spec[S], layout: Layout, given_states: frozenset[int], purity: Purity[S] | None = None
+    ) -> None:
         self.spec, self.layout = spec, layout
         self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self.instances = len(spec.instances)
         self.first_step = self.instances + len(self.state_checks)
-        self.looks_at_copies: set[int] = set()
-        self._given_states = given_states
-        self._audited: set[tuple[int, ...]] = set()
+        found = self._reach()
+        self.precision = [item.precision for item in found]
+        self.told_apart = [item.told_apart for item in found]
+        for tree in given_states:
+            self.precision[tree] = Precision.STATES
+        self._classes = layout.classes()
+        self.purity = purity or Purity(spec)
         self._compared = 0
         self._last: tuple[Row, S] | None = None
+
+    def _reach(self) -> list[Reach]:
+        """What the code of each tree can reach."""
+        state = self.spec.initials()[0]
+        arguments: dict[Action[S, ...], list[Any]] = {}
+        for instance in self.spec.instances:
+            arguments.setdefault(instance.action, []).append(instance.values)
+        of_actions = {action: reach(action.function, [state, *given], True) for action, given in arguments.items()}
+        return [of_actions[instance.action] for instance in self.spec.instances] + [
+            reach(item.function, [state], False) for item in (*self.state_checks, *self.step_checks)
+        ]
 
     def make(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Make one call.
@@ -98,45 +121,56 @@ class Caller(Generic[S]):
         Raises:
             SpecError: it misbehaved.
             ShapeChanged: a component is not shaped as in the initial state.
-            SeesViews: it does otherwise on a view.
-            NotOnlyInts: it writes the first value of a slot that is not an int, and others were copied unread.
+            NotRecorded: its reads cannot be recorded.
+            NewKind: it writes a value of a type that calls learned before may tell apart from the slot's others.
         """
+        make_lazy(self._classes)
         if tree < self.instances:
             return self._take(tree, rows[0])
         return self._evaluate(tree, rows)
 
+    def _recorder(self, tree: int, rows: tuple[Row, ...]) -> Recorder:
+        return Recorder(self.layout, *rows, precision=self.precision[tree], told_apart=self.told_apart[tree])
+
     def _take(self, tree: int, row: Row) -> Call:
-        """Call an action on a view of a state, and see that it does what it does on the state itself."""
+        """Call an action on a state, and on a lazy one to see what it reads."""
         instance, state = self.spec.instances[tree], self._state(row)
         direct = self.spec.take(instance, state)
-        if tree in self._given_states:
-            recorder = Recorder(self.layout, row)
+        recorder = self._recorder(tree, (row,))
+        if self.precision[tree] == Precision.STATES:
             recorder.read_all()
             return _call(recorder, [dict(enumerate(self.layout.row(successor))) for successor in direct])
-        recorder = Recorder(self.layout, row, copies_unread=tree not in self.looks_at_copies)
+        steps: list[Changes] | None = None
         try:
-            steps = [recorder.changes(successor) for successor in instance.successors(recorder.view())]
-        except NotOnlyInts:
+            recorded = list(instance.successors(recorder.state()))
+            if len(recorded) != len(direct):
+                raise Mismatch
+            steps = list(map(recorder.changes, recorded, direct))
+            del recorded
+        except (NewKind, ShapeChanged, SpecError):
             raise
-        except (Exception, LookedAt) as error:
+        except (Exception, LookedAt):
+            pass
+        finally:
+            recorder.end()
+        if steps is None or recorder.looked_at or recorder.escaped:
             for successor in direct:
                 self.layout.row(successor)  # which raises if the shape of a component has changed
-            if tree in self.looks_at_copies:
-                raise SeesViews(tree) from error
-        else:
-            if [self.after(row, step) for step in steps] == direct:
-                return _call(recorder, steps)
-            raise SeesViews(tree)
-        self.looks_at_copies.add(tree)
-        return self._take(tree, row)
+            return self._less_precisely(tree, (row,))
+        if COMPARED and [self.after(row, step) for step in steps] != direct:
+            raise NotRecorded(tree)
+        return _call(recorder, steps)
+
+    def _less_precisely(self, tree: int, rows: tuple[Row, ...]) -> Call:
+        """Make a call again, and later ones of its tree, recording less precisely."""
+        self.precision[tree] = Precision(self.precision[tree] - 1)
+        return self.make(tree, rows)
 
     def _state(self, row: Row) -> S:
         """The state of a row, which is often that of the call before."""
         if self._last is None or self._last[0] is not row:
             self._last = row, self.layout.state(row)
-            if len(self._audited) < AUDITED and tuple(row) not in self._audited:
-                self._audited.add(tuple(row))
-                audit(self.spec, self._last[1])
+            self.purity.check(self._last[1])
         return self._last[1]
 
     def after(self, row: Row, step: Changes) -> S:
@@ -148,24 +182,30 @@ class Caller(Generic[S]):
         return state
 
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
-        """Call a predicate on views of a state, or of the states before and after a step."""
+        """Call a predicate on a lazy state, or on the lazy states before and after a step."""
         checks, first = (
             (self.state_checks, self.instances) if tree < self.first_step else (self.step_checks, self.first_step)
         )
-        item, recorder = checks[tree - first], Recorder(self.layout, *rows)
-        if tree in self._given_states:
+        item, recorder = checks[tree - first], self._recorder(tree, rows)
+        if self.precision[tree] == Precision.STATES:
             recorder.read_all()
             complaint = self.spec.complaint(item, *map(self.layout.state, rows))
         else:
+            failed = False
             try:
-                complaint = item.complaint(*map(recorder.view, range(len(rows))))
-            except Exception as error:
-                raise SeesViews(tree) from error
+                complaint = item.complaint(*map(recorder.state, range(len(rows))))
+            except (Exception, LookedAt):
+                failed = True
+            finally:
+                recorder.end()
+            if failed or recorder.looked_at or recorder.escaped:
+                self.spec.complaint(item, *map(self.layout.state, rows))  # which raises if the predicate does
+                return self._less_precisely(tree, rows)
             self._compared += 1
-            if self._compared < COMPARED or self._compared % COMPARED_LATER == 0:
+            if COMPARED and self._compared % COMPARED == 1:
                 directly = self.spec.complaint(item, *map(self.layout.state, rows))
                 if (complaint is None) != (directly is None):
-                    raise SeesViews(tree)
+                    raise NotRecorded(tree)
         return Call(recorder.reads, set(), (complaint is None) == item.kind.is_witness)
 
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from checker.compiled.calls import Call, Caller, Job, Row
 from checker.compiled.interrupts import interrupts_wait
+from checker.compiled.recording import Precision
 
 MOST = 7
 """More helpers would wait for this process, which learns what all of them answer."""
@@ -47,13 +48,11 @@ class Request(NamedTuple):
     """Calls to make.
 
     Attributes:
-        looks_at_copies: see `Caller`.
-        copyable: see `Domain`; of each slot.
+        precision: see `Caller`.
         jobs: the calls.
     """
 
-    looks_at_copies: set[int]
-    copyable: list[bool]
+    precision: list[Precision]
     jobs: list[Job]
 
 
@@ -83,9 +82,8 @@ class Helper:
 
     def ask(self, jobs: list[Job]) -> None:
         """Have it make some calls."""
-        copyable = [domain.copyable for domain in self._caller.layout.domains]
         try:
-            self.pipe.send(Request(self._caller.looks_at_copies, copyable, jobs))
+            self.pipe.send(Request(self._caller.precision, jobs))
         except OSError:
             self.has_gone = True
 
@@ -144,14 +142,14 @@ class Helpers:
             self.end()
         self._made += len(jobs)
         own, shares = self._shares(jobs)
-        self._busy = True
+        self._busy, asked_at = True, list(self.caller.precision)
         for helper, share in shares:
             helper.ask(share)
         for tree, rows in own:
             yield tree, self.caller.make(tree, rows)
         for helper, share in shares:
             for (tree, rows), call in zip(share, helper.answers(len(share)), strict=True):
-                if call is None or (call.copied and tree in self.caller.looks_at_copies):
+                if call is None or asked_at[tree] != self.caller.precision[tree]:
                     self._missed += 1
                     yield tree, self.caller.make(tree, rows)
                 else:
@@ -217,28 +215,26 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[Any]) 
     try:
         while True:
             request: Request = pipe.recv()
-            for domain, copyable in zip(domains, request.copyable, strict=True):
-                domain.copyable = copyable
             for first in range(0, len(request.jobs), ANSWERED_AT_ONCE):
                 jobs = request.jobs[first : first + ANSWERED_AT_ONCE]
-                pipe.send([_answer(caller, request.looks_at_copies, known, *job) for job in jobs])
+                pipe.send([_answer(caller, request.precision, known, *job) for job in jobs])
     finally:
         os._exit(0)  # with nothing of what the search does at its end
 
 
 def _answer(
-    caller: Caller[Any], looks_at_copies: set[int], known: list[int], tree: int, rows: tuple[Row, ...]
+    caller: Caller[Any], precision: list[Precision], known: list[int], tree: int, rows: tuple[Row, ...]
 ) -> Call | None:
     """A call; None if the search would find out more than that, or it gives values that have no numbers.
 
     Parameters:
-        looks_at_copies: as the search knows it.
+        precision: how precisely the search records now.
         known: how many values of each slot had numbers at the fork.
     """
-    caller.looks_at_copies = set(looks_at_copies)
+    caller.precision = list(precision)
     try:
         call = caller.make(tree, rows)
     except BaseException:
         return None
-    finds_more = call.writes_beyond(known) or caller.looks_at_copies != looks_at_copies
+    finds_more = call.writes_beyond(known) or caller.precision != precision
     return None if finds_more else call

@@ -534,6 +534,29 @@ def check(
     _pause(cursor, last, turn, waited, waiting)
 
 
+@numba.njit(cache=True)
+def path_ends(indices, states, pool, word, shift, mask, ends):
+    """Where the paths of some states end.
+
+    Parameters:
+        indices: the states.
+        ends: for each of them and each tree, set to the place of the last edge; -1 if the path is not known.
+    """
+    values = np.empty(len(word), np.int64)
+    for row in range(len(indices)):
+        _unpack(states, indices[row], values, word, shift, mask)
+        for tree in range(ends.shape[1]):
+            place, code = np.int64(tree), pool[tree]
+            while code > 0:
+                number = values[pool[code + SLOT]]
+                if number >= pool[code + ROOM]:
+                    code = np.int32(0)
+                else:
+                    place = np.int64(code + EDGES + number)
+                    code = pool[place]
+            ends[row, tree] = place if code < 0 else -1
+
+
 @numba.njit(cache=True, nogil=True)
 def steps_into(
     cursor, last, waiting, unknown, rows, states,

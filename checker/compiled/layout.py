@@ -7,12 +7,17 @@ state is a row of small integers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
+from checker.errors import SpecError
 from checker.state import is_component, is_constant
+from checker.values import refusal
+
+HASH = "_attrs_cached_hash"
+"""Where attrs keeps the hash of an instance of a class with ``cache_hash=True``."""
 
 
 class ShapeChanged(Exception):
@@ -27,8 +32,8 @@ class ShapeChanged(Exception):
         super().__init__(path)
 
 
-class NotOnlyInts(Exception):
-    """A slot whose values were ints took another one.
+class NewKind(Exception):
+    """A slot that was copied unread took a value of a type that code may tell apart from others by identity.
 
     Attributes:
         slot: which.
@@ -58,6 +63,10 @@ class Struct:
         constants: the value of each constant field, by name.
         aliases: each field's name by the name its constructor takes.
         slots: those of all leaves below, which follow one another.
+        slotted: whether instances have no `__dict__`.
+        caches_hash: whether instances remember their hash.
+        copied_unread: whether the constructor does nothing but keep what it is given, so that `attrs.evolve` needs not
+            read what it copies.
         built: what was put together before, by the numbers in these slots.
     """
 
@@ -67,6 +76,9 @@ class Struct:
     constants: dict[str, Any]
     aliases: dict[str, str]
     slots: slice
+    slotted: bool
+    caches_hash: bool
+    copied_unread: bool
     built: dict[tuple[int, ...], Any] = attrs.field(factory=dict)
 
 
@@ -77,7 +89,7 @@ class Parts:
     Attributes:
         path: where it is in the state.
         elements: the node of each.
-        whole: whether no element is a leaf, so that a tuple of views reads nothing.
+        whole: whether every element is an attrs value, so that a tuple of lazy instances reads nothing.
         slots, built: as of a `Struct`.
     """
 
@@ -91,45 +103,66 @@ class Parts:
 Node = Leaf | Struct | Parts
 
 
+class StandIn:
+    """The base of the classes whose objects stand in for values while a call is recorded."""
+
+    __slots__ = ()
+
+
 class Domain:
     """The values that a slot was seen to take, numbered in the order they were met.
 
     Parameters:
         slot: the slot.
-        copyable: whether all its values may be ints. See `views.Unread`.
+        path: where it is in the state.
+        read_when_copied: whether its value counts as read when it is copied.
 
     Attributes:
         values: by number.
-        copied: whether something was learned from a call that copied one of them unread.
+        types: the types of the values.
     """
 
-    def __init__(self, slot: int, copyable: bool) -> None:
-        self.slot, self.copyable, self.copied = slot, copyable, False
+    def __init__(self, slot: int, path: str, read_when_copied: bool) -> None:
+        self.slot, self.path, self.read_when_copied = slot, path, read_when_copied
         self.values: list[Any] = []
+        self.types: set[type] = set()
         self._numbers: dict[Any, int] = {}
+        self._copied: frozenset[type] = frozenset()
 
     def number(self, value: Any) -> int:
         """The number of a value, a new one if it was not met before.
 
         Raises:
-            NotOnlyInts: it is the first value that is not an int, and others were copied unread.
+            NewKind: it has the first value of a type by which calls that copied the slot unread may tell it apart.
+            SpecError: it equals a value that was met before and is not the same, such as ``True`` and ``1``.
         """
         number = self._numbers.get(value)
         if number is None:
-            if self.copyable and type(value) is not int:
-                if self.copied:
-                    raise NotOnlyInts(self.slot)
-                self.copyable = False
+            check_ordinary(value, self.path)
+            if type(value) not in self.types:
+                if type(value) in self._copied:
+                    raise NewKind(self.slot)
+                self.types.add(type(value))
             number = len(self.values)
             self.values.append(value)  # first, so that an interrupt in between does no harm
             self._numbers[value] = number
+        elif self.values[number] is not value and (error := refusal(self.path, self.values[number], value)):
+            raise error
         return number
 
-    def note_copy(self) -> None:
-        """Note that one was copied unread. Raises NotOnlyInts: that was not right, as is known by now."""
-        if not self.copyable:
-            raise NotOnlyInts(self.slot)
-        self.copied = True
+    def can_be_copied(self, told_apart: frozenset[type]) -> bool:
+        """Whether copying it is no read for code that may tell values of some types apart by identity."""
+        return not self.read_when_copied and self.types.isdisjoint(told_apart)
+
+    def note_copy(self, told_apart: frozenset[type]) -> None:
+        """Note that something was learned from a call that copied the slot unread.
+
+        Raises:
+            NewKind: it should not have, as is known by now.
+        """
+        if not self.can_be_copied(told_apart):
+            raise NewKind(self.slot)
+        self._copied |= told_apart
 
     def forget(self, first: int) -> None:
         """Take back the numbers from the first on."""
@@ -138,21 +171,41 @@ class Domain:
         del self.values[first:]
 
 
+def check_ordinary(value: Any, path: str) -> None:
+    """Refuse a value that holds something which stood in for a part of a state during a recorded call.
+
+    Parameters:
+        value: the value.
+        path: where it is in the state.
+
+    Raises:
+        SpecError: the spec kept it, so it is not made of pure functions.
+    """
+    if isinstance(value, StandIn):
+        raise SpecError(f"{path} holds a part of another state, which the spec kept from an earlier call: it must not")
+    if isinstance(value, tuple | frozenset):
+        for item in value:
+            check_ordinary(item, path)
+
+
 class Layout:
     """The slots of a spec's states, as its first initial state shows them.
 
     Parameters:
         state: an initial state.
         whole: paths of components to keep whole, because their shape is not the same in every state.
-        mixed: slots whose values are not only ints, although the first one is.
+        read_when_copied: slots that count as read when they are copied.
 
     Attributes:
         root: the state as a tree of nodes.
         domains: the values of each slot.
     """
 
-    def __init__(self, state: Any, whole: frozenset[str] = frozenset(), mixed: frozenset[int] = frozenset()) -> None:
-        self._whole, self._mixed = whole, mixed
+    def __init__(
+        self, state: Any, whole: frozenset[str] = frozenset(), read_when_copied: frozenset[int] = frozenset()
+    ) -> None:
+        self._whole, self._read_when_copied = whole, read_when_copied
+        self._name = type(state).__name__
         self.domains: list[Domain] = []
         self.root = self._struct(state, "")
 
@@ -191,19 +244,32 @@ class Layout:
         """The state with these numbers in its slots. Components are shared with the states built before."""
         return self._build(self.root, tuple(numbers))
 
+    def part(self, node: Node, numbers: Sequence[int]) -> Any:
+        """A part of the state with these numbers in its slots."""
+        return self._build(node, tuple(numbers))
+
+    def classes(self) -> frozenset[type]:
+        """The classes of the attrs values that are taken apart."""
+        return frozenset(node.cls for node in self._nodes() if isinstance(node, Struct))
+
+    def _nodes(self) -> Iterator[Node]:
+        waiting: list[Node] = [self.root]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            match node:
+                case Struct(children=children):
+                    waiting += children.values()
+                case Parts(elements=elements):
+                    waiting += elements
+
     def forget(self, sizes: Sequence[int]) -> None:
         """Take back the numbers of all but the first values of each slot, and what was built of them."""
         for domain, size in zip(self.domains, sizes, strict=True):
             domain.forget(size)
-        waiting: list[Node] = [self.root]
-        while waiting:
-            match waiting.pop():
-                case Struct(children=children, built=built):
-                    waiting += children.values()
-                    built.clear()
-                case Parts(elements=elements, built=built):
-                    waiting += elements
-                    built.clear()
+        for node in self._nodes():
+            if not isinstance(node, Leaf):
+                node.built.clear()
 
     def _build(self, node: Node, numbers: tuple[int, ...]) -> Any:
         if type(node) is Leaf:
@@ -224,12 +290,14 @@ class Layout:
 
     def _leaf(self, path: str) -> Leaf:
         slot = len(self.domains)
-        self.domains.append(Domain(slot, slot not in self._mixed))
+        full_path = f"{self._name}.{path}" if path else self._name
+        self.domains.append(Domain(slot, full_path, slot in self._read_when_copied))
         return Leaf(path, slot)
 
     def _struct(self, value: Any, path: str) -> Node:
-        fields = attrs.fields(type(value))
-        if path in self._whole or not all(field.init for field in fields):
+        cls = type(value)
+        fields = attrs.fields(cls)
+        if path in self._whole or not _can_be_taken_apart(cls):
             return self._leaf(path)
         first = self.slots
         children: dict[str, Node] = {}
@@ -247,8 +315,31 @@ class Layout:
                 children[field.name] = Parts(inner_path, tuple(elements), whole, slice(begin, self.slots))
             else:
                 children[field.name] = self._part(inner, inner_path)
-        aliases = {field.alias: field.name for field in fields}
-        return Struct(path, type(value), children, constants, aliases, slice(first, self.slots))
+        return Struct(
+            path,
+            cls,
+            children,
+            constants,
+            aliases={field.alias: field.name for field in fields},
+            slots=slice(first, self.slots),
+            slotted=not hasattr(value, "__dict__"),
+            caches_hash=hasattr(value, HASH),
+            copied_unread=_copies_unread(cls),
+        )
 
     def _part(self, value: Any, path: str) -> Node:
         return self._struct(value, path) if attrs.has(type(value)) else self._leaf(path)
+
+
+def _can_be_taken_apart(cls: type) -> bool:
+    """Whether instances of an attrs class are nothing but their fields, and are made and read in the usual way."""
+    plain = all(getattr(cls, name) is getattr(object, name) for name in ("__new__", "__getattribute__"))
+    return plain and not hasattr(cls, "__attrs_init__") and all(field.init for field in attrs.fields(cls))
+
+
+def _copies_unread(cls: type) -> bool:
+    """Whether the constructor of an attrs class does nothing but keep what it is given."""
+    steps = ("__attrs_pre_init__", "__attrs_post_init__", "__attrs_init__")
+    return not any(hasattr(cls, step) for step in steps) and all(
+        field.converter is None and field.validator is None for field in attrs.fields(cls)
+    )

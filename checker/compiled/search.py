@@ -16,14 +16,16 @@ from checker import memory
 from checker.action import ActionInstance
 from checker.compiled import kernel
 from checker.compiled.buffers import Buffers
-from checker.compiled.calls import Call, Caller, SeesViews
+from checker.compiled.calls import Call, Caller, NotRecorded
 from checker.compiled.checkpoint import Checkpoint, Saved
+from checker.compiled.comparison import ALL_OF, Comparison
 from checker.compiled.forest import with_room
 from checker.compiled.guards import Guards
 from checker.compiled.interrupts import interrupts_wait
-from checker.compiled.layout import Layout, NotOnlyInts, ShapeChanged
+from checker.compiled.layout import Layout, NewKind, ShapeChanged
 from checker.compiled.packing import Packing
 from checker.compiled.parts import BlockParts
+from checker.compiled.recording import make_ordinary
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import Store
 from checker.compiled.tables import Tables
@@ -33,6 +35,7 @@ from checker.evidence import Sighting, property_results
 from checker.names import counted
 from checker.progress import Progress
 from checker.properties import Property
+from checker.purity import Purity
 from checker.result import FIRST_VIOLATION, Limits, Result, Statistics
 from checker.spec import Spec
 
@@ -46,9 +49,6 @@ PARTS = 4
 
 ALONE = 2_000
 """Fewer states are not worth waking a second thread for."""
-
-SAMPLED = 3
-"""States of each level whose steps are compared with those on the state itself."""
 
 OUTDATED = 1.05
 """By how much more has to be known for the guards to be made anew."""
@@ -77,23 +77,23 @@ class Adjustments:
 
     Attributes:
         whole: paths of components to keep whole, because their shape changes.
-        given_states: the trees of actions and predicates that views will not do for.
-        mixed: slots whose values are not only ints.
+        given_states: the trees of actions and predicates whose reads cannot be recorded.
+        read_when_copied: slots that count as read when they are copied.
     """
 
     whole: frozenset[str] = frozenset()
     given_states: frozenset[int] = frozenset()
-    mixed: frozenset[int] = frozenset()
+    read_when_copied: frozenset[int] = frozenset()
 
-    def after(self, change: ShapeChanged | SeesViews | NotOnlyInts) -> Adjustments:
+    def after(self, change: ShapeChanged | NotRecorded | NewKind) -> Adjustments:
         """With what has been found out now."""
         match change:
             case ShapeChanged():  # slots are numbered anew by that
                 return Adjustments(whole=self.whole | {change.path}, given_states=self.given_states)
-            case SeesViews():
+            case NotRecorded():
                 return attrs.evolve(self, given_states=self.given_states | {change.tree})
-            case NotOnlyInts():
-                return attrs.evolve(self, mixed=self.mixed | {change.slot})
+            case NewKind():
+                return attrs.evolve(self, read_when_copied=self.read_when_copied | {change.slot})
 
 
 @attrs.define
@@ -136,6 +136,7 @@ class CompiledSearch(Generic[S]):
         started: when the first of them began, on the monotonic clock.
         checkpoint: where the search is saved from time to time.
         saved: how far an earlier run was, to go on from there.
+        purity: of the earlier attempts at this search.
     """
 
     def __init__(
@@ -148,14 +149,16 @@ class CompiledSearch(Generic[S]):
         started: float,
         checkpoint: Checkpoint | None = None,
         saved: Saved | None = None,
+        purity: Purity[S] | None = None,
     ) -> None:
         self.spec, self.limits, self.progress, self.workers = spec, limits, progress, workers
         self.checkpoint = checkpoint
         self._adjustments, self._started = adjustments, started
         self._memory = limits.max_memory or memory.default_limit()
         self._initials = spec.initials()
-        self._layout = Layout(self._initials[0], adjustments.whole, adjustments.mixed)
-        self._tables = Tables(Caller(spec, self._layout, adjustments.given_states))
+        self._layout = Layout(self._initials[0], adjustments.whole, adjustments.read_when_copied)
+        self._tables = Tables(Caller(spec, self._layout, adjustments.given_states, purity))
+        self._comparison = Comparison(self._tables)
         self._at = Progression(
             counts=np.zeros((len(spec.instances), 2), np.int64),
             seen=[[] for _ in self._tables.state_checks],
@@ -234,6 +237,7 @@ class CompiledSearch(Generic[S]):
             reason = str(stop)
         except KeyboardInterrupt:
             reason = "interrupted"
+        self._tables.caller.purity.check_again()
         note = "" if cut_short else self._saved_or_why_not()
         seen = self._sightings()
         statistics = self._statistics()
@@ -265,8 +269,8 @@ class CompiledSearch(Generic[S]):
                     return FIRST_VIOLATION
                 if self.limits.depth is not None and len(at.levels) >= self.limits.depth:
                     return f"reached depth {self.limits.depth}"
-                for index in np.linspace(at.next, at.level_end - 1, SAMPLED, dtype=int):
-                    self._tables.check_sample(self._row(index))
+                for index in np.linspace(at.next, at.level_end - 1, ALL_OF, dtype=int):
+                    self._comparison.state(self._row(index))
             self._stop_if_out_of_time()
             if time.monotonic() - self._saved_at > CHECKPOINT_SECONDS:
                 self.save()
@@ -282,6 +286,7 @@ class CompiledSearch(Generic[S]):
     def _expand(self, last: int) -> None:
         """Expand the states up to the last."""
         store, first, count = self._store, self._at.next, self._store.count
+        self._comparison.paths(store.states, store.packing, first, last)
         parts, buffers = self._generate(first, last)
         coming = int(parts.cursors[:, kernel.FILLED].sum())
         self._make_room(coming)
@@ -527,6 +532,7 @@ class CompiledSearch(Generic[S]):
             level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
             memory=self._store.bytes_used,
             calls=self._tables.calls,
+            compared=self._tables.compared,
             levels=tuple(end - begin for begin, end in itertools.pairwise(begins) if end > begin),
         )
 
@@ -631,16 +637,18 @@ def explore(
         folder = Checkpoint(checkpoint)
         folder.begin(spec, limits)
     adjustments = saved.adjustments if saved is not None else Adjustments()
-    threads, started = Workers(workers or usable_cores()), time.monotonic()
+    threads, started, purity = Workers(workers or usable_cores()), time.monotonic(), Purity(spec)
     try:
         while True:
             try:
-                search = CompiledSearch(spec, limits, progress, threads, adjustments, started, folder, saved)
+                search = CompiledSearch(spec, limits, progress, threads, adjustments, started, folder, saved, purity)
                 return attrs.evolve(search.run(), settings={} if workers is None else {"workers": workers})
-            except (ShapeChanged, SeesViews, NotOnlyInts) as change:
+            except (ShapeChanged, NotRecorded, NewKind) as change:
+                purity.check_again()
                 adjustments = adjustments.after(change)
             saved = None
             if folder is not None:
                 folder.start_over()
     finally:
         threads.close()
+        make_ordinary()

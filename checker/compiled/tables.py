@@ -8,11 +8,10 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.compiled.calls import Call, Caller, Changes, SeesViews
+from checker.compiled.calls import Call, Caller, Changes
 from checker.compiled.forest import Forest, with_room
 from checker.compiled.kernel import NOT_SHOWN, SHOWN
 from checker.compiled.packing import Packing
-from checker.properties import Property
 
 S = TypeVar("S")
 
@@ -33,6 +32,7 @@ class Tables(Generic[S]):
             on from the first's.
         reads: the same by word, as bits that are set, of either state.
         calls: calls learned from so far.
+        compared: comparisons made; see `comparison`.
     """
 
     def __init__(self, caller: Caller[S]) -> None:
@@ -47,10 +47,10 @@ class Tables(Generic[S]):
         self.leaf_count = np.zeros(16, np.int32)
         self.keep = self.put = self.reads = np.zeros((0, 0), np.uint64)
         self.slots_read: list[set[int]] = [set() for _ in (*self.state_checks, *self.step_checks)]
-        self.calls = 0
+        self.calls = self.compared = 0
         self._packed, self._packing = 0, Packing([])
         self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
-        self._forgotten: set[int] = set()
+        self._learned_at = list(caller.precision)
 
     @property
     def most_outcomes(self) -> int:
@@ -74,14 +74,14 @@ class Tables(Generic[S]):
 
         Raises:
             SpecError: the tree knows another path for what was read: what was called is not a pure function.
-            NotOnlyInts: a slot that was copied unread has other values than ints.
+            NewKind: a slot that was copied unread has values that the code may tell apart by identity.
         """
         self.calls += 1
         for slot in call.copied:
-            self.layout.domains[slot].note_copy()
-        for changed in self.caller.looks_at_copies - self._forgotten:
-            self.forest.forget(changed)  # what it reads from here on, it may read in another order
-            self._forgotten.add(changed)
+            self.layout.domains[slot].note_copy(self.caller.told_apart[tree])
+        if self._learned_at[tree] != self.caller.precision[tree]:
+            self._learned_at[tree] = self.caller.precision[tree]
+            self.forest.forget(tree)  # what it reads from here on, it may read in another order
         self.forest.learn(tree, call.reads, leaf)
         if tree >= self.instances:
             self._note_reads(tree - self.instances, call.reads)
@@ -120,34 +120,6 @@ class Tables(Generic[S]):
         for number in range(self._packed, len(self.outcomes)):
             self.keep[number], self.put[number] = packing.change(self.outcomes[number])
         self._packed = len(self.outcomes)
-
-    def check_sample(self, row: Sequence[int]) -> None:
-        """See that what was learned of a state is what actions and predicates do, called on the state.
-
-        What asks for the exact class of a part of the state can tell a view from a state. Each call that is
-        learned is compared with one on the state; this looks at calls that were not made.
-
-        Raises:
-            SeesViews: an action or a predicate does otherwise.
-        """
-        state: S = self.layout.state(row)
-        for tree, instance in enumerate(self.spec.instances):
-            steps = self.steps(tree, row)
-            if steps is not None:
-                after = [self.caller.after(row, step) for step in steps]
-                if self.spec.take(instance, state) != after:
-                    raise SeesViews(tree)
-                for step, successor in zip(steps, after, strict=True):
-                    both = [*row, *(step.get(slot, number) for slot, number in enumerate(row))]
-                    self._check_predicates(self.first_step, self.step_checks, both, state, successor)
-        self._check_predicates(self.instances, self.state_checks, row, state)
-
-    def _check_predicates(self, first: int, items: Sequence[Property], row: Sequence[int], *states: S) -> None:
-        for tree, item in enumerate(items, start=first):
-            leaf = self.forest.leaf(tree, row)
-            shown = (self.spec.complaint(item, *states) is None) == item.kind.is_witness
-            if leaf is not None and leaf != -(SHOWN if shown else NOT_SHOWN) - 1:
-                raise SeesViews(tree)
 
     def steps(self, tree: int, row: Sequence[int]) -> list[Changes] | None:
         """What is known of an action instance in a state; None if nothing is."""

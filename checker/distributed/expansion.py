@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from checker.compiled import kernel, search
 from checker.compiled.calls import Call
+from checker.compiled.comparison import Comparison
 from checker.compiled.layout import Layout
 from checker.compiled.packing import Packing
 from checker.compiled.search import Adjustments, CompiledSearch, Progression
@@ -159,6 +160,7 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
     def adopt(self, tables: Tables[S]) -> None:
         """Begin with what another search has learned, and with its numbers."""
         self._tables, self._layout = tables, tables.layout
+        self._comparison = Comparison(tables)
         self._known = self._sizes()
         self._agree_on_packing(Packing(self._known))
 
@@ -219,7 +221,7 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
         Raises:
             NewValues: there are values without a number.
             SpecError: the spec misbehaved.
-            ShapeChanged, SeesViews: the search has to begin anew, see there.
+            ShapeChanged, NotRecorded: the search has to begin anew, see there.
         """
         tables, traces, count = self._tables, self.limits.traces, len(states)
         self._hold(states, self._store.packing)
@@ -232,7 +234,7 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
             dead=np.zeros(traces, np.int64),
         )
         for index in np.linspace(0, count - 1, samples, dtype=int):
-            tables.check_sample(self._row(index))
+            self._comparison.state(self._row(index))
         while self._at.next < count:
             self._expand(min(self._at.next + search.BLOCK * self.workers.count, count))
         self._report_news()

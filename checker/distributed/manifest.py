@@ -45,7 +45,7 @@ class Reached:
         steps_seen: for each step predicate, the steps: the state before, the action instance, the slots'
             numbers of the state after.
         dead: the first states without a next state.
-        calls, bytes, skew, spilled, seconds: see `Statistics`.
+        calls, compared, bytes, skew, spilled, seconds: see `Statistics`.
     """
 
     adjustments: Adjustments
@@ -59,6 +59,7 @@ class Reached:
     steps_seen: list[list[tuple[Place, int, list[int]]]]
     dead: list[Place]
     calls: int
+    compared: int
     bytes: int
     skew: float
     spilled: int

@@ -16,10 +16,12 @@ import numpy as np
 
 from checker.action import ActionInstance
 from checker.compiled import kernel
-from checker.compiled.calls import SeesViews
+from checker.compiled.calls import NotRecorded
+from checker.compiled.comparison import ALL_OF
 from checker.compiled.interrupts import interrupts_wait
-from checker.compiled.layout import NotOnlyInts, ShapeChanged
-from checker.compiled.search import SAMPLED, Adjustments, StopSearch
+from checker.compiled.layout import NewKind, ShapeChanged
+from checker.compiled.recording import make_ordinary
+from checker.compiled.search import Adjustments, StopSearch
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import add_expanded
 from checker.compiled.workers import Workers, usable_cores
@@ -172,6 +174,7 @@ class SparkSearch(Generic[S]):
             steps_seen=[[(place(index), tree, row) for index, tree, row in steps] for steps in searched.steps_seen],
             dead=[place(index) for index in searched.dead[: store.counters[kernel.DEADLOCKS]]],
             calls=self._search.tables.calls,
+            compared=self._search.tables.compared,
             bytes=0,
             skew=0.0,
             spilled=spilled,
@@ -243,7 +246,7 @@ class SparkSearch(Generic[S]):
         """Expand the parts of a level, and number the values that are met, until there is nothing new."""
         at, done = self._at, dict[int, ExpandDone]()
         wanted = [self.limits.traces - len(seen) for seen in at.steps_seen]
-        samples = -(-SAMPLED // len(parts))
+        samples = -(-ALL_OF // len(parts))
         while len(done) < len(parts):
             missing = [number for number in range(len(parts)) if number not in done]
             work = [
@@ -300,10 +303,12 @@ class SparkSearch(Generic[S]):
             at.dead += [(at.level, base + place) for place in part.dead][: traces - len(at.dead)]
             add_expanded(at.counters, part.counters)
             at.calls += part.calls
+            at.compared += part.compared
             at.spilled += part.bytes
         for shard in kept:
             at.counts[:, 1] += shard.distinct
             at.calls += shard.calls
+            at.compared += shard.compared
         for number, seen_now in enumerate(at.seen):
             finds = sorted(itertools.chain.from_iterable(shard.seen[number] for shard in kept))
             for source, position in finds[: traces - len(seen_now)]:
@@ -354,6 +359,7 @@ class SparkSearch(Generic[S]):
             actions=action_counts(self.spec, at.counts),
             memory=at.bytes,
             calls=at.calls,
+            compared=at.compared,
             levels=tuple(count for level in range(1, at.level + 1) if (count := self._level(level).count)),
             shards=at.shards,
             skew=at.skew,
@@ -475,6 +481,7 @@ def explore(
     if session is None:
         use_java()  # a search that will need it should not find that out after the driver's part
     with ExitStack() as stack:
+        stack.callback(make_ordinary)
         storage = Storage(resume or work_dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="leadline-")))
         manifest = Manifest(storage)
         saved = None
@@ -499,7 +506,7 @@ def explore(
             search = SparkSearch(spec, limits, progress, storage, shards, spark, workers, adjustments)
             try:
                 result = search.run(saved)
-            except (ShapeChanged, SeesViews, NotOnlyInts) as change:
+            except (ShapeChanged, NotRecorded, NewKind) as change:
                 adjustments = adjustments.after(change)
             else:
                 break

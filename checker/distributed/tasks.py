@@ -12,8 +12,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.compiled.calls import SeesViews
-from checker.compiled.layout import NotOnlyInts, ShapeChanged
+from checker.compiled.calls import NotRecorded
+from checker.compiled.layout import NewKind, ShapeChanged
 from checker.compiled.packing import Packing
 from checker.compiled.search import Adjustments, StopSearch
 from checker.compiled.workers import Workers
@@ -92,7 +92,7 @@ class ExpandDone:
 
     Attributes:
         blocks: for each shard, its next states.
-        calls: how many calls were learned from.
+        calls, compared: how many calls were learned from, and compared with calls on other states.
     """
 
     blocks: list[Block]
@@ -101,6 +101,7 @@ class ExpandDone:
     steps_seen: list[list[StepSeen]]
     dead: list[int]
     calls: int
+    compared: int
     bytes: int
 
 
@@ -133,7 +134,7 @@ class KeepDone:
         distinct: for each action instance, how many it found.
         seen: for each state predicate, states that show it: the part they were found from, and their position.
         bytes: that the visited set takes.
-        calls: how many calls were learned from.
+        calls, compared: how many calls were learned from, and compared with calls on other states.
         restored: how many states were read back into a visited set that was lost.
     """
 
@@ -142,6 +143,7 @@ class KeepDone:
     seen: list[list[tuple[int, int]]]
     bytes: int
     calls: int
+    compared: int
     restored: int
 
 
@@ -185,7 +187,7 @@ def answering(task: Callable[..., T]) -> Callable[..., T | Failed]:
     def run(*arguments: Any) -> T | Failed:
         try:
             return task(*arguments)
-        except (LeadlineError, NewValues, NotOnlyInts, ShapeChanged, SeesViews, StopSearch) as error:
+        except (LeadlineError, NewValues, NewKind, ShapeChanged, NotRecorded, StopSearch) as error:
             return Failed(error)
 
     return run
@@ -246,7 +248,8 @@ def expand(task: ExpandTask) -> ExpandDone:
 
 def expand_with(worker: Worker, task: ExpandTask) -> ExpandDone:
     """The same, with a worker that is at hand."""
-    packing, calls = worker.agree(task.revision), worker.search.tables.calls
+    packing, tables = worker.agree(task.revision), worker.search.tables
+    calls, compared = tables.calls, tables.compared
     states = read_parts(worker.storage, task.parts, packing)["state"]
     done = worker.search.expand(states, task.samples, task.steps_wanted)
     folder = f"{FOUND}/{task.level:04}"
@@ -257,7 +260,8 @@ def expand_with(worker: Worker, task: ExpandTask) -> ExpandDone:
         counters=done.counters,
         steps_seen=done.steps_seen,
         dead=done.dead,
-        calls=worker.search.tables.calls - calls,
+        calls=tables.calls - calls,
+        compared=tables.compared - compared,
         bytes=sum(column.nbytes for column in done.found.values()),
     )
 
@@ -266,8 +270,9 @@ def expand_with(worker: Worker, task: ExpandTask) -> ExpandDone:
 def keep(task: KeepTask) -> KeepDone:
     """Find which next states of a shard are new. See `KeepTask`."""
     worker = worker_of(task.run)
-    packing, calls, storage = worker.agree(task.revision), worker.search.tables.calls, worker.storage
-    distinct = np.zeros(worker.search.tables.instances, np.int64)
+    packing, tables, storage = worker.agree(task.revision), worker.search.tables, worker.storage
+    calls, compared = tables.calls, tables.compared
+    distinct = np.zeros(tables.instances, np.int64)
     missing = list(task.wanted)
     seen: list[list[tuple[int, int]]] = [[] for _ in missing]
     restored = 0
@@ -295,7 +300,7 @@ def keep(task: KeepTask) -> KeepDone:
         rows = (kept(known, source, block) for source, block in enumerate(task.blocks))
         blocks = storage.write(f"{LEVELS}/{task.level:04}", rows, packing.sizes)
         size = known.bytes_used
-    return KeepDone(blocks, distinct.tolist(), seen, size, worker.search.tables.calls - calls, restored)
+    return KeepDone(blocks, distinct.tolist(), seen, size, tables.calls - calls, tables.compared - compared, restored)
 
 
 @answering

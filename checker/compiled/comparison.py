@@ -1,0 +1,119 @@
+"""Comparison: what was learned against what actions and properties do when they are called on states themselves.
+
+What is learned from one state is used for all that agree in what was read. Recording is exact by itself (see
+`recording`); this is the second line. Each path of a tree is compared at a second state, as soon as one of the states
+that are looked at reaches it; and at some states, every action and property is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.compiled import kernel
+from checker.compiled.calls import NotRecorded
+from checker.compiled.kernel import NOT_SHOWN, SHOWN
+from checker.compiled.packing import Packing
+from checker.compiled.tables import Tables
+from checker.properties import Property
+
+S = TypeVar("S")
+
+LOOKED_AT = 64
+"""States of a block, before it is expanded, that are looked at for paths to compare."""
+
+ALL_OF = 3
+"""States of a level of which all paths are compared, whether they were or not."""
+
+
+class Comparison(Generic[S]):
+    """Compares what one search has learned.
+
+    Parameters:
+        tables: what it has learned; counts the comparisons.
+    """
+
+    def __init__(self, tables: Tables[S]) -> None:
+        self.tables, self.caller, self.layout = tables, tables.caller, tables.layout
+        self._compared = np.zeros(0, np.bool_)
+
+    def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
+        """Compare the paths that some states take and that were not compared, before the states are expanded.
+
+        What is known of them then was learned from other states.
+
+        Parameters:
+            states: shape (states, words): packed.
+            packing: how they are packed.
+            first, last: the first of them that counts, and where they end.
+
+        Raises:
+            NotRecorded: an action or a property does otherwise.
+        """
+        looked_at = np.unique(np.linspace(first, last - 1, LOOKED_AT, dtype=np.int64))
+        trees, pool = self.caller.first_step, self.tables.forest.pool
+        ends = np.empty((len(looked_at), trees), np.int64)
+        kernel.path_ends(looked_at, states, pool, packing.word, packing.shift, packing.mask, ends)
+        if len(self._compared) < len(pool):
+            self._compared = np.concatenate([self._compared, np.zeros(2 * len(pool) - len(self._compared), np.bool_)])
+        ends[self._compared[ends] & (ends >= 0)] = -1
+        found, places = np.unique(ends, return_index=True)
+        self._compared[found[found >= 0]] = True
+        places = np.sort(places[found >= 0])
+        for index, trees_there in _by_state(places, trees):
+            row = packing.unpack(states[looked_at[index]])
+            state = self.layout.state(row)
+            for tree in trees_there:
+                self._compare(tree, row, state)
+
+    def state(self, row: Sequence[int]) -> None:
+        """Compare all that is known of a state, and of the steps from it.
+
+        Parameters:
+            row: the numbers of its slots' values.
+
+        Raises:
+            NotRecorded: an action or a property does otherwise.
+        """
+        state: S = self.layout.state(row)
+        for tree in range(self.caller.first_step):
+            successors = self._compare(tree, row, state)
+            for step, successor in successors:
+                both = [*row, *(step.get(slot, number) for slot, number in enumerate(row))]
+                for number, item in enumerate(self.caller.step_checks):
+                    self._compare_property(self.caller.first_step + number, item, both, state, successor)
+
+    def _compare(self, tree: int, row: Sequence[int], state: S) -> list[tuple[dict[int, int], S]]:
+        """Compare one action instance or state property; gives the steps of the former."""
+        if tree >= self.caller.instances:
+            item = self.caller.state_checks[tree - self.caller.instances]
+            self._compare_property(tree, item, row, state)
+            return []
+        steps = self.tables.steps(tree, row)
+        if steps is None:
+            return []
+        self.tables.compared += 1
+        after = [self.caller.after(row, step) for step in steps]
+        if self.caller.spec.take(self.caller.spec.instances[tree], state) != after:
+            raise NotRecorded(tree)
+        return list(zip(steps, after, strict=True))
+
+    def _compare_property(self, tree: int, item: Property, row: Sequence[int], *states: S) -> None:
+        leaf = self.tables.forest.leaf(tree, row)
+        if leaf is None:
+            return
+        self.tables.compared += 1
+        shown = (self.caller.spec.complaint(item, *states) is None) == item.kind.is_witness
+        if leaf != -(SHOWN if shown else NOT_SHOWN) - 1:
+            raise NotRecorded(tree)
+
+
+def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int]]]:
+    """Places in an array of states by trees, as the trees of each state."""
+    found: dict[int, list[int]] = {}
+    for place in places.tolist():
+        found.setdefault(place // trees, []).append(place % trees)
+    return list(found.items())

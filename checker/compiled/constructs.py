@@ -1,0 +1,223 @@
+"""Constructs: what the instructions of a function do that lazy states and what stands in for tuples do not see.
+
+Python tells an object when a field is read, an operator is applied or it is iterated over, and the recording sees it.
+It does not tell of ``a is b``, of an ``except`` clause that hides what went wrong, or of a pattern that asks whether a
+value is a sequence. This module finds those in a function's bytecode, with the names that lead to other functions;
+`reach` follows the names.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import enum
+import functools
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
+
+from checker.compiled.recording import Precision
+
+Instruction = tuple[str, Any]
+"""The name of an operation and its argument."""
+
+_SKIPPED = (
+    *("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "LOAD_CLOSURE", "MAKE_CELL", "NOP"),
+    *("PRECALL", "PUSH_NULL", "RESUME", "TO_BOOL"),
+)
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_LOADS = frozenset(("LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME"))
+_SINGLETONS = (type(None), bool, type(NotImplemented), type(Ellipsis), type, enum.Enum)
+"""Types whose equal values are one object, so that ``is`` finds out no more than ``==`` does."""
+
+
+class IdentityTest(NamedTuple):
+    """A test such as ``left is right``.
+
+    Attributes:
+        rooted: whether the left side is taken out of a state by attributes and indices only. Such a value is never a
+            copied element, for what a lazy state gives for an index is read.
+        right: the instructions of the right side; None if they are too intricate.
+    """
+
+    rooted: bool
+    right: tuple[Instruction, ...] | None
+
+    def told_apart(self, names: Mapping[str, Any]) -> type | None:
+        """The type of the right side's value, if it can only be one that tells no equal values apart.
+
+        Parameters:
+            names: what global names stand for.
+
+        Returns:
+            `type` itself for a class or the class of something; None if it may be any object.
+        """
+        if self.right is None:
+            return None
+        (name, argument), *rest = self.right
+        if rest and rest[-1] == ("LOAD_ATTR", "__class__"):
+            return type
+        if rest and rest[-1][0] == "CALL":
+            return type if (name, argument) == ("LOAD_GLOBAL", "type") and argument not in names else None
+        if name not in ("LOAD_CONST", "LOAD_GLOBAL") or any(step != "LOAD_ATTR" for step, _ in rest):
+            return None
+        value = argument if name == "LOAD_CONST" else names.get(argument, getattr(builtins, argument, None))
+        for _, attribute in rest:
+            value = vars(value).get(attribute) if isinstance(value, ModuleType | type) else None
+        if isinstance(value, type):
+            return type
+        return type(value) if isinstance(value, (*_SINGLETONS, int, str)) else None
+
+
+class Code(NamedTuple):
+    """What a function's instructions do, those of the functions within it included.
+
+    Attributes:
+        global_names: the global names that they use, each with the attributes that are taken of it at once, as in
+            ``itertools.chain``.
+        attributes: the names of all attributes that they use, and text that may be one.
+        precision: how precisely reads can be recorded, as far as the instructions alone decide it.
+        because: what lowers that, for a person.
+        identity_tests: see there.
+    """
+
+    global_names: frozenset[tuple[str, ...]]
+    attributes: frozenset[str]
+    precision: Precision
+    because: str
+    identity_tests: tuple[IdentityTest, ...]
+
+
+@functools.lru_cache(maxsize=4096)
+def read(code: CodeType, given_states: bool) -> Code:
+    """Read the instructions of a function.
+
+    Parameters:
+        code: the function's.
+        given_states: whether it is an action's, so that its first parameter is a state.
+    """
+    return _read(code, _rooted_names(code) if given_states else frozenset())
+
+
+def _read(code: CodeType, roots: frozenset[str]) -> Code:
+    global_names: set[tuple[str, ...]] = set()
+    attributes: set[str] = set()
+    precision, because = Precision.COPIES, ""
+    tests: list[IdentityTest] = []
+    instructions = list(_instructions(code))
+    for place, (name, argument) in enumerate(instructions):
+        before, allows = instructions[:place], Precision.COPIES
+        if name in ("LOAD_GLOBAL", "LOAD_NAME"):
+            taken = itertools.takewhile(lambda step: step[0] in _ATTRIBUTES, instructions[place + 1 :])
+            global_names.add((argument, *(attribute for _, attribute in taken)))
+        elif name in _ATTRIBUTES:
+            attributes.add(argument)
+        elif name == "IS_OP":
+            begin = _operand(before)
+            right = None if begin is None else tuple(before[begin:])
+            tests.append(IdentityTest(_is_rooted(before[:begin], roots), right))
+        elif name.endswith(("_IF_NONE", "_IF_NOT_NONE")):
+            tests.append(IdentityTest(_is_rooted(before, roots), (("LOAD_CONST", None),)))
+        elif name in ("MATCH_SEQUENCE", "MATCH_MAPPING"):
+            allows = Precision.ELEMENTS
+        elif name == "PUSH_EXC_INFO":
+            allows = Precision.FIELDS
+        elif name == "IMPORT_NAME":
+            allows = Precision.STATES
+        if allows < precision:
+            precision, because = allows, f"{_WORDS[name]} in {code.co_qualname}"
+    for constant in code.co_consts:
+        if isinstance(constant, str):
+            attributes.update(part for part in constant.split(".") if part.isidentifier())
+        elif isinstance(constant, CodeType):
+            inner = _read(constant, roots.intersection(constant.co_freevars))
+            global_names |= inner.global_names
+            attributes |= inner.attributes
+            tests += inner.identity_tests
+            if inner.precision < precision:
+                precision, because = inner.precision, inner.because
+    return Code(frozenset(global_names), frozenset(attributes), precision, because, tuple(tests))
+
+
+_WORDS = {
+    "MATCH_SEQUENCE": "a pattern",
+    "MATCH_MAPPING": "a pattern",
+    "PUSH_EXC_INFO": "try or with",
+    "IMPORT_NAME": "import",
+}
+
+
+def _instructions(code: CodeType) -> Iterator[Instruction]:
+    """The instructions that matter, by their names in Python 3.11 whatever the version."""
+    for instruction in dis.get_instructions(code):
+        name, argument = instruction.opname.replace("_BORROW", "").replace("_CHECK", ""), instruction.argval
+        if name == "LOAD_FAST_LOAD_FAST":
+            yield from (("LOAD_FAST", local) for local in argument)
+        elif name == "BINARY_OP" and instruction.argrepr == "[]":
+            yield "BINARY_SUBSCR", None
+        elif name == "LOAD_SMALL_INT":
+            yield "LOAD_CONST", argument
+        elif name not in _SKIPPED:
+            yield name, argument
+
+
+def _operand(before: Sequence[Instruction]) -> int | None:
+    """Where the instructions that give the last value begin; None if they are too intricate."""
+    if not before:
+        return None
+    name, argument = before[-1]
+    if name in _LOADS:
+        return len(before) - 1
+    values = {"LOAD_ATTR": 1, "BINARY_SUBSCR": 2, "CALL": argument + 1 if name == "CALL" else 0}.get(name, 0)
+    begin: int | None = len(before) - 1 if values else None
+    for _ in range(values):
+        begin = None if begin is None else _operand(before[:begin])
+    return begin
+
+
+def _is_rooted(before: Sequence[Instruction], roots: frozenset[str]) -> bool:
+    """Whether the last value is taken out of a state by attributes and indices only."""
+    begin = _operand(before)
+    return begin is not None and _is_chain(before[begin:], roots)
+
+
+def _is_chain(operand: Sequence[Instruction], roots: frozenset[str]) -> bool:
+    name, argument = operand[0]
+    steps = _LOADS | {"LOAD_ATTR", "BINARY_SUBSCR"}
+    return name in ("LOAD_FAST", "LOAD_DEREF") and argument in roots and all(step in steps for step, _ in operand)
+
+
+def _rooted_names(code: CodeType) -> frozenset[str]:
+    """The local names that always stand for the state, or for a part taken out of it by attributes and indices."""
+    instructions = list(_instructions(code))
+    assigned: dict[str, list[Sequence[Instruction]]] = {}
+    for place, (name, argument) in enumerate(instructions):
+        if name in ("STORE_FAST", "STORE_DEREF"):
+            begin = _operand(instructions[:place])
+            assigned.setdefault(argument, []).append(() if begin is None else instructions[begin:place])
+        elif name.startswith("STORE_FAST"):
+            return frozenset()  # two instructions in one, in newer versions
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            for name in _assigned_within(inner):
+                assigned.setdefault(name, []).append(())
+    parameters = code.co_varnames[: code.co_argcount]
+    roots = frozenset(parameters[:1]) - assigned.keys()
+    while True:
+        more = {
+            name
+            for name, values in assigned.items()
+            if name not in parameters and all(value and _is_chain(value, roots) for value in values)
+        }
+        if more <= roots:
+            return roots
+        roots |= more
+
+
+def _assigned_within(code: CodeType) -> Iterator[str]:
+    """The names of an enclosing function that a function within it assigns to."""
+    yield from (argument for name, argument in _instructions(code) if name in ("STORE_DEREF", "DELETE_DEREF"))
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _assigned_within(inner)

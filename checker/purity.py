@@ -1,0 +1,134 @@
+"""Purity: actions and predicates that only look like pure functions, and states that only look like values.
+
+A search calls each function on each state once and relies on the answer for good. Calling it again shows much of what
+is wrong: a function that draws random numbers, reads a clock, remembers earlier calls, changes the state it is given,
+or depends on the order in which a set happens to hold its elements.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from checker.errors import SpecError
+from checker.properties import Kind
+from checker.spec import Spec
+from checker.state import check_state, identity_leaf, roles
+
+S = TypeVar("S")
+
+FIRST = 100
+"""The first states of a search are checked: that finds nearly all trouble, and costs nothing in a long search."""
+
+LATER = 128
+"""Of later states, one in this number is checked."""
+
+KEPT = 16
+"""States that are checked once more when the search ends."""
+
+
+class Purity(Generic[S]):
+    """Checks some of a search's states for functions that are not pure.
+
+    Parameters:
+        spec: the spec.
+    """
+
+    def __init__(self, spec: Spec[S]) -> None:
+        self.spec = spec
+        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS)
+        self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+        self._offered = 0
+        self._kept: list[tuple[S, dict[str, Any]]] = []
+
+    def check(self, state: S) -> None:
+        """Check a state if it is one of the first, or by its turn.
+
+        Raises:
+            SpecError: naming the action or property that is not a pure function, or the value that is no value.
+        """
+        self._offered += 1
+        if self._offered > FIRST and self._offered % LATER:
+            return
+        check_state(state, self.spec.initials()[0])
+        before = copy.deepcopy(state)
+        if leaf := identity_leaf(state, before):
+            raise SpecError(f"a state must equal a copy of itself, but {leaf} holds an object that only equals itself")
+        once = self._outcomes(state, before)
+        self._compare(once, self._outcomes(state, before), "the same state gave different {}")
+        for twin in (_reordered(state, lambda items: frozenset(items[::-1])), _reordered(state, _from_set)):
+            if twin is not state:
+                self._compare(once, self._outcomes(twin, before), "it depends on the order of the elements of a set")
+        if self._offered in (1, 2) or (self._offered & (self._offered - 1)) == 0:
+            self._kept = [*self._kept, (state, once)][:KEPT]
+
+    def check_again(self) -> None:
+        """Check some states once more when the search ends, for functions that remember earlier calls.
+
+        Raises:
+            SpecError: naming the action or property that is not a pure function.
+        """
+        for state, once in self._kept:
+            self._compare(once, self._outcomes(state, state), "the same state later gave different {}")
+
+    def _outcomes(self, state: S, before: S) -> dict[str, Any]:
+        """What each action and property makes of a state, by name.
+
+        Parameters:
+            before: an equal state, to see that the state is not changed.
+        """
+        outcomes: dict[str, Any] = {}
+        steps: list[S] = []
+        for instance in self.spec.instances:
+            successors = self.spec.take(instance, state)
+            if before != state:
+                raise SpecError(f"action {instance} changed the state it was given: it must yield a new one")
+            outcomes[f"action {instance}"] = Counter(successors)
+            steps += successors
+        for item in self._state_checks:
+            outcomes[f"{item.kind.value} {item.name}"] = self.spec.complaint(item, state) is None
+        for item in self._step_checks:
+            verdicts = Counter((after, self.spec.complaint(item, state, after) is None) for after in steps)
+            outcomes[f"{item.kind.value} {item.name}"] = verdicts
+        if before != state:
+            raise SpecError("a property changed the state it was given")
+        return outcomes
+
+    def _compare(self, once: dict[str, Any], again: dict[str, Any], text: str) -> None:
+        for name, outcome in once.items():
+            if again[name] != outcome:
+                what = text.format("next states" if name.startswith("action ") else "verdicts")
+                raise SpecError(f"{name} is not deterministic: {what}")
+
+
+def _from_set(items: list[Any]) -> frozenset[Any]:
+    """Some items as a set whose table has another size than one that is filled item by item."""
+    return frozenset(set(items))
+
+
+def _reordered(value: Any, make: Callable[[list[Any]], frozenset[Any]]) -> Any:
+    """An equal value whose sets have their elements in another order; the value itself if they cannot.
+
+    Parameters:
+        value: attrs values, tuples and sets within it are looked into.
+        make: makes a set of its elements.
+    """
+    cls: type = type(value)
+    if cls in (frozenset, tuple):
+        items = [_reordered(item, make) for item in value]
+        made = make(items) if cls is frozenset else tuple(items)
+        same = all(item is old for item, old in zip(made, value, strict=True))
+        return value if same else made
+    fields = roles(cls)
+    if not fields or not all(field.init for field in attrs.fields(cls)):
+        return value
+    changes = {}
+    for field, (name, is_fixed, _) in zip(attrs.fields(cls), fields, strict=True):
+        old = getattr(value, name)
+        if not is_fixed and (new := _reordered(old, make)) is not old:
+            changes[field.alias] = new
+    return attrs.evolve(value, **changes) if changes else value

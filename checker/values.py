@@ -1,0 +1,124 @@
+"""Values that are equal but not the same, such as ``True`` and ``1``.
+
+A state space has one state for both, so what happens next depends on which of them was met first. TLC stops where it
+compares such values; here a place of the state that holds both is refused by every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+import attrs
+
+from checker.errors import SpecError
+from checker.state import roles
+
+_PLAIN = frozenset((int, bool, str, bytes, type(None)))
+"""Types of which equal values are the same in every respect."""
+
+
+def difference(one: Any, other: Any) -> tuple[str, str] | None:
+    """How two equal values can be told apart, such as ``True`` and ``1``, at any depth.
+
+    Parameters:
+        one, other: values that are equal.
+
+    Returns:
+        Both values where they differ, as text; None if they cannot be told apart. The order of a set's elements and
+        fields marked `constant` do not count.
+    """
+    if one is other:
+        return None
+    cls = type(one)
+    if cls is not type(other):
+        return _told_apart(one, other)
+    if cls in _PLAIN:
+        return None
+    pairs: Iterable[tuple[Any, Any]]
+    if isinstance(one, tuple):
+        pairs = zip(one, other, strict=True)
+    elif isinstance(one, Set):
+        same = {item: item for item in other}
+        pairs = ((item, same[item]) for item in one)
+    elif isinstance(one, Mapping):
+        same = {key: key for key in other}
+        pairs = (pair for key in one for pair in ((key, same[key]), (one[key], other[key])))
+    elif attrs.has(cls):
+        pairs = ((getattr(one, name), getattr(other, name)) for name, is_fixed, _ in roles(cls) if not is_fixed)
+    elif hasattr(cls, "__dataclass_fields__"):
+        pairs = ((getattr(one, name), getattr(other, name)) for name in cls.__dataclass_fields__)
+    elif getattr(cls, "__repr__") is not object.__repr__:  # noqa: B009
+        return _told_apart(one, other) if repr(one) != repr(other) else None
+    else:
+        pairs = ((inner, getattr(other, name, None)) for name, inner in getattr(one, "__dict__", {}).items())
+    for inner, inner_other in pairs:
+        if found := (difference(inner, inner_other) if inner == inner_other else _told_apart(inner, inner_other)):
+            return found
+    return None
+
+
+def _told_apart(one: Any, other: Any) -> tuple[str, str]:
+    texts = repr(one), repr(other)
+    if texts[0] != texts[1]:
+        return texts
+    return f"{texts[0]} ({type(one).__name__})", f"{texts[1]} ({type(other).__name__})"
+
+
+def refusal(place: str, one: Any, other: Any) -> SpecError | None:
+    """The error if a place of the state holds two values that are equal but not the same.
+
+    Parameters:
+        place: where in the state, such as ``State.replicas[0].epoch``.
+        one, other: values that are equal.
+    """
+    found = difference(one, other)
+    if found is None:
+        return None
+    return SpecError(f"{place} holds both {found[0]} and {found[1]}, which are equal but not the same: use one of them")
+
+
+class Values:
+    """The values met at each place of the states of a search.
+
+    Parameters:
+        place: what the values are of, for messages.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._known: dict[Any, Any] = {}
+        self._within: dict[Any, Values] = {}
+
+    def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
+        """Refuse a value if it equals an earlier one of this place, or within, that is not the same.
+
+        Parameters:
+            value: a state or a part of one.
+            before: what was at this place in a state that was checked; what the two share is not looked at again.
+            is_part: whether it is taken apart, as states and components are.
+
+        Raises:
+            SpecError: naming the place and both values.
+        """
+        cls: type = type(value)
+        within, fields = self._within, roles(cls) if is_part else ()
+        if fields:
+            other = before if type(before) is cls else None
+            for name, is_fixed, is_component in fields:
+                inner, inner_before = getattr(value, name), getattr(other, name, None)
+                if inner is not inner_before and not is_fixed:
+                    (within.get(name) or self._add(name, f".{name}")).check(inner, inner_before, is_component)
+        elif is_part and cls is tuple:
+            others = before if type(before) is tuple and len(before) == len(value) else [None] * len(value)
+            for index, (inner, inner_before) in enumerate(zip(value, others, strict=True)):
+                if inner is not inner_before:
+                    (within.get(index) or self._add(index, f"[{index}]")).check(inner, inner_before)
+        else:
+            known = self._known.setdefault(value, value)
+            if known is not value and (error := refusal(self._place, known, value)):
+                raise error
+
+    def _add(self, key: Any, name: str) -> Values:
+        self._within[key] = Values(self._place + name)
+        return self._within[key]
