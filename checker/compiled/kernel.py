@@ -147,7 +147,8 @@ def _ask(pool, tree, row, cursor, unknown, rows):
             return
     if noted < len(unknown):
         unknown[noted, TREE], unknown[noted, NODE], unknown[noted, NUMBER] = tree, node, number
-        rows[noted, : len(row)] = row
+        for slot in range(len(row)):  # Numba compiles an assignment to a slice for seconds, for its error message
+            rows[noted, slot] = row[slot]
         cursor[ASKED] += 1
 
 
@@ -260,7 +261,8 @@ def expand(
                                     still[predicate] = verdict  # that of all steps that touch nothing it reads
                             if verdict == 0:
                                 known = False
-                                both[:slots] = values
+                                for slot in range(slots):
+                                    both[slot] = values[slot]
                                 _unpack(found, place, both[slots:], word, shift, mask)
                                 _ask(pool, step, both, cursor, unknown, rows)
                             shown[place, predicate] = verdict == SHOWN
@@ -391,7 +393,7 @@ def append(
     Returns:
         Whether the limit cut it short.
     """
-    own = np.zeros(counts.shape[1:], np.int64)  # counting in what another worker's counts lie next to is slow
+    own = np.zeros((counts.shape[1], 2), np.int64)  # counting in what another worker's counts lie next to is slow
     deadlocks, fewest, most = 0, -1, 0
     cut_short = False
     index = first
@@ -432,7 +434,8 @@ def append(
         index += 1
     counters[part, STATES], counters[part, EXPANDED], counters[part, DEADLOCKS] = count, index - first, deadlocks
     counters[part, FEWEST], counters[part, MOST] = max(fewest, 0), most
-    counts[part] = own
+    for tree in range(len(own)):
+        counts[part, tree, 0], counts[part, tree, 1] = own[tree, 0], own[tree, 1]
     return cut_short
 
 
