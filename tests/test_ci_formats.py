@@ -359,6 +359,10 @@ def test_the_page_of_a_run_has_every_check_its_verdicts_and_its_traces(folder: P
         page.goto((folder / "site" / "index.html").as_uri())
         assert page.locator("h1").inner_text() == "leadline: 3 of 7 checks as expected"
         assert page.locator("td.violated").filter(has_text="FAIL").count() == 4
+        assert page.locator("article:visible .note").inner_text() == (
+            "check 3: a surprise: expected holds, but third_step_free is violated"
+        )
+        page.get_by_text("3 checks as expected", exact=True).click()
         page.get_by_role("link", name="meant to be cut short").first.click()
         details = page.locator("details#check-7")
         assert details.evaluate("it => it.open")
