@@ -17,6 +17,7 @@ from checker.action import ActionInstance
 from checker.properties import Property
 from checker.spec import Spec
 from checker.trace import Trace, complaint_at_end
+from checker.visible import visible
 from checker.visited import Visited
 
 
@@ -27,9 +28,10 @@ class PropertyViolated(AssertionError):
         self.trace = trace
         about = trace.about
         assert about is not None
-        steps = [f"  {index}. {instance}" for index, instance in enumerate(trace.instances, start=1)]
+        steps = [f"  {index}. {visible(repr(instance))}" for index, instance in enumerate(trace.instances, start=1)]
         complaint = f" ({trace.complaint})" if trace.complaint else ""
-        super().__init__("\n".join([f"{about.name} is violated: {about.sentence}{complaint}", *steps]))
+        violated = visible(f"{about.name} is violated: {about.sentence}{complaint}")
+        super().__init__("\n".join([violated, *steps]))
 
 
 CHOICES = 256
@@ -44,7 +46,7 @@ class Move:
     state: Any
 
     def __repr__(self) -> str:
-        return repr(self.instance) if self.instance else "begin"
+        return visible(repr(self.instance)) if self.instance else "begin"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))  # else Hypothesis prints an attrs value field by field, whatever its repr

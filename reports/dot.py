@@ -9,6 +9,7 @@ from graphviz import Digraph, escape
 
 from checker.graph import StateGraph
 from checker.trace import Trace
+from checker.visible import visible
 from reports.lanes import Lanes, lanes_of
 
 
@@ -36,8 +37,8 @@ def dot(graph: StateGraph, initial: Iterable[Any], trace: Trace[Any] | None = No
     for before, after, step in graph.edges(data=True):
         instance = step["instance"]
         looks = {"penwidth": "3"} if (before, instance, after) in steps else {}
-        drawing.edge(names[before], names[after], escape(repr(instance)), **looks)
-    return str(drawing.source)
+        drawing.edge(names[before], names[after], escape(visible(repr(instance))), **looks)
+    return str(drawing.source).expandtabs(4)
 
 
 def _label(lanes: Lanes) -> str:

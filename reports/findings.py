@@ -12,6 +12,7 @@ import attrs
 from checker.properties import Property
 from checker.result import PropertyResult, Verdict
 from checker.trace import Trace
+from checker.visible import visible
 from reports.suite import Outcome
 
 WHOLE = "as expected"
@@ -21,6 +22,8 @@ WHOLE = "as expected"
 @attrs.frozen(eq=False)
 class Finding:
     """What a check says of one property, or as a whole.
+
+    Its texts are `visible`.
 
     Attributes:
         check: the check's title.
@@ -32,10 +35,10 @@ class Finding:
         seconds: of the first finding of a check, what the check took.
     """
 
-    check: str
-    name: str
+    check: str = attrs.field(converter=visible)
+    name: str = attrs.field(converter=visible)
     status: Literal["passed", "failed", "incomplete"]
-    message: str
+    message: str = attrs.field(converter=visible)
     property: Property | None = None
     trace: Trace[Any] | None = None
     seconds: float = 0.0

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from checker.result import Verdict
+from checker.visible import visible
 from reports.findings import Finding, findings, place_of
 from reports.mermaid import mermaid
 from reports.story import story_of
@@ -28,14 +29,14 @@ def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
         left_open += [finding for finding in found if finding.status == "incomplete" and not wrong][:1]
     for finding in (*failed, *left_open):
         place = place_of(finding.property)
-        where = {"file": place.path, "line": str(place.line)} if place is not None else {}
+        where = {"file": visible(place.path), "line": str(place.line)} if place is not None else {}
         said = {**where, "title": f"{finding.check}: {finding.name}"}
         given = ",".join(f"{name}={_property(value)}" for name, value in said.items())
         yield f"::error {given}::{_data(finding.message)}"
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace("%", "%25")  # line breaks, which must be escaped too, are in no visible text
 
 
 def _property(text: str) -> str:
@@ -85,7 +86,7 @@ def _row(outcome: Outcome) -> str:
     cells = [
         ":x:" if outcome.failure else ":white_check_mark:",
         _cell(outcome.prepared.title),
-        f"{check.expect}{f' `{check.violates}`' if check.violates else ''}",
+        f"{check.expect}{f' {_cell(check.violates)}' if check.violates else ''}",
         f"{result.verdict.value}{f'; {_cell(outcome.failure)}' if outcome.failure else ''}",
         f"{result.statistics.distinct:,}",
         str(min(lengths)) if lengths else "",
@@ -96,4 +97,4 @@ def _row(outcome: Outcome) -> str:
 
 def _cell(text: str) -> str:
     """A text that is one cell of a table, and nothing else, whatever is in it."""
-    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
+    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", visible(text))

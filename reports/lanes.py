@@ -1,7 +1,7 @@
 """Lanes: a state as rows of named cells, which every view draws.
 
 A state says how it is drawn by a method ``lanes()`` that returns its rows, and may explain its notation
-in a class attribute ``legend``. A state without that gets a row for each component.
+in a class attribute ``legend``. A state without that gets a row for each component. All texts are `visible`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import attrs
 
 from checker.itf import Json, shown
 from checker.state import element_name, is_component, variables
+from checker.visible import visible
 
 Lanes = dict[str, dict[str, str]]
 """For each row, by its name, the text of its cells by column."""
@@ -25,8 +26,7 @@ REST = "state"
 def lanes_of(state: Any) -> Lanes:
     """The rows of a state."""
     if callable(getattr(state, "lanes", None)):
-        lanes: Lanes = state.lanes()
-        return lanes
+        return _visible(state.lanes())
     fields = variables(state)
     parts = {field.name: (getattr(state, field.name), element_name(field)) for field in fields}
     components = {field.name for field in fields if is_component(field)}
@@ -35,7 +35,7 @@ def lanes_of(state: Any) -> Lanes:
 
 def legend_of(state: Any) -> str:
     """What the notation of a state's rows means; empty if the state does not say."""
-    return str(getattr(type(state), "legend", ""))
+    return visible(str(getattr(type(state), "legend", "")))
 
 
 def written(value: Any) -> str:
@@ -91,7 +91,13 @@ def _generic(
             lanes[name] = {key: text(part) for key, part in inner.items()}
         else:
             lanes.setdefault(REST, {})[name] = text(value)
-    return lanes
+    return _visible(lanes)
+
+
+def _visible(lanes: Lanes) -> Lanes:
+    return {
+        visible(row): {visible(column): visible(text) for column, text in cells.items()} for row, cells in lanes.items()
+    }
 
 
 def _items(value: Any) -> Sequence[Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -47,13 +48,9 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     Raises:
         SpecError: there is no such spec (the nearest names are given), or its file cannot be loaded.
     """
-    path, colon, name = reference.rpartition(":")
-    if not colon or not path.endswith(".py"):
-        path, name = reference, ""
-    if not path.endswith(".py"):
-        if reference not in CATALOG:
-            raise SpecError(f"unknown spec {reference!r}{nearest(reference, CATALOG)} (`leadline specs` lists them)")
-        return CATALOG[reference]
+    path, name = _file_and_name(reference)
+    if not path:
+        return shipped_spec(reference)
     loaded, file = {} if loaded is None else loaded, (folder or Path()) / path
     module = loaded[file] = loaded.get(file) or _load_module(file)
     specs = {key: value for key, value in vars(module).items() if isinstance(value, Spec)}
@@ -67,11 +64,40 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     return attrs.evolve(specs[name], name=f"{path}:{name}")
 
 
+def shipped_spec(name: str) -> Spec[Any]:
+    """A spec of the catalog, by its name. Nothing else is looked at, so the name may come from anywhere.
+
+    Raises:
+        SpecError: there is no such spec; the nearest names are given.
+    """
+    if not is_shipped(name):
+        raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists them)")
+    return CATALOG[name]
+
+
+def is_shipped(name: str | None) -> bool:
+    """Whether there is a spec of this name in the catalog."""
+    return name in CATALOG
+
+
+def names_a_file(reference: str) -> bool:
+    """Whether `load_spec` would run a Python file to find a spec."""
+    return bool(_file_and_name(reference)[0])
+
+
+def _file_and_name(reference: str) -> tuple[str, str]:
+    """The file that a reference names, and the spec in it; both empty if it names no file."""
+    path, colon, name = reference.rpartition(":")
+    if colon and path.endswith(".py"):
+        return path, name
+    return (reference, "") if reference.endswith(".py") else ("", "")
+
+
 def _load_module(path: Path) -> ModuleType:
     """Run a user's file under a private module name, so that it collides with no module of ours."""
     if not path.is_file():
         raise SpecError(f"there is no file {path}")
-    name = f"{_PRIVATE}{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+    name = f"{_PRIVATE}{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]}"
     located = importlib.util.spec_from_file_location(name, path)
     if located is None or located.loader is None:
         raise SpecError(f"{path} is not a Python file")

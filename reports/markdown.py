@@ -7,6 +7,7 @@ from pathlib import Path
 
 from checker.bounds import bounds_text
 from checker.result import PropertyResult, Verdict
+from checker.visible import visible
 from reports.matrix import Column, Matrix
 from reports.suite import Outcome
 
@@ -19,21 +20,21 @@ def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterat
         suite: the suite's file.
         outcomes: its checks with their results.
     """
-    yield from (f"# {title}", "", f"Made from runs: `leadline page {suite}`.")
+    yield from (f"# {visible(title)}", "", f"Made from runs: `leadline page {visible(str(suite))}`.")
     for outcome in outcomes:
         check = outcome.prepared.check
         yield from ("", f"## {outcome.prepared.title}", "")
         if check.note:
-            yield from (check.note, "")
+            yield from (*map(visible, check.note.split("\n")), "")
         if outcome.failure:
-            yield from (f"**Not as expected: {outcome.failure}.**", "")
+            yield from (f"**Not as expected: {visible(outcome.failure)}.**", "")
         for item in outcome.result.properties:
             yield from _verdict(item, outcome.result.statistics.distinct)
         yield from ("", *_command(outcome, suite))
 
 
 def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
-    name, sentence = f"`{item.property.name}`", item.property.sentence
+    name, sentence = f"`{visible(item.property.name)}`", visible(item.property.sentence)
     if item.verdict is not Verdict.VIOLATED:
         yield f"- {name} **{item.verdict.value}**, {distinct:,} states searched: {sentence}."
         return
@@ -43,9 +44,9 @@ def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
     trace = item.traces[0]
     yield from (f"- {name} is **violated**, by a trace of {len(trace)} states: {sentence}.", "")
     for number, instance in enumerate(trace.instances, start=1):
-        yield f"  {number}. {instance.sentence or instance}"
+        yield f"  {number}. {visible(instance.sentence or repr(instance))}"
     if trace.complaint:
-        yield from ("", f"  {trace.complaint}.")
+        yield from ("", f"  {visible(trace.complaint)}.")
 
 
 def _command(outcome: Outcome, suite: Path) -> Iterator[str]:
@@ -53,7 +54,7 @@ def _command(outcome: Outcome, suite: Path) -> Iterator[str]:
     spec = str(suite.parent / check.spec) if ".py" in check.spec else check.spec
     bounds = f" -b {bounds_text(check.bounds)}" if check.bounds else ""
     names = "".join(f" -i {item.property.name}" for item in outcome.result.properties)
-    yield from ("```", f"leadline explore {spec}{bounds}{names}", "```")
+    yield from ("```", visible(f"leadline explore {spec}{bounds}{names}"), "```")
 
 
 def matrix_page(title: str, matrix: Matrix, columns: Iterable[Column]) -> Iterator[str]:
@@ -64,18 +65,19 @@ def matrix_page(title: str, matrix: Matrix, columns: Iterable[Column]) -> Iterat
         matrix: what was searched.
         columns: the results, by configuration and then by spec.
     """
-    yield from (f"# {title}", "")
+    yield from (f"# {visible(title)}", "")
     yield "Made from runs: `leadline matrix --markdown`. *holds*, with the distinct states there are, all searched;"
     yield "**violated**, with the states of a shortest trace; *incomplete*, with the depth that was reached."
     yield "A witness is *shown*, with the states of a shortest way to it: without it, the rest would prove nothing."
     found = list(columns)
     for configuration in matrix.configurations:
         own = [column for column in found if column.configuration is configuration]
-        yield from ("", f"## {configuration.name}", "", f"`-b {bounds_text(matrix.bounds_of(configuration))}`", "")
-        yield f"| property | {' | '.join(column.spec for column in own)} |"
+        bounds = visible(bounds_text(matrix.bounds_of(configuration)))
+        yield from ("", f"## {visible(configuration.name)}", "", f"`-b {bounds}`", "")
+        yield f"| property | {' | '.join(visible(column.spec) for column in own)} |"
         yield f"| --- |{' --- |' * len(own)}"
         for name in own[0].cells:
-            yield f"| `{name}` | {' | '.join(_emphasised(column.cells[name].text) for column in own)} |"
+            yield f"| `{visible(name)}` | {' | '.join(_emphasised(column.cells[name].text) for column in own)} |"
 
 
 def _emphasised(text: str) -> str:

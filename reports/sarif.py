@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from checker.properties import Property
+from checker.visible import visible
 from reports.findings import Finding, Place, place_of
 from reports.story import story_of
 
@@ -27,9 +28,9 @@ def sarif(found: Iterable[Finding]) -> str:
         for finding in wrong
         if (item := finding.property) is not None and (place := place_of(item)) is not None
     ]
-    rules = {item.name: _rule(item) for _, item, _ in placed}
+    rules = {finding.name: _rule(item) for finding, item, _ in placed}
     driver = {"name": "leadline", "version": version("leadline"), "rules": list(rules.values())}
-    results = [_result(*each, list(rules)) for each in placed]
+    results = [_result(finding, place, list(rules)) for finding, _, place in placed]
     said = [
         {"level": "error", "message": {"text": f"{finding.check}: {finding.message}"}}
         for finding in wrong
@@ -42,21 +43,21 @@ def sarif(found: Iterable[Finding]) -> str:
 
 
 def _rule(item: Property) -> dict[str, Any]:
-    rule: dict[str, Any] = {"id": item.name, "shortDescription": {"text": item.sentence}}
+    rule: dict[str, Any] = {"id": visible(item.name), "shortDescription": {"text": visible(item.sentence)}}
     if item.source:
-        rule["help"] = {"text": f"Source: {item.source}"}
+        rule["help"] = {"text": visible(f"Source: {item.source}")}
     return rule
 
 
-def _result(finding: Finding, item: Property, place: Place, rules: list[str]) -> dict[str, Any]:
+def _result(finding: Finding, place: Place, rules: list[str]) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "ruleId": item.name,
-        "ruleIndex": rules.index(item.name),
+        "ruleId": finding.name,
+        "ruleIndex": rules.index(finding.name),
         "kind": "fail" if finding.status == "failed" else "open",
         "level": "error" if finding.status == "failed" else "none",
         "message": {"text": f"{finding.check}: {finding.message}"},
         "locations": [_location(place)],
-        "partialFingerprints": {"checkAndProperty/v1": f"{finding.check}/{item.name}"},
+        "partialFingerprints": {"checkAndProperty/v1": f"{finding.check}/{finding.name}"},
     }
     if finding.trace is not None:
         steps = [

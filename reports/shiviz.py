@@ -35,7 +35,7 @@ def shiviz(story: Story) -> str:
             clock[_host(row)] = clock.get(_host(row), 0) + 1
             clocks[row] = sent[row, number] = clock
             ordered = json.dumps(dict(sorted(clock.items())))
-            lines += [f"{_host(row)} {ordered}", f"{number + 1}. {' '.join(frame.words.split())}"]
+            lines += [f"{_host(row)} {ordered}", f"{number + 1}. {frame.words}"]
     return "\n".join(lines) + "\n"
 
 

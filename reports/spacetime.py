@@ -13,17 +13,18 @@ A spec may say how it is drawn, by methods of its state class, which return plai
     sent in the same step. What is on its way no more and did not arrive is lost; what arrived and is still
     there waits at its receiver.
 
-A spec without these is drawn by its lanes: a step happens in the rows that it changes.
+A spec without these is drawn by its lanes: a step happens in the rows that it changes. All texts are `visible`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from checker.trace import Trace
+from checker.visible import visible
 from reports.lanes import REST, Lanes
 
 Message = tuple[str, str, str]
@@ -138,11 +139,11 @@ def _ends(arrows: Sequence[Arrow], number: int) -> Iterator[str]:
 def _picture(state: Any) -> dict[str, Drawn]:
     said: Mapping[str, Mapping[str, Any]] = state.picture() if callable(getattr(state, "picture", None)) else {}
     return {
-        row: Drawn(
-            cells=tuple(row_said.get("cells", ())),
-            marks=dict(row_said.get("marks", {})),
-            badges=tuple(row_said.get("badges", ())),
-            standing=tuple(row_said.get("standing", ())),
+        visible(row): Drawn(
+            cells=tuple((visible(text), group) for text, group in row_said.get("cells", ())),
+            marks={visible(name): offset for name, offset in row_said.get("marks", {}).items()},
+            badges=tuple(map(visible, row_said.get("badges", ()))),
+            standing=tuple(map(visible, row_said.get("standing", ()))),
             up=row_said.get("up", True),
         )
         for row, row_said in said.items()
@@ -168,8 +169,12 @@ def _arrows(trace: Trace[Any]) -> Iterator[Arrow]:
 
 
 def _messages(state: Any) -> list[Message]:
-    return list(state.messages()) if callable(getattr(state, "messages", None)) else []
+    return _visible(state.messages()) if callable(getattr(state, "messages", None)) else []
 
 
 def _arrived(before: Any, action: str, parameters: dict[str, Any], after: Any) -> list[Message]:
-    return list(after.arrivals(before, action, parameters)) if callable(getattr(after, "arrivals", None)) else []
+    return _visible(after.arrivals(before, action, parameters)) if callable(getattr(after, "arrivals", None)) else []
+
+
+def _visible(messages: Iterable[Message]) -> list[Message]:
+    return [(visible(source), visible(target), visible(text)) for source, target, text in messages]

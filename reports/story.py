@@ -1,7 +1,8 @@
-"""Stories: a trace as the frames that a view shows one after another."""
+"""Stories: a trace as the frames that a view shows one after another. All texts are `visible`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -10,6 +11,7 @@ from checker.bounds import bounds_text
 from checker.itf import TraceFile
 from checker.properties import Kind
 from checker.trace import Trace
+from checker.visible import visible
 from reports.lanes import Lanes, lanes_of, lanes_of_file, legend_of
 from reports.spacetime import SpaceTime, losses, space_time
 
@@ -62,12 +64,13 @@ def story_of(trace: Trace[Any]) -> Story:
     ending: tuple[str, ...] = ()
     if (about := trace.about) is not None:
         source = [f"source: {about.source}"] if about.source else []
-        ending = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *source)
+        paragraphs = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *source)
+        ending = tuple(map(visible, paragraphs))
     lanes = [lanes_of(state) for state in trace.states]
     diagram = space_time(lanes, trace)
-    steps = [("", "")] + [(repr(instance), instance.sentence) for instance in trace.instances]
+    steps = [("", "")] + [(visible(repr(instance)), visible(instance.sentence)) for instance in trace.instances]
     return Story(
-        title=f"{trace.spec.name}  {bounds_text(attrs.asdict(trace.spec.bounds))}".rstrip(),
+        title=_title(trace.spec.name, attrs.asdict(trace.spec.bounds)),
         legend=legend_of(trace.states[0]),
         frames=_frames(steps, lanes, diagram),
         diagram=diagram,
@@ -77,16 +80,20 @@ def story_of(trace: Trace[Any]) -> Story:
 
 def story_of_file(recorded: TraceFile) -> Story:
     """The story of a recorded trace whose spec is not at hand: the variables as they were written."""
-    steps = [("", "")] + [(state.label if state.action else "?", "") for state in recorded.states[1:]]
+    steps = [("", "")] + [(visible(state.label) if state.action else "?", "") for state in recorded.states[1:]]
     lanes = [lanes_of_file(state.values) for state in recorded.states]
     diagram = space_time(lanes)
     return Story(
-        title=f"{recorded.spec or 'a trace'}  {bounds_text(recorded.bounds)}".rstrip(),
+        title=_title(recorded.spec or "a trace", recorded.bounds),
         legend="",
         frames=_frames(steps, lanes, diagram),
         diagram=diagram,
-        ending=(f"about {recorded.about}: {recorded.sentence}",) if recorded.about else (),
+        ending=(visible(f"about {recorded.about}: {recorded.sentence}"),) if recorded.about else (),
     )
+
+
+def _title(spec: str, bounds: Mapping[str, Any]) -> str:
+    return visible(f"{spec}  {bounds_text(bounds)}".rstrip())
 
 
 def ending_of(name: str, kind: Kind, sentence: str) -> str:

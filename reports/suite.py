@@ -18,6 +18,7 @@ from checker.names import nearest
 from checker.progress import Progress, paced
 from checker.result import Limits, Result, Verdict
 from checker.spec import Spec
+from checker.visible import visible
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.loading import load_spec
 from reports.words import violations
@@ -81,8 +82,8 @@ class Prepared:
 
     @property
     def title(self) -> str:
-        """The check's name, or its spec's."""
-        return self.check.name or self.spec.name
+        """The check's name, or its spec's, `visible`."""
+        return visible(self.check.name or self.spec.name)
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Run the check with its engine. Raises LeadlineError: the spec misbehaved; names the check."""

@@ -1,4 +1,8 @@
-"""The terminal: traces, results and lists, in colour where there is a terminal, plain elsewhere."""
+"""The terminal: traces, results and lists, in colour where there is a terminal, plain elsewhere.
+
+Names and values are made `visible` before they are laid out, so that none starts a line of its own. Whatever they hold,
+the lines that leave a `console` are `inert`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,9 @@ from checker.properties import Kind, Property
 from checker.result import FIRST_VIOLATION, Result, Statistics, Verdict
 from checker.spec import Spec
 from checker.trace import Trace
+from checker.visible import visible
 from reports.lanes import Lanes
+from reports.lines import inert
 from reports.story import Frame, Story, story_of
 from reports.words import violations
 
@@ -44,43 +50,53 @@ MANY_CALLS = 0.2
 """Calls learned for each state, from which on the tables are no help."""
 
 
-def console(stderr: bool = False) -> Console:
+def console(stderr: bool = False, live: bool = False) -> Console:
     """A console for standard output or standard error, as wide as its terminal.
 
     Plain and, unless ``COLUMNS`` says otherwise, 100 columns wide where there is no terminal; plain with
     ``NO_COLOR`` too.
+
+    Parameters:
+        stderr: whether it is for standard error.
+        live: whether its lines are written over, which takes control of the terminal: all that is printed must
+            be `visible` then.
     """
     stream = sys.stderr if stderr else sys.stdout
-    out = PatientConsole(
+    out = WholeConsole(
         stderr=stderr,
         highlight=False,
         markup=False,
+        emoji=False,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         width=None if stream.isatty() or "COLUMNS" in os.environ else 100,
     )
-    if not stderr:
-        out.push_render_hook(WithoutTrailingSpaces())
+    if not live:
+        out.push_render_hook(PlainLines())
     return out
 
 
-class PatientConsole(Console):
-    """A console that leaves it to the command line to end when whoever reads its output has gone."""
+class WholeConsole(Console):
+    """A console that prints all of a line, and leaves it to the command line to end when its reader has gone."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print without cutting off what is longer than the terminal is wide."""
+        super().print(*objects, **{"crop": False, **options})
 
     def on_broken_pipe(self) -> None:
         """Called by `rich` while it handles a `BrokenPipeError`."""
         raise BrokenPipeError
 
 
-class WithoutTrailingSpaces(RenderHook):
-    """What `rich` pads its lines with is not printed."""
+class PlainLines(RenderHook):
+    """Lines are printed without the spaces that `rich` pads them with, and without what could control anything."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """Called by `rich` with what is printed."""
-        return [_Trimmed(renderable) for renderable in renderables]
+        return [_Plain(renderable) for renderable in renderables]
 
 
 @attrs.frozen
-class _Trimmed:
+class _Plain:
     renderable: ConsoleRenderable
 
     def __rich_console__(self, out: Console, options: ConsoleOptions) -> Iterator[Segment]:
@@ -88,9 +104,11 @@ class _Trimmed:
         for number, line in enumerate(lines, start=1):
             while line and not line[-1].text.rstrip():
                 line.pop()
-            if line:
-                last = line.pop()
-                yield from (*line, Segment(last.text.rstrip(), last.style, last.control))
+            starts = True
+            for place, segment in enumerate(line, start=1):
+                text = segment.text.rstrip() if place == len(line) else segment.text
+                yield Segment(inert(text, starts=starts), segment.style)
+                starts = starts and not text.strip()
             if number < len(lines) or options.max_width:
                 yield Segment.line()
 
@@ -156,8 +174,8 @@ def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[Rend
 
 def plain_text(trace: Trace[Any]) -> str:
     """A trace as a terminal without colours and of 100 columns shows it."""
-    out = Console(file=io.StringIO(), width=100, no_color=True, highlight=False, markup=False)
-    out.push_render_hook(WithoutTrailingSpaces())
+    out = WholeConsole(file=io.StringIO(), width=100, no_color=True, highlight=False, markup=False, emoji=False)
+    out.push_render_hook(PlainLines())
     with out.capture() as captured:
         out.print(story_view(story_of(trace), plain=True, width=out.width))
     return captured.get()
@@ -213,15 +231,15 @@ def result_view(result: Result) -> RenderableType:
     parts += [_actions_table(result), _verdict_line(result)]
     parts += [Text(advice, style="dim")] if (advice := _advice(result)) else []
     parts.append(Text(statistics_text(result.statistics)))
-    parts += [Text(result.note, style="yellow")] if result.note else []
+    parts += [Text(visible(result.note), style="yellow")] if result.note else []
     return Group(*parts)
 
 
 def heading(spec: Spec[Any], engine: str, settings: dict[str, Any]) -> Text:
     """The first line of a run: what is searched, how."""
-    given = bounds_text(settings)
-    text = Text(spec.name, style="bold")
-    text.append(f"  {bounds_text(attrs.asdict(spec.bounds))}", style="")
+    given = visible(bounds_text(settings))
+    text = Text(visible(spec.name), style="bold")
+    text.append(f"  {visible(bounds_text(attrs.asdict(spec.bounds)))}", style="")
     text.append(f"  {engine}{f' ({given})' if given else ''}", style="dim")
     return text
 
@@ -232,7 +250,7 @@ def _properties_table(result: Result) -> Table:
         table.add_column(title, header_style="dim")
     for item in result.properties:
         length = counted(len(item.traces[0]), "state") if item.traces else ""
-        table.add_row(item.property.name, verdict_text(item.property.kind, item.verdict), length)
+        table.add_row(visible(item.property.name), verdict_text(item.property.kind, item.verdict), length)
     return table
 
 
@@ -250,7 +268,7 @@ def _actions_table(result: Result) -> Table:
     idle = "never enabled" if result.exhausted else "not enabled yet"
     for name, count in result.statistics.actions.items():
         cells = (f"{count.generated:,}", f"{count.distinct:,}") if count.generated else (idle, "")
-        table.add_row(name, *cells, style="" if count.generated else "yellow")
+        table.add_row(visible(name), *cells, style="" if count.generated else "yellow")
     return table
 
 
@@ -268,7 +286,7 @@ def _verdict_line(result: Result) -> Text:
         case Verdict.HOLDS:
             text.append(": every reachable state was searched", style="default not bold")
         case Verdict.INCOMPLETE:
-            text.append(f": {result.reason}", style="default not bold")
+            text.append(f": {visible(result.reason or '')}", style="default not bold")
         case Verdict.VIOLATED:
             text.append(f": {violations(result, '{}', 'never shown: {}')}", style="default not bold")
     return text
@@ -307,7 +325,7 @@ def specs_view(specs: list[Spec[Any]]) -> RenderableType:
     """The specs there are, a line each."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for spec in specs:
-        table.add_row(Text(spec.name, style="bold"), spec.summary)
+        table.add_row(Text(visible(spec.name), style="bold"), visible(spec.summary))
     return table
 
 
@@ -315,22 +333,23 @@ def spec_view(spec: Spec[Any]) -> RenderableType:
     """One spec: its bounds with their defaults, its actions, its properties with their sentences."""
     bounds = _list("bounds", ("-b", "default", "bounds", "possible"))
     for name, value, text, right in describe_bounds(spec.bounds):
-        bounds.add_row(name, bounds_text({name: value}).partition("=")[2], text, Text(right, style="dim"))
+        given = bounds_text({name: value}).partition("=")[2]
+        bounds.add_row(*map(visible, (name, given, text)), Text(visible(right), style="dim"))
     actions = _list("actions", ("action", "a step"))
     for action in spec.actions:
-        actions.add_row(f"{action.name}({', '.join(action.domains)})", action.sentence)
+        actions.add_row(*map(visible, (f"{action.name}({', '.join(action.domains)})", action.sentence)))
     properties = _list("properties", ("-i", "kind", "says"))
     for item in spec.checks:
-        properties.add_row(item.name, item.kind.value, _explanation(item))
-    return Group(Text(spec.name, style="bold"), Text(spec.summary), bounds, actions, properties)
+        properties.add_row(visible(item.name), item.kind.value, _explanation(item))
+    return Group(Text(visible(spec.name), style="bold"), Text(visible(spec.summary)), bounds, actions, properties)
 
 
 def _explanation(item: Property) -> Text:
-    text = Text(item.sentence)
+    text = Text(visible(item.sentence))
     if item.source:
-        text.append(f"\n{item.source}", style="dim")
+        text.append(f"\n{visible(item.source)}", style="dim")
     if item.fails_in:
-        text.append(f"\nknown to fail in {', '.join(item.fails_in)}", style="yellow")
+        text.append(f"\nknown to fail in {visible(', '.join(item.fails_in))}", style="yellow")
     return text
 
 
@@ -381,7 +400,7 @@ def progress_lines(statistics: Statistics) -> list[str]:
 @contextmanager
 def progress_line(what: str) -> Iterator[Callable[[Statistics], None] | None]:
     """Live lines on standard error with the counts of a run; nothing where there is no terminal."""
-    out = console(stderr=True)
+    out, what = console(stderr=True, live=True), visible(what)
     if not out.is_terminal or is_plain(out):
         yield None
         return

@@ -9,6 +9,7 @@ from checker.engines import searched
 from checker.result import Limits, Result, Verdict
 from checker.spec import Spec
 from checker.trace import Trace
+from checker.visible import visible
 from reports.loading import load_spec
 from reports.terminal import plain_text
 from reports.words import violations
@@ -45,7 +46,7 @@ def assert_holds(
     """
     chosen = _chosen(spec, bounds, properties)
     result = searched(chosen, limits)
-    where = f"{chosen.name} with {chosen.named_bounds}"
+    where = visible(f"{chosen.name} with {chosen.named_bounds}")
     if result.verdict is Verdict.VIOLATED:
         raise AssertionError(f"{where}: {violations(result, '{} is violated', '{} is never shown')}{_shown(result)}")
     if result.verdict is Verdict.INCOMPLETE and not allow_incomplete:
@@ -85,7 +86,7 @@ def assert_violated(
     """
     chosen = _chosen(spec, bounds, [name])
     result = searched(chosen, limits)
-    where = f"{chosen.name} with {chosen.named_bounds}: {name}"
+    where = visible(f"{chosen.name} with {chosen.named_bounds}: {name}")
     item = result.of(name)
     if item.verdict is Verdict.INCOMPLETE:
         raise AssertionError(f"{where} is incomplete: {result.reason}")

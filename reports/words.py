@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from checker.properties import Kind
 from checker.result import Result, Verdict
+from checker.visible import visible
 
 
 def violations(result: Result, violated: str, unseen: str) -> str:
@@ -24,6 +25,6 @@ def missed_text(missed: Iterable[tuple[str, Kind]], violated: str, unseen: str) 
     """The same for properties of which only the names and kinds are known. See `violations`."""
     known, said = list(missed), []
     for words, witnesses in ((violated, False), (unseen, True)):
-        names = ", ".join(name for name, kind in known if kind.is_witness == witnesses)
+        names = ", ".join(visible(name) for name, kind in known if kind.is_witness == witnesses)
         said += [words.format(names)] if names else []
     return "; ".join(said)

@@ -114,7 +114,7 @@ def test_junit_has_a_case_for_each_check_and_property_and_incomplete_is_an_error
     report = JUnitXml.fromfile(str(folder / "j.xml"))
     (suite,) = report
     cases = {(case.classname, case.name): [type(it) for it in case.result] for case in suite}
-    holds = "holds: 100% sure, <it> \N{REPLACEMENT CHARACTER} | does"
+    holds = "holds: 100% sure, <it> \\x07 | does"
     properties = ("on_stairs", "third_step_free", "top_reached")
     assert cases == {
         (holds, "as expected"): [],
@@ -266,7 +266,7 @@ def test_what_would_end_an_annotation_is_escaped(folder: Path) -> None:
     prepared = attrs.evolve(outcome.prepared, check=attrs.evolve(outcome.prepared.check, name="x: 5%, y"))
     result = attrs.evolve(outcome.result, properties=(PropertyResult(odd, Verdict.VIOLATED),))
     (command,) = workflow_commands([Outcome(prepared, result)])
-    assert command.endswith(",title=x%3A 5%25%2C y%3A odd::odd is violated: a, b: 100%25%0D%0Ac")
+    assert command.endswith(",title=x%3A 5%25%2C y%3A odd::odd is violated: a, b: 100%25\\r\\nc")
 
 
 def test_checks_of_one_name_have_an_annotation_each(folder: Path) -> None:
@@ -359,6 +359,10 @@ def test_the_page_of_a_run_has_every_check_its_verdicts_and_its_traces(folder: P
         page.goto((folder / "site" / "index.html").as_uri())
         assert page.locator("h1").inner_text() == "leadline: 3 of 7 checks as expected"
         assert page.locator("td.violated").filter(has_text="FAIL").count() == 4
+        assert page.locator("article:visible .note").inner_text() == (
+            "check 3: a surprise: expected holds, but third_step_free is violated"
+        )
+        page.get_by_text("3 checks as expected", exact=True).click()
         page.get_by_role("link", name="meant to be cut short").first.click()
         details = page.locator("details#check-7")
         assert details.evaluate("it => it.open")

@@ -250,7 +250,7 @@ def test_three_traces_are_shown_and_written_to_three_different_files_that_replay
         assert f"saved new/traces/{file.name}" in run.lines
         states = json.loads(file.read_text(encoding="utf-8"))["states"]
         steps.add(json.dumps([state["#meta"] for state in states]))
-        replayed = call("replay", str(file), folder=stairs)
+        replayed = call("replay", str(file), "--spec", "stairs.py", folder=stairs)
         assert (replayed.code, replayed.out) == (
             0,
             "as recorded: stairs.py:spec, 4 states, which violates third_step_free\n",

@@ -158,7 +158,7 @@ def test_no_color_on_a_terminal_is_plain(folder: Path) -> None:
 
 
 def test_a_trace_on_an_own_spec_shows_the_offending_value_and_the_source(climb: Path) -> None:
-    run = call("trace", CLIMB, folder=climb)
+    run = call("trace", CLIMB, "--spec", "stairs.py", folder=climb)
     assert (run.code, run.err) == (0, "")
     assert run.lines[:1] == ["stairs.py:spec  top=3"]
     assert run.lines[-13:] == [
@@ -181,13 +181,12 @@ def test_a_trace_on_an_own_spec_shows_the_offending_value_and_the_source(climb: 
 # Shown as recorded
 
 
-def test_a_trace_whose_spec_is_not_at_hand_is_shown_as_recorded_with_one_line_that_says_so(climb: Path) -> None:
-    (climb / "stairs.py").rename(climb / "elsewhere.py")
+def test_a_trace_of_an_own_spec_is_shown_as_recorded_with_the_line_to_type_to_replay_it(climb: Path) -> None:
     run = leadline("trace", CLIMB, folder=climb)
     assert run.code == 0
     assert run.err == (
-        "leadline: shown as recorded, not replayed: there is no file stairs.py; "
-        "if the spec is elsewhere now, name it with --spec\n"
+        "leadline: shown as recorded, not replayed: stairs.py:spec is a Python file, which runs only if you name it. "
+        f"To replay the trace, type: leadline trace {CLIMB} --spec stairs.py:spec\n"
     )
     assert run.lines == [
         "stairs.py:spec  top=3",
@@ -252,7 +251,7 @@ def test_spec_says_where_the_spec_is_now(climb: Path, command: str) -> None:
     assert (run.code, run.err) == (0, "")
     assert "elsewhere.py:spec" in run.lines[0]
     if command == "replay":
-        assert call(command, CLIMB, folder=climb).complaint.startswith("there is no file stairs.py; if the spec")
+        assert call(command, CLIMB, "--spec", "stairs.py", folder=climb).complaint == "there is no file stairs.py"
 
 
 def test_with_a_spec_of_another_kind_trace_and_replay_say_where_it_departs(folder: Path) -> None:

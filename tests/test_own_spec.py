@@ -50,7 +50,7 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
     assert (fuzzed.code, fuzzed.err) == (1, "")
     assert ends_like(fuzzed, " 5/5  process 0 takes the lock and goes in", "violated: mutual_exclusion")
 
-    shown = leadline("trace", file, folder=tmp_path)
+    shown = leadline("trace", file, "--spec", spec, folder=tmp_path)
     assert (shown.code, shown.err) == (0, "")
     assert ends_like(
         shown,
@@ -61,7 +61,7 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
     )
 
     for saved in (file, f"fuzzed/{name}.py-spec-seed0-mutual_exclusion.itf.json"):
-        replayed = leadline("replay", saved, folder=tmp_path)
+        replayed = leadline("replay", saved, "--spec", spec, folder=tmp_path)
         assert (replayed.code, replayed.err) == (0, "")
         assert replayed.out == f"as recorded: {spec}, 5 states, which violates mutual_exclusion\n"
 
@@ -107,7 +107,10 @@ def test_it_may_import_its_neighbours_and_lie_in_another_folder(tmp_path: Path) 
     run = leadline("explore", "specs of mine/lock.py:spec", "--trace-out", ".", "--json", "-", folder=tmp_path)
     assert (run.code, run.json["distinct_states"]) == (1, 9)
     (mutual_exclusion,) = (item for item in run.json["properties"] if item["name"] == "mutual_exclusion")
-    assert call("replay", mutual_exclusion["trace_file"], folder=tmp_path).code == 0
+    refused = call("replay", mutual_exclusion["trace_file"], folder=tmp_path).complaint
+    _, _, line = refused.partition(" type: leadline ")
+    assert shlex.split(line) == ["replay", mutual_exclusion["trace_file"], "--spec", "specs of mine/lock.py:spec"]
+    assert call(*shlex.split(line), folder=tmp_path).code == 0
 
 
 def test_neighbours_of_two_files_with_one_name_are_not_taken_for_each_other(tmp_path: Path) -> None:

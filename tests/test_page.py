@@ -194,8 +194,8 @@ def test_a_folder_of_traces_is_one_page_with_a_list_of_them(browser: Browser, tm
     write(tmp_path, stairs=STAIRS)
     call("explore", "stairs.py", "-b", "top=3", "--trace-out", ".", folder=tmp_path)
     write_trace(LOSS, tmp_path / "loss.itf.json")
-    run = call("report", ".", "--html", "all.html", folder=tmp_path)
-    assert (run.code, run.out) == (0, "saved all.html: 2 traces\n")
+    run = call("report", ".", "--html", "all.html", "--spec", "stairs.py", folder=tmp_path)
+    assert (run.code, run.out, run.err) == (0, "saved all.html: 2 traces\n", "")
     opened = Opened(browser, tmp_path / "all.html")
     assert opened.states == ["t1-s1"]
     opened.page.get_by_role("link", name="third_step_free is violated, 4 states").click()

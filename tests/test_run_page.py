@@ -143,7 +143,7 @@ def test_a_long_search_has_its_rate_over_time_and_its_note(browser: Browser, tmp
 def test_a_saved_result_makes_the_page_of_its_run_wherever_it_was_moved(folder: Path) -> None:
     options = ["--json", "r.json", "--trace-out", "traces", "--html", "run.html", "-i", "third_step_free"]
     assert call("explore", "stairs.py", "-b", "top=3", *options, folder=folder).code == 1
-    run = call("report", "r.json", "--html", "again.html", folder=folder)
+    run = call("report", "r.json", "--html", "again.html", "--spec", "stairs.py", folder=folder)
     assert (run.code, run.out, run.err) == (0, "saved again.html: 1 trace\n", "")
     pages = [(folder / name).read_text(encoding="utf-8") for name in ("run.html", "again.html")]
     assert pages[0].replace("leadline: stairs.py:spec", "leadline: r.json") == pages[1]
@@ -151,7 +151,7 @@ def test_a_saved_result_makes_the_page_of_its_run_wherever_it_was_moved(folder: 
     moved.mkdir()
     for file in (folder / "r.json", *(folder / "traces").iterdir()):
         file.rename(moved / file.name)
-    assert call("report", "moved/r.json", "--html", "moved.html", folder=folder).code == 0
+    assert call("report", "moved/r.json", "--html", "moved.html", "--spec", "stairs.py", folder=folder).code == 0
     assert (folder / "moved.html").read_text(encoding="utf-8") == pages[1]
 
 
@@ -170,7 +170,7 @@ def test_what_a_spec_raises_is_not_blamed_on_the_result(folder: Path) -> None:
     call("explore", "stairs.py", "-b", "top=3", "--json", "r.json", "--trace-out", ".", folder=folder)
     drawn = STAIRS.replace("    top: int = 0\n", "    top: int = 0\n\n    def lanes(self):\n        return {}['row']\n")
     write(folder, stairs=drawn)
-    complaint = call("report", "r.json", "--html", "x.html", folder=folder).complaint
+    complaint = call("report", "r.json", "--html", "x.html", "--spec", "stairs.py", folder=folder).complaint
     assert complaint == "unexpected KeyError: 'row'"
 
 

@@ -392,10 +392,9 @@ def test_text_is_what_is_shown_without_a_format(folder: Path) -> None:
 
 
 def shown_without_its_spec(folder: Path, form: str) -> Run:
-    """A trace of the stairs in some format, when their file is gone."""
+    """A trace of the stairs in some format, when their file is not named."""
     write(folder, stairs=STAIRS)
     call("explore", "stairs.py", "-b", "top=3", "--trace-out", ".", folder=folder)
-    (folder / "stairs.py").unlink()
     (file,) = folder.glob("*.itf.json")
     return call("trace", file.name, "--format", form, folder=folder)
 
@@ -404,7 +403,7 @@ def shown_without_its_spec(folder: Path, form: str) -> Run:
 def test_without_the_spec_a_trace_is_shown_as_it_was_recorded(tmp_path: Path, form: str) -> None:
     run = shown_without_its_spec(tmp_path, form)
     assert run.code == 0
-    assert run.err.startswith("leadline: shown as recorded, not replayed: there is no file stairs.py")
+    assert run.err.startswith("leadline: shown as recorded, not replayed: stairs.py:spec is a Python file, ")
     assert "up(foot=left)" in run.out
 
 

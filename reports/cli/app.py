@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 from importlib.metadata import version
 from typing import Any
@@ -24,6 +25,7 @@ from reports.cli.report import report
 from reports.cli.specs import specs
 from reports.cli.trace import replay, trace
 from reports.exit_codes import INCOMPLETE, USAGE
+from reports.lines import say
 
 
 class Commands(click.Group):
@@ -109,5 +111,6 @@ def _silence_stdout() -> None:
 
 
 def _fail(message: str) -> int:
-    print(f"leadline: {' '.join(message.split())}", file=sys.stderr)
+    line = re.sub(r"\s*[\r\n]\s*", " ", message.strip())
+    say(f"leadline: {line}", err=True)
     return USAGE

@@ -12,6 +12,7 @@ from rich.text import Text
 from checker.errors import LeadlineError
 from checker.names import counted
 from checker.result import Verdict
+from checker.visible import visible
 from reports.cli.options import check_output, check_output_folder, writing
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.findings import findings, not_run
@@ -119,7 +120,7 @@ def _line(outcome: Outcome, width: int) -> Text:
     line.append(f", {size}", style="default not bold")
     line.append(f"  {result.statistics.seconds:.1f} s", style="dim not bold")
     if not good:
-        line.append(f"\n      {outcome.failure}", style="default not bold")
+        line.append(f"\n      {visible(outcome.failure)}", style="default not bold")
     return line
 
 

@@ -16,9 +16,11 @@ from checker.names import counted
 from checker.result import Verdict
 from checker.spec import Spec
 from checker.trace import complaint_at_end
+from checker.visible import visible
 from reports.cli.options import check_output, chosen_spec, writing
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.html import chapter, page
+from reports.lines import say
 from reports.story import story_of
 from reports.terminal import console, is_plain, side_by_side
 
@@ -51,17 +53,17 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     try:
         parting = _by_counterexample(*specs) or _by_behaviour(*specs)
     except NoPartingYet as found:
-        click.echo(f"incomplete: {found}")
+        say(f"incomplete: {visible(str(found))}")
         return INCOMPLETE
     screen = console()
     if parting is None:
-        click.echo(f"{first} and {second} have the same behaviours")
+        say(f"{visible(first)} and {visible(second)} have the same behaviours")
         return AS_EXPECTED
     _show(screen, parting)
     if out is not None:
         with writing(out):
             out.write_text(_page(parting), encoding="utf-8")
-        click.echo(f"saved {out}")
+        say(f"saved {visible(str(out))}")
     return VIOLATED
 
 
@@ -88,12 +90,12 @@ def _complaint(parting: Parting) -> str | None:
 
 def _ending(parting: Parting) -> str:
     """How the other's behaviour ends, in words."""
-    name, about = parting.second.spec.name, parting.first.about
+    name, about = visible(parting.second.spec.name), parting.first.about
     if parting.refused is not None:
-        return f"{name} does not take {parting.refused} here"
+        return f"{name} does not take {visible(repr(parting.refused))} here"
     if about is None:
         return f"{name} leads elsewhere"
-    return f"{name} takes the same actions, and {about.name} is true at their end"
+    return f"{name} takes the same actions, and {visible(about.name)} is true at their end"
 
 
 def _page(parting: Parting) -> str:
@@ -114,5 +116,5 @@ def _show(screen: Console, parting: Parting) -> None:
     tails = [attrs.evolve(story, frames=story.frames[shared:]) for story in stories]
     screen.print(side_by_side(*tails, first_number=shared + 1, plain=is_plain(screen)))
     for paragraph in stories[0].ending:
-        screen.print(f"{parting.first.spec.name}: {paragraph}", style="red")
+        screen.print(f"{visible(parting.first.spec.name)}: {paragraph}", style="red")
     screen.print(_ending(parting), style="green")

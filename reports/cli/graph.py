@@ -12,6 +12,7 @@ from checker.result import Limits, Verdict
 from reports.cli.options import chosen_spec, spec_options
 from reports.dot import dot
 from reports.exit_codes import AS_EXPECTED
+from reports.lines import say
 
 
 @click.command(short_help="Draw the state graph of a spec, for Graphviz.")
@@ -39,7 +40,7 @@ def graph(
     chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = OracleSearch(chosen, Limits(max_states=max_states, keep_going=True))
     if search.run().exhausted:
-        click.echo(dot(state_graph(chosen, search.arrivals), chosen.initials()), nl=False)
+        say(dot(state_graph(chosen, search.arrivals), chosen.initials()))
         return AS_EXPECTED
     found = searched(chosen).properties
     traces = [trace for item in found if item.verdict is Verdict.VIOLATED for trace in item.traces]
@@ -48,5 +49,5 @@ def graph(
             f"{chosen.name} has more than {max_states:,} states, and no counterexample to draw: "
             "make its bounds smaller, or --max-states larger"
         )
-    click.echo(dot(neighbourhood(traces[0]), chosen.initials(), traces[0]), nl=False)
+    say(dot(neighbourhood(traces[0]), chosen.initials(), traces[0]))
     return AS_EXPECTED

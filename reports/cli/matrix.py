@@ -9,7 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from checker.bounds import bounds_text
+from checker.visible import visible
 from reports.exit_codes import AS_EXPECTED
+from reports.lines import say
 from reports.markdown import matrix_page
 from reports.matrix import SHIPPED, Column, Matrix, read_matrix
 from reports.terminal import STYLES, console, progress_line
@@ -40,13 +42,13 @@ def matrix(file: Path | None, markdown: bool) -> int:
     with progress_line("matrix") as progress:
         columns += wanted.columns(progress)
     if markdown:
-        click.echo("\n".join(matrix_page("What holds where", wanted, columns)))
+        say("\n".join(matrix_page("What holds where", wanted, columns)))
         return AS_EXPECTED
     out = console()
     for configuration in wanted.configurations:
         own = [column for column in columns if column.configuration is configuration]
-        out.print(Text(configuration.name, style="bold"))
-        out.print(Text(bounds_text(wanted.bounds_of(configuration)), style="dim"))
+        out.print(Text(visible(configuration.name), style="bold"))
+        out.print(Text(visible(bounds_text(wanted.bounds_of(configuration))), style="dim"))
         out.print(_table(wanted, own))
     return AS_EXPECTED
 
@@ -55,8 +57,8 @@ def _table(matrix: Matrix, columns: list[Column]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("property", no_wrap=True)
     for column in columns:
-        table.add_column(column.spec.rpartition("/")[2], no_wrap=True)
+        table.add_column(visible(column.spec.rpartition("/")[2]), no_wrap=True)
     for name in columns[0].cells:
         cells = [column.cells[name] for column in columns]
-        table.add_row(name, *[Text(cell.text, style=STYLES[cell.verdict]) for cell in cells])
+        table.add_row(visible(name), *[Text(cell.text, style=STYLES[cell.verdict]) for cell in cells])
     return table

@@ -23,9 +23,11 @@ from checker.progress import Progress, paced
 from checker.properties import Property
 from checker.result import Result, Verdict
 from checker.spec import Spec
+from checker.visible import visible
 from reports.exit_codes import OF_VERDICT
 from reports.html.run import run_found, run_page
 from reports.json_report import result_object
+from reports.lines import say, say_json
 from reports.loading import load_spec
 from reports.terminal import console, heading, progress_line, result_view, show_traces
 
@@ -215,14 +217,12 @@ def report(result: Result, outputs: Outputs) -> int:
         out.print(result_view(result))
         for paths in files.values():
             for path in paths:
-                out.print(f"saved {path}", soft_wrap=True)
-    if json_file is not None:
-        text = json.dumps(result_object(result, files), indent=2)
-        if json_file == "-":
-            sys.stdout.write(text + "\n")
-        else:
-            with writing(Path(json_file)):
-                Path(json_file).write_text(text + "\n", encoding="utf-8")
+                say(f"saved {visible(str(path))}")
+    if json_file == "-":
+        say_json(result_object(result, files), indent=2)
+    elif json_file is not None:
+        with writing(Path(json_file)):
+            Path(json_file).write_text(json.dumps(result_object(result, files), indent=2) + "\n", encoding="utf-8")
     if outputs.html is not None:
         with writing(outputs.html):
             title = f"leadline: {result.spec.name}"
@@ -243,7 +243,7 @@ def save_traces(result: Result, folder: Path) -> dict[Property, list[Path]]:
         for number, trace in enumerate(item.traces, start=1):
             stem = _file_stem(result)
             suffix = f"-{number}" if len(item.traces) > 1 else ""
-            path = folder / f"{stem}-{item.property.name}{suffix}{SUFFIX}"
+            path = folder / f"{stem}-{_file_name(item.property.name)}{suffix}{SUFFIX}"
             with writing(path):
                 folder.mkdir(parents=True, exist_ok=True)
                 write_trace(trace, path)
@@ -257,7 +257,12 @@ def _file_stem(result: Result) -> str:
     values = [(field, getattr(bounds, field.name)) for field in attrs.fields(type(bounds))]
     given = [f"{field.name}{value}" for field, value in values if value != field.default]
     given += [f"seed{result.settings['seed']}"] if "seed" in result.settings else []
-    return "-".join(re.sub(r"[^\w.-]+", "-", part).strip("-.") for part in (result.spec.name, *given))
+    return "-".join(map(_file_name, (result.spec.name, *given)))
+
+
+def _file_name(text: str) -> str:
+    """A text as a part of a file's name, without what leads to another folder."""
+    return re.sub(r"[^\w.-]+", "-", text).strip("-.")
 
 
 @contextmanager

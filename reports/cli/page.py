@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from reports.exit_codes import AS_EXPECTED, VIOLATED
+from reports.lines import say
 from reports.markdown import answers_page
 from reports.suite import read_suite
 from reports.terminal import progress_line
@@ -30,5 +31,5 @@ def page(file: Path | None, title: str) -> int:
         with progress_line(prepared.title) as progress:
             outcomes.append(prepared.run(progress))
     shown = file or SHIPPED.relative_to(SHIPPED.parent.parent.parent)
-    click.echo("\n".join(answers_page(title, shown, outcomes)))
+    say("\n".join(answers_page(title, shown, outcomes)))
     return VIOLATED if any(outcome.failure for outcome in outcomes) else AS_EXPECTED

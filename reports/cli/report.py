@@ -3,53 +3,112 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
 
 from checker.errors import LeadlineError, TraceError
-from checker.itf import SUFFIX, read_trace
+from checker.itf import SUFFIX, TraceFile, read_trace
 from checker.names import counted
+from checker.visible import visible
 from reports.cli.options import writing
-from reports.cli.trace import Told, tell
-from reports.exit_codes import AS_EXPECTED
+from reports.cli.trace import TraceView, note, view_of
+from reports.exit_codes import AS_EXPECTED, USAGE
 from reports.html import chapter, page
 from reports.html.run import Found, run_page
+from reports.lines import say
+from reports.loading import is_shipped
 
 
 @click.command(short_help="Make a page of saved results and traces, to look at in a browser.")
 @click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
 @click.option("--html", "out", required=True, metavar="OUT", type=click.Path(path_type=Path), help="The page's file.")
-@click.option("--spec", metavar="SPEC", help="The spec, if it is not where the files say.")
+@click.option(
+    "--spec",
+    metavar="SPEC",
+    help="The spec of the trace; in a folder, of the traces that are not of a shipped spec. A Python file, "
+    "path/to/file.py:name, is run.",
+)
 def report(path: Path, out: Path, spec: str | None) -> int:
     """Make one HTML file of the trace in FILE, or of every .itf.json file in DIR.
 
     FILE may also be a result that --json wrote: then the page is of the run, with the traces that --trace-out
-    saved. The page needs nothing else, and no network: it opens from a CI system's artifacts. Exit code 1: a
-    trace is stale, and shown as it was recorded.
+    saved, if they are in the same folder as FILE or below it. The page needs nothing else, and no network: it opens
+    from a CI system's artifacts.
+
+    A trace of a spec that is neither shipped nor named with --spec is shown as it was recorded. Exit code 1: a trace
+    is stale; 2: a trace cannot be read, and the page is of the others.
 
     \b
     leadline report traces --html traces.html
+    leadline report traces --html traces.html --spec my_protocol.py:spec
     leadline report result.json --html result.html
     """
     title = f"leadline: {path.name or path.resolve().name}"
+    command = ["report", str(path), "--html", str(out)]
     about = None if path.is_dir() or path.name.endswith(SUFFIX) else _result(path)
-    text, told = _traces_page(title, path, spec) if about is None else _result_page(title, path, about, spec)
+    if about is None:
+        views, left_out = _views_of(path, spec, command)
+        chapters = [chapter(number, view.story, view.note) for number, view in enumerate(views, start=1)]
+        text = page(title, chapters, notes=left_out)
+    else:
+        by_property, left_out = _views_of_result(path, about, spec, command)
+        views = [view for those in by_property.values() for view in those]
+        stories = {name: [(view.story, view.note) for view in those] for name, those in by_property.items()}
+        with _as_this_version_writes(path):
+            text = run_page(title, [Found(about["spec"], about, stories)], notes=left_out)
     with writing(out):
         out.write_text(text, encoding="utf-8")
-    click.echo(f"saved {out}: {counted(len(told), 'trace')}")
-    return max((each.code for each in told), default=AS_EXPECTED)
+    for line in dict.fromkeys([*(view.note for view in views if view.note), *left_out]):
+        note(line)
+    say(f"saved {visible(str(out))}: {counted(len(views), 'trace')}")
+    return USAGE if left_out else max((view.code for view in views), default=AS_EXPECTED)
 
 
-def _traces_page(title: str, path: Path, spec: str | None) -> tuple[str, list[Told]]:
-    files = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
+def _views_of(path: Path, spec: str | None, command: list[str]) -> tuple[list[TraceView], list[str]]:
+    """The trace in a file, or those in a folder, and a line for each file of the folder that cannot be read."""
+    if not path.is_dir():
+        return [view_of(read_trace(path), spec, command)], []
+    files = [file for file in sorted(path.glob(f"*{SUFFIX}")) if file.is_file()]
     if not files:
         raise TraceError(f"there is no {SUFFIX} file in {path}")
-    told = [tell(read_trace(file), spec) for file in files]
-    return page(title, [chapter(number, each.story, each.note) for number, each in enumerate(told, start=1)]), told
+    recorded, left_out = _read(files)
+    return [view_of(each, None if is_shipped(each.spec) else spec, command) for each in recorded], left_out
+
+
+def _views_of_result(
+    path: Path, about: dict[str, Any], spec: str | None, command: list[str]
+) -> tuple[dict[str, list[TraceView]], list[str]]:
+    """The traces of each property of a result, and a line for each trace file that cannot be read."""
+    with _as_this_version_writes(path):
+        named = {item["name"]: [str(file) for file in item["trace_files"]] for item in about["properties"]}
+    views, left_out = dict[str, list[TraceView]](), list[str]()
+    for name, files in named.items():
+        found = {file: _beside(path, file) for file in files}
+        recorded, torn = _read(file for file in found.values() if file is not None)
+        views[name] = [view_of(each, spec, command) for each in recorded]
+        missing = [file for file, place in found.items() if place is None]
+        left_out += [*torn, *(_left_out(f"{file} is not in the folder of {path} or below it") for file in missing)]
+    return views, left_out
+
+
+def _read(files: Iterable[Path]) -> tuple[list[TraceFile], list[str]]:
+    """The trace files that can be read, and a line for each that cannot."""
+    recorded, left_out = list[TraceFile](), list[str]()
+    for file in files:
+        try:
+            recorded.append(read_trace(file))
+        except TraceError as error:
+            left_out.append(_left_out(str(error)))
+    return recorded, left_out
+
+
+def _left_out(why: str) -> str:
+    return visible(f"not on the page: {why}")
 
 
 def _result(path: Path) -> dict[str, Any] | None:
@@ -61,16 +120,6 @@ def _result(path: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and "distinct_states" in content else None
 
 
-def _result_page(title: str, path: Path, about: dict[str, Any], spec: str | None) -> tuple[str, list[Told]]:
-    with _as_this_version_writes(path):
-        files = {item["name"]: [Path(file) for file in item["trace_files"]] for item in about["properties"]}
-    told = {name: [tell(read_trace(_at_hand(file, path)), spec) for file in those] for name, those in files.items()}
-    stories = {name: [(each.story, each.note) for each in traces] for name, traces in told.items()}
-    with _as_this_version_writes(path):
-        text = run_page(title, [Found(about["spec"], about, stories)])
-    return text, [each for traces in told.values() for each in traces]
-
-
 @contextmanager
 def _as_this_version_writes(path: Path) -> Iterator[None]:
     """While a result is read. Raises LeadlineError: it is not as `result_object` makes it; names its file."""
@@ -80,7 +129,12 @@ def _as_this_version_writes(path: Path) -> Iterator[None]:
         raise LeadlineError(f"{path} is not a result as this version writes it: make it anew with --json") from error
 
 
-def _at_hand(file: Path, result: Path) -> Path:
-    """A trace file where the result says that it is, or beside the result, if they were moved together."""
-    beside = result.parent / file.name
-    return beside if beside.is_file() and not file.is_file() else file
+def _beside(result: Path, named: str) -> Path | None:
+    """A trace file that a result names, where it lies in the result's folder or below.
+
+    The result may have been moved with its traces, or written from another folder: of the path in it, as much of the
+    end counts as is there. No other file is read, whatever the path is.
+    """
+    parts = [part for part in PurePath(named).parts if part not in ("..", PurePath(named).anchor)]
+    places = (result.parent.joinpath(*parts[start:]) for start in range(len(parts)))
+    return next((place for place in places if os.path.isfile(place)), None)  # False of a name that cannot be one

@@ -1,8 +1,13 @@
-"""`leadline trace` and `leadline replay`: saved counterexamples."""
+"""`leadline trace` and `leadline replay`: saved counterexamples.
+
+A trace file is data: what is written in it decides which of the shipped specs it is compared with, and nothing else.
+A Python file that it names is run only if the user names it too.
+"""
 
 from __future__ import annotations
 
-import json
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +21,23 @@ from checker.names import counted
 from checker.replay import replay as replay_trace
 from checker.spec import Spec
 from checker.trace import Trace
+from checker.visible import visible
 from reports.dot import dot
 from reports.exit_codes import AS_EXPECTED, VIOLATED
 from reports.json_report import story_object
-from reports.loading import load_spec
+from reports.lines import say, say_json
+from reports.loading import load_spec, names_a_file, shipped_spec
 from reports.mermaid import mermaid
 from reports.shiviz import shiviz
 from reports.story import Story, story_of, story_of_file
 from reports.terminal import console, is_plain, story_view
 
 _file = click.argument("file", type=click.Path(path_type=Path))
-_spec = click.option("--spec", metavar="SPEC", help="The spec, if it is not where the file says.")
+_spec = click.option(
+    "--spec",
+    metavar="SPEC",
+    help="The spec, if it is not the shipped one that the file names. A Python file, path/to/file.py:name, is run.",
+)
 
 
 FORMATS = ("text", "mermaid", "dot", "shiviz", "itf", "json")
@@ -47,67 +58,69 @@ FORMATS = ("text", "mermaid", "dot", "shiviz", "itf", "json")
 def trace(file: Path, spec: str | None, form: str) -> int:
     """Show the trace in FILE (.itf.json) step by step: each action, and what it changed.
 
-    If the spec is at hand, the trace is re-executed on it; if not, the file is shown as it is written, and
-    so is a trace that is stale: the model does not go there any more. That ends with exit code 1.
+    A trace of a shipped spec, or of the one that --spec names, is re-executed on it. Otherwise the file is shown
+    as it was recorded, and so is a trace that is stale, which means that the model does not go there any more:
+    exit code 1.
     """
-    told = tell(read_trace(file), spec)
-    if told.note:
-        _note(told.note)
-    out = console()
+    view = view_of(read_trace(file), spec, ["trace", str(file), *(["--format", form] if form != "text" else [])])
     match form:
         case "text":
-            out.print(story_view(told.story, plain=is_plain(out), width=out.width))
+            out = console()
+            out.print(story_view(view.story, plain=is_plain(out), width=out.width))
         case "mermaid":
-            click.echo(mermaid(told.story), nl=False)
+            say(mermaid(view.story))
         case "shiviz":
-            click.echo(shiviz(told.story), nl=False)
+            say(shiviz(view.story))
         case "json":
-            click.echo(json.dumps(story_object(told.story), indent=1))
-        case _ if told.trace is None:
-            raise TraceError(f"--format {form} needs the model, which does not follow {file}: {told.note}")
+            say_json(story_object(view.story), indent=1)
+        case _ if view.trace is None:
+            raise TraceError(f"--format {form} needs the model: {view.note}")
         case "dot":
-            click.echo(dot(neighbourhood(told.trace), told.trace.spec.initials(), told.trace), nl=False)
+            say(dot(neighbourhood(view.trace), view.trace.spec.initials(), view.trace))
         case "itf":
-            click.echo(json.dumps(encode_trace(told.trace), indent=1))
-    return told.code
+            say_json(encode_trace(view.trace), indent=1)
+    if view.note:
+        note(view.note)
+    return view.code
 
 
 @attrs.frozen
-class Told:
+class TraceView:
     """What can be shown of a trace file.
 
     Attributes:
         story: the trace as views show it.
         trace: the trace re-executed; None if the model does not follow it, or is not at hand.
-        note: why it was not re-executed; empty if it was.
+        note: why it was not re-executed, `visible`; empty if it was.
         code: the exit code: `VIOLATED` if it is stale.
     """
 
     story: Story
     trace: Trace[Any] | None = None
-    note: str = ""
+    note: str = attrs.field(default="", converter=visible)
     code: int = AS_EXPECTED
 
 
-def tell(recorded: TraceFile, spec: str | None = None) -> Told:
-    """Re-execute a trace file if its spec is at hand, else take it as it is written.
+def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> TraceView:
+    """Re-execute a trace file on its spec where that may be done, else take it as it was recorded.
 
     Parameters:
         recorded: what the file says.
-        spec: the spec, if it is not the one that the file names.
+        spec: the spec that the user names, if any.
+        command: what was typed, without a spec.
 
     Raises:
-        LeadlineError: the spec that was named is not there.
+        LeadlineError: the spec that the user names is not there.
     """
     try:
-        followed = replay_trace(_chosen(recorded, spec), recorded)
-        return Told(story_of(followed), followed)
+        followed = replay_trace(_chosen(recorded, spec, command), recorded)
+        return TraceView(story_of(followed), followed)
     except TraceError as error:
-        return Told(story_of_file(recorded), note=f"stale, so shown as recorded: {error}", code=VIOLATED)
+        return TraceView(story_of_file(recorded), note=f"stale, so shown as recorded: {error}", code=VIOLATED)
     except LeadlineError as error:
         if spec is not None:
             raise
-        return Told(story_of_file(recorded), note=f"shown as recorded, not replayed: {error}")
+        return TraceView(story_of_file(recorded), note=f"shown as recorded, not replayed: {error}")
 
 
 @click.command(short_help="Re-execute a saved trace on the model, and say where it departs.")
@@ -120,33 +133,45 @@ def replay(file: Path, spec: str | None) -> int:
     recorded; 1: the trace is stale, and a line says at which step and how.
     """
     recorded = read_trace(file)
-    chosen = _chosen(recorded, spec)
+    chosen = _chosen(recorded, spec, ["replay", str(file)])
     try:
         followed = replay_trace(chosen, recorded)
     except TraceError as error:
-        click.echo(f"stale: {error}")
+        say(f"stale: {visible(str(error))}")
         return VIOLATED
     about = (
         f", which {'shows' if followed.about.kind.is_witness else 'violates'} {followed.about.name}"
         if followed.about
         else ""
     )
-    click.echo(f"as recorded: {chosen.name}, {counted(len(followed), 'state')}{about}")
+    say(visible(f"as recorded: {chosen.name}, {counted(len(followed), 'state')}{about}"))
     return AS_EXPECTED
 
 
-def _chosen(recorded: TraceFile, spec: str | None) -> Spec[Any]:
-    """The spec that is named, else the one that the file names, with the file's bounds."""
-    if spec is None and recorded.spec is None:
+def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Spec[Any]:
+    """The spec that the user names, else the shipped one that the file names, with the file's bounds."""
+    if spec is not None:
+        return load_spec(spec).with_bounds(recorded.bounds)
+    if recorded.spec is None:
         raise SpecError("the file does not say which spec it is of: name it with --spec")
+    if names_a_file(recorded.spec):
+        raise SpecError(
+            f"{recorded.spec} is a Python file, which runs only if you name it. To replay the trace, type: "
+            f"{_line(command, recorded.spec)}"
+        )
     try:
-        found = load_spec(spec or recorded.spec or "")
-    except LeadlineError as error:
-        if spec is not None:
-            raise
-        raise SpecError(f"{error}; if the spec is elsewhere now, name it with --spec") from error
-    return found.with_bounds(recorded.bounds)
+        shipped = shipped_spec(recorded.spec)
+    except SpecError as error:
+        raise SpecError(f"{error}; if the spec has another name now, name it with --spec") from error
+    return shipped.with_bounds(recorded.bounds)
 
 
-def _note(text: str) -> None:
+def _line(command: Sequence[str], spec: str) -> str:
+    """What to type to run a command with a spec; with a placeholder for one that cannot be typed as it is shown."""
+    typed = spec if visible(spec) == spec else "PATH:NAME"
+    return shlex.join(["leadline", *command, "--spec", typed])
+
+
+def note(text: str) -> None:
+    """Print a note on standard error."""
     console(stderr=True).print(f"leadline: {text}", style="yellow", soft_wrap=True)  # one line, however long

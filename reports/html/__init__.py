@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from checker.visible import visible
 from reports.html.changes import Change, changes
 from reports.html.diagram import Diagram, diagram_of
 from reports.html.holdings import Holding, holdings
@@ -54,6 +55,7 @@ class Chapter:
         diagram: its steps in space and time.
         shown: its states.
         note: what else is to be said of it.
+        is_witness: whether it shows what should be possible, and nothing that is wrong.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Chapter:
     diagram: Diagram
     shown: tuple[Shown, ...]
     note: str = ""
+    is_witness: bool = False
 
     @property
     def heading(self) -> str:
@@ -69,13 +72,14 @@ class Chapter:
         return f"{about}, {len(self.shown)} states"
 
 
-def chapter(number: int, story: Story, note: str = "") -> Chapter:
+def chapter(number: int, story: Story, note: str = "", is_witness: bool = False) -> Chapter:
     """A trace for the page.
 
     Parameters:
         number: which of the page's traces it is, from 1.
         story: the trace.
         note: what else is to be said of it.
+        is_witness: whether it shows what should be possible, and nothing that is wrong.
     """
     pictures = story.diagram.pictures
     shown = tuple(
@@ -88,17 +92,24 @@ def chapter(number: int, story: Story, note: str = "") -> Chapter:
         )
         for index, frame in enumerate(story.frames)
     )
-    return Chapter(f"t{number}", story, diagram_of(story.diagram), shown, note)
+    return Chapter(f"t{number}", story, diagram_of(story.diagram), shown, note, is_witness)
 
 
-def page(title: str, chapters: Sequence[Chapter], runs: Sequence[Run] = (), beside: int = 0) -> str:
+def page(
+    title: str,
+    chapters: Sequence[Chapter],
+    runs: Sequence[Run] = (),
+    beside: int = 0,
+    notes: Sequence[str] = (),
+) -> str:
     """The page, as HTML.
 
     Parameters:
         title: what it is called.
-        chapters: its traces.
+        chapters: its traces. The page opens on the first one.
         runs: the runs that found them, if the page is of these too.
         beside: if not 0, the traces are shown side by side, the longest one first, at the state of this number.
+        notes: what else is to be said of the whole page.
     """
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
@@ -106,8 +117,14 @@ def page(title: str, chapters: Sequence[Chapter], runs: Sequence[Run] = (), besi
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_visible,
     )
     files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
     return environment.get_template("page.html").render(
-        title=title, chapters=chapters, runs=runs, beside=beside, **files
+        title=title, chapters=chapters, runs=runs, beside=beside, notes=notes, **files
     )
+
+
+def _visible(value: Any) -> Any:
+    """What the template is about to write, before it escapes it; markup is ours and stays as it is."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

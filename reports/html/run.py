@@ -6,7 +6,7 @@ the same page as one that was just found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -55,14 +55,13 @@ class Plot:
 
 @attrs.frozen
 class PropertyRow:
-    """A line of the table of properties; the link is to its trace, empty if there is none."""
+    """A line of the table of properties; the links are to its traces, each with its text."""
 
     name: str
     sentence: str
     verdict: str
     looks: str
-    length: str
-    link: str
+    links: tuple[tuple[str, str], ...]
 
 
 @attrs.frozen
@@ -90,6 +89,7 @@ class Run:
         plots: states per depth, and the rate over time, as far as they are known.
         properties, actions: the tables.
         idle: what an action without a step is called.
+        start: what a link to the first state of its first trace ends with; empty if it has no trace.
     """
 
     name: str
@@ -104,6 +104,7 @@ class Run:
     properties: tuple[PropertyRow, ...]
     actions: tuple[ActionRow, ...]
     idle: str
+    start: str
 
 
 def run_found(result: Result, title: str, failure: str = "") -> Found:
@@ -112,31 +113,66 @@ def run_found(result: Result, title: str, failure: str = "") -> Found:
     return Found(title, result_object(result, {}), stories, failure)
 
 
-def run_page(title: str, every: Sequence[Found]) -> str:
-    """The page of some runs, as HTML: a table of them, each in detail, and every trace.
+def run_page(title: str, every: Sequence[Found], notes: Sequence[str] = ()) -> str:
+    """The page of some runs, as HTML: a table of them, every trace, and each run in detail.
+
+    The traces that were not expected come first, then those that were, and witnesses last.
 
     Parameters:
         title: what the page is called.
         every: the runs.
+        notes: what else is to be said of the whole page.
     """
+    entries = sorted((entry for each in enumerate(every, start=1) for entry in _entries(*each)), key=_rank)
     chapters: list[Chapter] = []
-    runs = [_run(number, each, len(every) > 1, chapters) for number, each in enumerate(every, start=1)]
-    return page(title, chapters, runs)
+    of_runs: list[dict[str, list[Chapter]]] = [{} for _ in every]
+    for entry in entries:
+        note = _check(entry.run, every[entry.run - 1]) if len(every) > 1 else entry.note
+        chapters.append(chapter(len(chapters) + 1, entry.story, note, entry.is_witness))
+        of_runs[entry.run - 1].setdefault(entry.name, []).append(chapters[-1])
+    runs = [_run(number, *pair) for number, pair in enumerate(zip(every, of_runs, strict=True), start=1)]
+    return page(title, chapters, runs, notes=notes)
 
 
-def _run(number: int, shown: Found, among_others: bool, chapters: list[Chapter]) -> Run:
-    """A run; its traces are added to the chapters."""
+@attrs.frozen
+class _Entry:
+    """A trace of a run, before it is known which of the page's it is."""
+
+    run: int
+    name: str
+    story: Story
+    note: str
+    is_witness: bool
+    is_expected: bool
+
+
+def _entries(number: int, shown: Found) -> Iterator[_Entry]:
+    for item in shown.about["properties"]:
+        is_witness = Kind(item["kind"]).is_witness
+        for story, note in shown.stories.get(item["name"], []):
+            yield _Entry(number, item["name"], story, note, is_witness, not shown.failure)
+
+
+def _rank(entry: _Entry) -> tuple[bool, bool]:
+    return entry.is_witness, entry.is_expected
+
+
+def _check(number: int, shown: Found) -> str:
+    return f"check {number}: {shown.title}{f': {shown.failure}' if shown.failure else ''}"
+
+
+def _run(number: int, shown: Found, chapters: Mapping[str, Sequence[Chapter]]) -> Run:
+    """A run, with the page's chapters on each of its properties."""
     about, statistics = shown.about, statistics_of(shown.about)
     rows = []
     for item in about["properties"]:
-        link = ""
-        for story, note in shown.stories.get(item["name"], []):
-            note = f"check {number}: {shown.title}" if among_others else note
-            chapters.append(chapter(len(chapters) + 1, story, note))
-            link = link or chapters[-1].shown[-1].name
-        length = counted(item["trace_length"], "state") if item["trace_length"] else ""
+        own = chapters.get(item["name"], ())
+        links = tuple(
+            (each.shown[-1].name, f"trace {place}" if place > 1 else counted(len(each.shown), "state"))
+            for place, each in enumerate(own, start=1)
+        )
         verdict = str(verdict_text(Kind(item["kind"]), Verdict(item["verdict"])))
-        rows.append(PropertyRow(item["name"], item["sentence"], verdict, item["verdict"], length, link))
+        rows.append(PropertyRow(item["name"], item["sentence"], verdict, item["verdict"], links))
     return Run(
         name=f"check-{number}",
         title=shown.title,
@@ -150,6 +186,7 @@ def _run(number: int, shown: Found, among_others: bool, chapters: list[Chapter])
         properties=tuple(rows),
         actions=tuple(ActionRow(name, count.generated, count.distinct) for name, count in statistics.actions.items()),
         idle="never enabled" if about["exhausted"] else "not enabled yet",
+        start=next((first.shown[0].name for own in chapters.values() for first in own), ""),
     )
 
 
