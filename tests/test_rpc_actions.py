@@ -23,7 +23,7 @@ from model.rpc.produce import produce
 from model.rpc.protocols import HW_TRUNCATION, KIP_279, KIP_320
 from model.rpc.state import UNKNOWN_OFFSET, Partition, Replica
 from model.rpc.truncation import handle_epoch_request
-from tests.rpc_states import ROOMY, down, follows, leads, log, partition
+from tests.rpc_states import ROOMY, down, follows, leads, log, partition, told
 
 
 def only(steps: Any) -> Partition:
@@ -63,13 +63,26 @@ def test_nothing_is_noticed_of_a_broker_that_runs_nor_of_one_that_is_out_already
     assert none(controller_notices_failure(partition(leads(0, "┃"), down("┃"), isr=[0]), 1))
 
 
+def test_without_a_leader_only_a_member_that_leaves_the_isr_is_noticed() -> None:
+    """Neither a broker outside the ISR nor its last member changes anything: that would be a step to the same state."""
+    leaderless = partition(follows(0, "┃"), down("┃"), down("┃"), leader=None, isr=[0, 1])
+    assert only(controller_notices_failure(leaderless, 1)).quorum == Quorum(None, 0, frozenset({0}))
+    assert none(controller_notices_failure(leaderless, 2))
+    assert none(controller_notices_failure(attrs.evolve(leaderless, quorum=Quorum(None, 0, frozenset({1}))), 1))
+
+
 def test_the_session_of_a_running_broker_expires_as_often_as_the_bounds_allow() -> None:
-    state = partition(leads(0, "┃"), follows(0, "┃"), bounds=attrs.evolve(ROOMY, session_expiries=1))
+    twice = attrs.evolve(ROOMY, session_expiries=2)
+    state = partition(leads(0, "┃"), follows(0, "┃"), follows(0, "┃"), isr=[0, 1, 2], bounds=twice)
     after = only(session_expires(state, 0))
-    assert after.quorum.leader is None
+    assert after.quorum == Quorum(None, 0, frozenset({1, 2}))
     assert after.believes_to_lead(0), "it does not know"
-    assert none(session_expires(after, 1))
-    assert none(session_expires(partition(leads(0, "┃"), follows(0, "┃")), 0))
+    assert after.session_expiries == 1
+    last = only(session_expires(after, 1))
+    assert (last.quorum.isr, last.session_expiries) == ({2}, 2)
+    used_up = attrs.evolve(after, session_expiries=2)
+    assert none(session_expires(used_up, 1)), "broker 1 would leave the ISR if the bounds allowed it"
+    assert none(session_expires(attrs.evolve(state, bounds=ROOMY), 0))
 
 
 @pytest.mark.parametrize(
@@ -143,6 +156,17 @@ def test_a_zombie_accepts_records_too_and_a_follower_none() -> None:
     assert none(produce(partition(follows(1, "┃")), 0))
     full = attrs.evolve(state, next_value=ROOMY.records)
     assert none(produce(full, 0))
+
+
+def test_a_leader_acknowledges_only_records_of_its_own_epoch() -> None:
+    """With acks=all. Whoever produced to the leader before it was told that it is none."""
+    bounds = attrs.evolve(ROOMY, acks="all")
+    leader = leads(0, "┃ m0@0 m1@1", epoch=1, remote=[-1, 0])
+    state = partition(leader, follows(0, "┃ m0@0 m1@1", epoch=1), epoch=1, bounds=bounds)
+    after = only(handle_fetch(state, 0, 1))
+    assert after.replicas[0].high_watermark == 2
+    assert after.acked == (told("m1@1", 1, epoch=1),)
+    assert after.exposed == (told("m0@0", 0, epoch=1), told("m1@1", 1, epoch=1))
 
 
 def test_only_kip_320_fences_what_comes_from_another_epoch() -> None:
