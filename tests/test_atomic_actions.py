@@ -31,8 +31,8 @@ from model.atomic.protocols import (
     Protocol,
 )
 from model.atomic.state import Bounds, Partition, Replica
-from model.quorum import NO_EPOCH, Quorum, Request
-from tests.atomic_states import ROOMY, log, partition, replica
+from model.quorum import NO_EPOCH, Quorum, Request, epochs
+from tests.atomic_states import ROOMY, log, partition, replica, sent
 
 ALL = {0, 1, 2}
 BLANK = replica("┃")
@@ -69,7 +69,7 @@ def test_controller_elects_a_member_of_the_isr_in_the_next_epoch_and_sends_a_req
     assert elected == attrs.evolve(
         state,
         quorum=Quorum(2, 1, frozenset({0, 2})),
-        requests=(Request(0, frozenset(ALL)), Request(2, frozenset({0, 2})), None, None),
+        requests=sent({0: (0, ALL), 1: (2, {0, 2})}),
     )
 
 
@@ -116,7 +116,7 @@ def test_controller_shrinks_the_isr(
     assert after(state, controller_shrinks_isr, failed) == attrs.evolve(
         state,
         quorum=Quorum(new_leader, 2, frozenset(new_isr)),
-        requests=(None, Request(leader, frozenset(isr)), Request(new_leader, frozenset(new_isr)), None),
+        requests=sent({1: (leader, isr), 2: (new_leader, new_isr)}),
     )
 
 
@@ -200,6 +200,26 @@ def test_old_request_is_obeyed_after_a_newer_one_was_sent(protocol: Protocol) ->
 )
 def test_request_makes_no_follower(state: Partition, protocol: Protocol) -> None:
     assert not enabled(attrs.evolve(state, protocol=protocol), become_follower, 1, 0)
+
+
+def test_requests_of_one_epoch_are_obeyed_in_any_order() -> None:
+    """No shipped action sends several; one of another spec may change the ISR without a new leader epoch."""
+    first = partition(BLANK, BLANK, BLANK, leader=0, epoch=1, isr=ALL, requests={1: (0, ALL)})
+    state = first.announcing(Quorum(0, 1, frozenset({0, 1})))
+    assert (state.quorum.isr, state.announcing(state.quorum)) == ({0, 1}, state)
+    leaders = list(become_leader(state, 0, 1))
+    assert [each.replicas[0] for each in leaders] == [leads(0, "┃", epoch=1, isr=isr) for isr in (ALL, {0, 1})]
+    assert not enabled(leaders[0], become_leader, 0, 1), "it is in this epoch already"
+    followers = list(become_follower(leaders[0], 1, 1))
+    assert [each.replicas[1] for each in followers] == [follows(0, "┃", epoch=1, isr=isr) for isr in (ALL, {0, 1})]
+    rows = leaders[0].lanes()
+    assert [rows[row]["ISR"] for row in ("request 1", "request 1 (2)")] == ["0 1 2", "0 1"]
+
+
+def test_requests_before_the_first_election_are_kept_apart_from_those_of_every_epoch() -> None:
+    state = partition(BLANK, BLANK, BLANK, isr=ALL).announcing(Quorum(None, NO_EPOCH, frozenset({0, 1})))
+    assert state.sent_in(NO_EPOCH) == [Request(None, frozenset({0, 1}))]
+    assert [state.sent_in(epoch) for epoch in epochs(ROOMY)] == [[]] * 4
 
 
 def new_follower(protocol: Protocol, own: str, leader: str) -> Partition:

@@ -59,6 +59,7 @@ from tests.atomic_mutants import (
     remove_the_leader_and_let_it_lead,
     replaced,
     shorter_end,
+    shrink_in_the_same_epoch,
     shrink_only_the_own_isr,
     skip_truncation_if_the_leader_is_the_same,
     smallest_end_offset,
@@ -372,6 +373,20 @@ def test_harmless_change_is_not_killed(
     result = explore(within(spec, bounds))
     assert result.verdict is Verdict.HOLDS
     assert (result.statistics.distinct, result.statistics.generated) == counts
+
+
+# Bounds, distinct states and depth, as TLC has them with the same change.
+SHRUNK_IN_THE_SAME_EPOCH = [((2, 1, 1, 1), 1_209, 15), ((2, 2, 2, 1), 4_755, 18), ((2, 2, 2, 2), 29_061, 23)]
+
+
+@pytest.mark.parametrize(("bounds", "distinct", "depth"), SHRUNK_IN_THE_SAME_EPOCH)
+def test_isr_shrunk_by_the_controller_without_a_new_epoch_does_no_harm(
+    bounds: tuple[int, int, int, int], distinct: int, depth: int
+) -> None:
+    """KAFKA-15021: several requests in one leader epoch, by one action replaced."""
+    result = explore(within(replaced({controller_shrinks_isr: shrink_in_the_same_epoch}), bounds))
+    assert result.verdict is Verdict.HOLDS
+    assert (result.statistics.distinct, result.statistics.depth) == (distinct, depth)
 
 
 # Property, spec, bounds, states of its shortest counterexample: searched alone. weak_isr and strong_isr in
