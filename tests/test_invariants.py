@@ -198,6 +198,53 @@ def test_logs_that_differ_below_both_high_watermarks_are_named(state: Partition,
 @pytest.mark.parametrize(
     "state",
     [
+        partition(leads(0, "m0@0 ┃ m1@0"), follows(0, "┃ m0@0"), follows(0, "m0@0 ┃ m1@0")),
+        partition(leads(0, "┃ m0@0"), follows(0, "┃")),
+        partition(leads(0, "┃"), follows(0, "┃ m0@0", epoch=1)),
+        partition(leads(0, "┃", epoch=1), follows(0, "┃ m0@0")),
+        partition(follows(2, "┃"), follows(0, "┃ m0@0"), leads(2, "┃")),
+        partition(leads(0, "┃"), leads(1, "┃ m0@1", epoch=1), replica("┃ m0@0")),
+        partition(leads(0, "m0@1 ┃", epoch=1), follows(0, "m1@0 ┃", epoch=1), protocol=KIP_320_FIRST_TRY),
+    ],
+    ids=[
+        "a shorter and an equal one",
+        "empty",
+        "a later epoch than the leader's",
+        "an earlier epoch than the leader's",
+        "who is followed does not lead",
+        "nobody is followed",
+        "has yet to truncate",
+    ],
+)
+def test_followers_log_may_be_a_prefix_of_its_leaders(state: Partition) -> None:
+    assert logs.follower_log_is_prefix(state)
+
+
+@pytest.mark.parametrize(
+    ("state", "complaint"),
+    [
+        (
+            partition(leads(0, "┃ m0@0"), follows(0, "┃ m0@0 m1@0 m2@0")),
+            "broker 1 follows broker 0 in epoch 0, and has m1@0 at offset 1; the leader has nothing there",
+        ),
+        (
+            partition(follows(2, "┃ m0@0", epoch=2), replica("┃"), leads(2, "┃ m1@1 m2@2", epoch=2)),
+            "broker 0 follows broker 2 in epoch 2, and has m0@0 at offset 0; the leader has m1@1 there",
+        ),
+        (
+            partition(leads(0, "m0@0 m1@1 ┃", epoch=1), follows(0, "m2@0 m1@1 ┃", epoch=1), protocol=KIP_320_FIRST_TRY),
+            "broker 1 follows broker 0 in epoch 1, and has m2@0 at offset 0; the leader has m0@0 there",
+        ),
+    ],
+    ids=["longer", "another record", "past its truncation"],
+)
+def test_followers_log_that_is_no_prefix_of_its_leaders_is_named(state: Partition, complaint: str) -> None:
+    assert logs.follower_log_is_prefix.complaint(state) == complaint
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
         partition(replica("m0@0 m1@1 ┃"), replica("m0@0 ┃ m1@1 m2@1")),
         partition(replica("┃ m0@0 m1@1"), replica("┃ m0@0 m2@2")),
         partition(replica("┃ m0@0"), replica("┃ m1@1 m2@1")),

@@ -36,6 +36,23 @@ ACCEPTED: list[tuple[str, Property, Partition]] = [
     ("at the log end", watermarks.hw_within_log, partition(leads(0, "m0@0 ┃"))),
     ("the same record", logs.logs_prefix_consistent, partition(leads(0, "m0@0 ┃"), follows(0, "m0@0 ┃"))),
     (
+        "a prefix of the leader's log",
+        logs.follower_log_is_prefix,
+        partition(leads(0, "┃ m0@0 m1@0"), follows(0, "┃ m0@0"), follows(0, "┃")),
+    ),
+    (
+        "the question where to truncate is on its way",
+        logs.follower_log_is_prefix,
+        partition(leads(0, "┃", epoch=1), follows(0, "┃ m0@0", epoch=1, in_flight=EpochRequest(0, 1, 0))),
+    ),
+    (
+        "the answer where to truncate is on its way",
+        logs.follower_log_is_prefix,
+        partition(leads(0, "┃", epoch=1), follows(0, "┃ m0@0", epoch=1, in_flight=EpochResponse(0, 0))),
+    ),
+    ("another epoch", logs.follower_log_is_prefix, partition(leads(0, "┃", epoch=1), follows(0, "┃ m0@0"))),
+    ("the leader is down", logs.follower_log_is_prefix, partition(down("┃"), follows(0, "┃ m0@0"))),
+    (
         "above a high watermark",
         logs.logs_prefix_consistent,
         partition(leads(0, "m1@1 ┃", epoch=1), follows(0, "┃ m0@0", epoch=1)),
@@ -117,6 +134,12 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         watermarks.hw_within_log,
         partition(leads(0, "┃"), follows(0, "m0@0", high_watermark=2)),
         "broker 1 has high watermark 2, but its log ends at 1",
+    ),
+    (
+        "the follower is longer, and it fetches",
+        logs.follower_log_is_prefix,
+        partition(leads(0, "m0@0 ┃"), follows(0, "m0@0 ┃ m1@0 m2@0")),
+        "broker 1 follows broker 0 in epoch 0, and has m1@0 at offset 1; the leader has nothing there",
     ),
     (
         "different records below both high watermarks",
