@@ -675,4 +675,5 @@ def test_lanes_show_the_controller_the_brokers_and_the_requests_that_somebody_ha
         "request 0": {"role": "leader: 0", "epoch": "0", "ISR": "0 1", "log": "to 2"},
         "request 1": {"role": "leader: 0", "epoch": "1", "ISR": "0", "log": "to 0 1 2"},
     }
+    assert [state.still_to_hear(epoch) for epoch in epochs(ROOMY)] == [{2}, ALL, set(), set()]
     assert partition(BLANK).lanes()["controller"] == {"role": "no leader", "epoch": "-", "ISR": "-"}

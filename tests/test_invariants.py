@@ -7,6 +7,7 @@ import pytest
 from checker import Property, Verdict, explore
 from invariants import durability, leadership, logs, watermarks, witnesses
 from invariants.catalog import ATOMIC_PROPERTIES, CATALOG
+from model.atomic.actions import truncate
 from model.atomic.protocols import KIP_320_FIRST_TRY
 from model.atomic.state import Partition, Replica
 from model.quorum import NO_EPOCH
@@ -154,6 +155,7 @@ def test_high_watermark_that_goes_back_in_a_leaders_epoch_is_named() -> None:
         partition(follows(2, "m0@0 ┃"), follows(1, "m1@1 ┃"), replica("┃")),
         partition(leads(0, "m0@0", high_watermark=2), follows(0, "m0@0 m1@0 ┃")),
         partition(leads(0, "m0@1 ┃", epoch=1), follows(0, "m1@0 ┃", epoch=1), protocol=KIP_320_FIRST_TRY),
+        partition(follows(1, "m1@0 ┃", epoch=1), leads(1, "m0@1 ┃", epoch=1), protocol=KIP_320_FIRST_TRY),
     ],
     ids=[
         "different above a high watermark",
@@ -163,6 +165,7 @@ def test_high_watermark_that_goes_back_in_a_leaders_epoch_is_named() -> None:
         "different leaders",
         "nothing there: hw_within_log says so",
         "a follower that has yet to truncate",
+        "a follower that comes first and has yet to truncate",
     ],
 )
 def test_logs_agree_where_they_must(state: Partition) -> None:
@@ -417,3 +420,9 @@ def test_every_property_holds_in_the_initial_state() -> None:
 def test_every_property_says_where_it_comes_from() -> None:
     for item in ATOMIC_PROPERTIES:
         assert item.kind.is_witness or "seed" in item.source or "KIP-" in item.source
+
+
+def test_only_the_protocol_that_truncates_while_fetching_has_that_action() -> None:
+    atomic = {name: spec for name, spec in CATALOG.items() if name.startswith("atomic/")}
+    assert [name for name, spec in atomic.items() if truncate in spec.actions] == ["atomic/kip-320-first-try"]
+    assert {len(spec.actions) for spec in atomic.values()} == {9, 10}

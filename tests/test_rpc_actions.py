@@ -180,6 +180,7 @@ def test_a_broker_obeys_only_a_higher_epoch_and_none_while_it_is_down() -> None:
     assert not none(become_follower(state, 0, 2))
     assert none(become_follower(state.with_replica(0, down("┃")), 0, 2))
     assert none(become_follower(state, 0, 3)), "there is no such request"
+    assert none(become_follower(attrs.evolve(state, requests=(None, None, Request(None, frozenset({0})), None)), 0, 2))
     behind = follows(1, "┃", epoch=0)
     assert not none(become_follower(state.with_replica(0, behind), 0, 1)), "a late request, of an epoch that is over"
 

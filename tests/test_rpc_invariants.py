@@ -27,6 +27,11 @@ ACCEPTED: list[tuple[str, Property, Partition]] = [
         promises.committed_never_lost,
         partition(leads(0, "┃", epoch=1), exposed=[told("m0@0", 0, epoch=2)]),
     ),
+    (
+        "who lacks it leads in the same epoch, not in a later one",
+        promises.committed_never_lost,
+        partition(leads(0, "┃"), exposed=READ),
+    ),
     ("acknowledged, not readable", promises.committed_never_lost, partition(leads(0, "┃", epoch=1), acked=READ)),
     ("a later leader has it", promises.acked_never_lost, partition(leads(0, "┃ m0@0", epoch=1), acked=READ)),
     ("readable, not acknowledged", promises.acked_never_lost, partition(leads(0, "┃", epoch=1), exposed=READ)),
@@ -80,6 +85,11 @@ ACCEPTED: list[tuple[str, Property, Partition]] = [
         "the follower is in another epoch",
         followers.remote_leo_not_ahead,
         partition(leads(0, "m0@0 ┃", remote=[-1, 1]), follows(0, "┃", epoch=1)),
+    ),
+    (
+        "it follows another broker",
+        followers.remote_leo_not_ahead,
+        partition(leads(0, "m0@0 ┃", remote=[-1, 1]), follows(2, "┃")),
     ),
     (
         "the follower is down",
