@@ -24,7 +24,7 @@ lint: $(VENV)/installed-test
 bench: $(VENV)/installed-test
 	$(BIN)/python tests/bench.py
 
-# Which mistakes in the models and invariants no test notices. All of it takes an hour: OPTIONS="--sample 50" is a start.
+# Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.
 mutants: $(VENV)/installed-test
 	$(BIN)/python tests/mutation.py $(OPTIONS)
 

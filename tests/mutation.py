@@ -57,6 +57,10 @@ CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
 
+class Refused(Exception):
+    """What was asked for cannot be done; the text says why."""
+
+
 @attrs.frozen
 class Mutant:
     """One mistake in one file.
@@ -302,7 +306,7 @@ def outcomes(mutants: list[Mutant], tests: list[str], jobs: int) -> Iterator[Out
     """What becomes of mutants, as soon as it is known.
 
     Raises:
-        SystemExit: the tests fail without a mutant.
+        Refused: the tests fail without a mutant.
     """
     waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
     for mutant in mutants:
@@ -310,6 +314,7 @@ def outcomes(mutants: list[Mutant], tests: list[str], jobs: int) -> Iterator[Out
     done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
 
     copies: list[Copy] = []
+    stopping = threading.Event()
 
     def work(folder: str) -> None:
         try:
@@ -319,20 +324,19 @@ def outcomes(mutants: list[Mutant], tests: list[str], jobs: int) -> Iterator[Out
             began = time.monotonic()
             code, printed = copy.run(tests)
             if code != 0:
-                sys.exit(f"the tests fail without a mutant:\n{printed}")
+                raise Refused(f"the tests fail without a mutant:\n{printed}")
             seconds = 30 + 4 * (time.monotonic() - began)
-            while not waiting.empty():
-                try:
-                    mutant = waiting.get_nowait()
-                except queue.Empty:
-                    return
-                done.put(copy.judge(mutant, tests, seconds))
+            while not stopping.is_set():
+                done.put(copy.judge(waiting.get_nowait(), tests, seconds))
+        except queue.Empty:
+            pass
         except BaseException as error:
             done.put(error)
 
     with tempfile.TemporaryDirectory(prefix="mutation-", ignore_cleanup_errors=True) as folder:
-        for job in range(jobs):
-            threading.Thread(target=work, args=(f"{folder}/{job}",), daemon=True).start()
+        threads = [threading.Thread(target=work, args=(f"{folder}/{job}",)) for job in range(jobs)]
+        for thread in threads:
+            thread.start()
         try:
             for _ in mutants:
                 outcome = done.get()
@@ -340,8 +344,11 @@ def outcomes(mutants: list[Mutant], tests: list[str], jobs: int) -> Iterator[Out
                     raise outcome
                 yield outcome
         finally:
-            for copy in copies:
-                copy.stop()
+            stopping.set()
+            while any(thread.is_alive() for thread in threads):
+                for copy in copies:
+                    copy.stop()
+                time.sleep(0.1)
 
 
 # --- the command --------------------------------------------------------------------------------------------
@@ -353,7 +360,7 @@ def files_in(places: list[str]) -> list[str]:
     for place in places:
         path = PROJECT / place
         if not path.exists():
-            sys.exit(f"{place} does not exist")
+            raise Refused(f"{place} does not exist")
         found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     return [path.relative_to(PROJECT).as_posix() for path in found]
 
@@ -368,7 +375,7 @@ def chosen(paths: list[str], options: argparse.Namespace) -> list[Mutant]:
 
 
 def main() -> int:
-    """Judge mutants. Returns 0 if every survivor is explained, 1 if one is not."""
+    """Judge mutants. Returns the exit code: 0 if every survivor is explained, 1 if one is not."""
     parser = argparse.ArgumentParser(description="Find mistakes that no test notices.")
     parser.add_argument("files", nargs="*", help="files and folders to change (default: those of mutation.toml)")
     parser.add_argument("--tests", nargs="+", help="what to give to pytest for these files; the fastest first")
@@ -415,4 +422,8 @@ def main() -> int:
 if __name__ == "__main__":
     for signal_number in (signal.SIGTERM, signal.SIGINT):  # a shell has processes in its background ignore Ctrl-C
         signal.signal(signal_number, lambda *_: sys.exit(130))
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Refused as refused:
+        print(refused, file=sys.stderr)
+        sys.exit(2)

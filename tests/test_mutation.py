@@ -70,7 +70,7 @@ def test_what_no_test_notices_survives(toy: Path) -> None:
 
 def test_tests_have_to_pass_without_a_mutant(toy: Path) -> None:
     (toy / "test_toy.py").write_text("from toy import nothing")
-    with pytest.raises(SystemExit, match="fail without a mutant"):
+    with pytest.raises(mutation.Refused, match="fail without a mutant"):
         list(mutation.outcomes(mutation.mutants_of("toy.py"), ["test_toy.py"], 1))
 
 
