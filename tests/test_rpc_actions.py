@@ -18,7 +18,7 @@ from model.rpc.crash import crash, crash_after_append, crash_losing_tail, follow
 from model.rpc.fetch import handle_fetch, handle_fetch_response, park_fetch
 from model.rpc.isr import shrink_isr
 from model.rpc.leadership import become_follower, become_leader
-from model.rpc.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse, OffsetOutOfRange
+from model.rpc.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message, OffsetOutOfRange
 from model.rpc.produce import produce
 from model.rpc.protocols import (
     HW_TRUNCATION,
@@ -465,3 +465,17 @@ def test_lanes_show_brokers_what_is_in_flight_requests_and_clients() -> None:
     }
     restarted = partition(RESTARTED, leader=None).lanes()
     assert (restarted["controller"]["role"], restarted["broker 0"]["role"]) == ("no leader", "-")
+
+
+@pytest.mark.parametrize(
+    ("message", "drawn"),
+    [
+        (FetchResponse((), high_watermark=1), "← nothing, HW 1"),
+        (FetchResponse(log("m0@0 m1@1").records, high_watermark=1), "← m0@0 m1@1, HW 1"),
+        (EpochRequest(0, 0, 0), "→ epoch 0?"),
+        (EpochResponse(0, 2), "← epoch 0: 2"),
+        (EpochResponse(1, None), "← epoch 1: ?"),
+    ],
+)
+def test_messages_show_what_they_say(message: Message, drawn: str) -> None:
+    assert str(message) == drawn
