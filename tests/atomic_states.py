@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from model.atomic.protocols import KIP_320, Protocol
 from model.atomic.state import Bounds, Partition, Replica
@@ -41,14 +42,19 @@ def partition(
     protocol: Protocol = KIP_320,
     bounds: Bounds = ROOMY,
 ) -> Partition:
-    """The state with these replicas, this quorum, and these requests: leader and ISR by leader epoch."""
-    sent = {at: Request(who, frozenset(members)) for at, (who, members) in (requests or {}).items()}
+    """The state with these replicas, this quorum, and a request in some leader epochs: see `sent`."""
     values = [record.value for each in replicas for record in each.log.records]
     return Partition(
         next_value=max(values, default=-1) + 1,
         quorum=Quorum(leader, epoch, frozenset(isr)),
-        requests=tuple(sent.get(at) for at in range(bounds.max_epoch + 1)),
+        requests=sent(requests or {}, bounds),
         replicas=replicas,
         protocol=protocol,
         bounds=bounds,
     )
+
+
+def sent(requests: dict[int, tuple[int | None, Iterable[int]]], bounds: Bounds = ROOMY) -> tuple[Any, ...]:
+    """The requests of a state, given the leader and the ISR of the one in each leader epoch."""
+    made = {epoch: frozenset({Request(leader, frozenset(isr))}) for epoch, (leader, isr) in requests.items()}
+    return tuple(made.get(epoch, frozenset()) for epoch in (*range(bounds.max_epoch + 1), NO_EPOCH))

@@ -13,6 +13,7 @@ from model.atomic.actions import (
     advance_high_watermark,
     become_follower,
     become_leader,
+    caught_up,
     controller_elects,
     controller_shrinks_isr,
     leader_expands_isr,
@@ -30,9 +31,9 @@ from model.atomic.protocols import (
     PROTOCOLS,
     Protocol,
 )
-from model.atomic.state import Bounds, Partition, Replica
-from model.quorum import NO_EPOCH, Quorum, Request
-from tests.atomic_states import ROOMY, log, partition, replica
+from model.atomic.state import Bounds, Partition, Replica, initial_states
+from model.quorum import NO_EPOCH, Quorum, Request, epochs
+from tests.atomic_states import ROOMY, log, partition, replica, sent
 
 ALL = {0, 1, 2}
 BLANK = replica("┃")
@@ -60,6 +61,22 @@ def follows(leader: int, drawn: str, epoch: int = 0, isr: set[int] = ALL) -> Rep
     return replica(drawn, epoch=epoch, leader=leader, isr=isr)
 
 
+# --- the initial state --------------------------------------------------------------------------------------
+
+
+@protocols
+def test_at_first_nobody_leads_and_nothing_was_sent(protocol: Protocol) -> None:
+    (state,) = initial_states(Bounds(brokers=3, max_epoch=1), protocol)
+    assert state == Partition(
+        next_value=0,
+        quorum=Quorum(None, NO_EPOCH, frozenset(ALL)),
+        requests=(frozenset(),) * 3,  # of epochs 0 and 1, and before the first election
+        replicas=(Replica(log=log(""), high_watermark=0, epoch=NO_EPOCH, leader=None, isr=frozenset()),) * 3,
+        protocol=protocol,
+        bounds=state.bounds,
+    )
+
+
 # --- the controller -----------------------------------------------------------------------------------------
 
 
@@ -69,7 +86,7 @@ def test_controller_elects_a_member_of_the_isr_in_the_next_epoch_and_sends_a_req
     assert elected == attrs.evolve(
         state,
         quorum=Quorum(2, 1, frozenset({0, 2})),
-        requests=(Request(0, frozenset(ALL)), Request(2, frozenset({0, 2})), None, None),
+        requests=sent({0: (0, ALL), 1: (2, {0, 2})}),
     )
 
 
@@ -116,7 +133,7 @@ def test_controller_shrinks_the_isr(
     assert after(state, controller_shrinks_isr, failed) == attrs.evolve(
         state,
         quorum=Quorum(new_leader, 2, frozenset(new_isr)),
-        requests=(None, Request(leader, frozenset(isr)), Request(new_leader, frozenset(new_isr)), None),
+        requests=sent({1: (leader, isr), 2: (new_leader, new_isr)}),
     )
 
 
@@ -200,6 +217,39 @@ def test_old_request_is_obeyed_after_a_newer_one_was_sent(protocol: Protocol) ->
 )
 def test_request_makes_no_follower(state: Partition, protocol: Protocol) -> None:
     assert not enabled(attrs.evolve(state, protocol=protocol), become_follower, 1, 0)
+
+
+def test_requests_of_one_epoch_are_obeyed_in_any_order() -> None:
+    """No shipped action sends several; one of another spec may change the ISR without a new leader epoch."""
+    first = partition(BLANK, BLANK, BLANK, leader=0, epoch=1, isr=ALL, requests={1: (0, ALL)})
+    state = first.announcing(Quorum(0, 1, frozenset({0, 1})))
+    assert (state.quorum.isr, state.announcing(state.quorum)) == ({0, 1}, state)
+    leaders = list(become_leader(state, 0, 1))
+    assert [each.replicas[0] for each in leaders] == [leads(0, "┃", epoch=1, isr=isr) for isr in (ALL, {0, 1})]
+    assert not enabled(leaders[0], become_leader, 0, 1), "it is in this epoch already"
+    followers = list(become_follower(leaders[0], 1, 1))
+    assert [each.replicas[1] for each in followers] == [follows(0, "┃", epoch=1, isr=isr) for isr in (ALL, {0, 1})]
+    rows = leaders[0].lanes()
+    assert [rows[row]["ISR"] for row in ("request 1", "request 1 (2)")] == ["0 1 2", "0 1"]
+
+
+def test_requests_of_one_epoch_have_an_order_that_does_not_depend_on_the_process() -> None:
+    quorums = [Quorum(leader, 1, frozenset(isr)) for isr in (ALL, {0, 8}, {0, 1}, {0}) for leader in (None, 0, 2)]
+    state = partition(BLANK)
+    for quorum in reversed(quorums):
+        state = state.announcing(quorum)
+    ordered = [(request.leader, sorted(request.isr)) for request in state.sent_in(1)]
+    assert ordered == [(leader, isr) for isr in ([0, 1, 2], [0, 1], [0, 8], [0]) for leader in (None, 0, 2)]
+
+
+def test_requests_before_the_first_election_are_kept_apart_from_those_of_every_epoch() -> None:
+    state = partition(BLANK, BLANK, BLANK, isr=ALL).announcing(Quorum(None, NO_EPOCH, frozenset({0, 1})))
+    assert state.sent_in(NO_EPOCH) == [Request(None, frozenset({0, 1}))]
+    assert [state.sent_in(epoch) for epoch in epochs(ROOMY)] == [[]] * 4
+
+
+def test_which_protocols_ask_the_leader_where_to_truncate() -> None:
+    assert [protocol for protocol in PROTOCOLS if protocol.asks_the_leader] == [KIP_101, KIP_279, KIP_320]
 
 
 def new_follower(protocol: Protocol, own: str, leader: str) -> Partition:
@@ -418,6 +468,12 @@ def test_leader_does_not_raise_its_high_watermark(replicas: tuple[Replica, ...],
 
 
 @protocols
+def test_a_member_that_is_longer_than_the_leader_is_caught_up_to_the_leaders_end_only(protocol: Protocol) -> None:
+    state = partition(follows(2, "┃ m0@0 m1@0"), BLANK, leads(2, "┃ m0@0", isr={0, 2}), protocol=protocol)
+    assert [offset for offset in range(4) if caught_up(state, 2, 0, offset)] == [0, 1]
+
+
+@protocols
 def test_only_kip_320_does_not_count_a_member_of_another_epoch(protocol: Protocol) -> None:
     state = partition(leads(0, "┃ m0@0", epoch=1, isr={0, 1}), follows(0, "┃ m0@0"), BLANK, protocol=protocol)
     assert enabled(state, advance_high_watermark, 0) is (protocol is not KIP_320)
@@ -591,3 +647,33 @@ def test_hand_made_logs_are_what_they_are_drawn_as() -> None:
     assert made == Replica(log("m0@0 m12@3"), high_watermark=1, epoch=3, leader=1, isr=frozenset({1}))
     assert made.log.drawn(made.high_watermark) == "m0@0 ┃ m12@3"
     assert partition(made).next_value == 13
+
+
+def test_only_a_follower_has_to_truncate() -> None:
+    state = partition(leads(0, "┃"), follows(0, "┃ m0@0"), replica("┃ m0@0"), protocol=KIP_320_FIRST_TRY)
+    assert [broker for broker in range(3) if state.has_to_truncate(broker)] == [1]
+
+
+# --- how a state is drawn -----------------------------------------------------------------------------------
+
+
+def test_lanes_show_the_controller_the_brokers_and_the_requests_that_somebody_has_to_hear() -> None:
+    state = partition(
+        leads(0, "m0@0 ┃ m1@0", isr={0, 1}),
+        follows(0, "┃ m0@0", isr={0, 1}),
+        BLANK,
+        leader=0,
+        epoch=1,
+        isr={0},
+        requests={0: (0, {0, 1}), 1: (0, {0}), 2: (None, {0})},
+    )
+    assert state.lanes() == {
+        "controller": {"role": "leader: 0", "epoch": "1", "ISR": "0"},
+        "broker 0": {"role": "leads", "epoch": "0", "ISR": "0 1", "log": "m0@0 ┃ m1@0", "HW": "1", "LEO": "2"},
+        "broker 1": {"role": "follows 0", "epoch": "0", "ISR": "0 1", "log": "┃ m0@0", "HW": "0", "LEO": "1"},
+        "broker 2": {"role": "-", "epoch": "-", "ISR": "-", "log": "┃", "HW": "0", "LEO": "0"},
+        "request 0": {"role": "leader: 0", "epoch": "0", "ISR": "0 1", "log": "to 2"},
+        "request 1": {"role": "leader: 0", "epoch": "1", "ISR": "0", "log": "to 0 1 2"},
+    }
+    assert [state.still_to_hear(epoch) for epoch in epochs(ROOMY)] == [{2}, ALL, set(), set()]
+    assert partition(BLANK).lanes()["controller"] == {"role": "no leader", "epoch": "-", "ISR": "-"}

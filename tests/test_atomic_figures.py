@@ -95,6 +95,27 @@ def test_shortest_counterexamples_with_three_brokers(
     assert found == {"weak_isr": weak_isr, "strong_isr": strong_isr}
 
 
+# TLC's figures for the same specification, with this invariant added.
+FOLLOWER_PREFIX = [
+    row("hw-truncation", (2, 2, 2, 1), None),
+    row("hw-truncation", (2, 2, 2, 2), 10),
+    row("kip-101", (2, 2, 2, 2), None),
+    row("kip-101", (3, 1, 1, 2), 10),
+    row("kip-279", (2, 2, 2, 2), None),
+    row("kip-279", (3, 1, 1, 2), 10),
+    row("kip-320", (2, 2, 2, 2), None),
+    row("kip-320", (3, 1, 1, 2), None),
+]
+
+
+@pytest.mark.parametrize(("protocol", "bounds", "states"), FOLLOWER_PREFIX)
+def test_shortest_counterexample_to_the_followers_prefix(
+    protocol: str, bounds: tuple[int, ...], states: int | None
+) -> None:
+    name = "follower_log_is_prefix"
+    assert shortest(spec_of(protocol, bounds), name) == {name: states}
+
+
 def shortest(spec: Spec[Partition], *names: str) -> dict[str, int | None]:
     """The states of the shortest counterexample to each property, None where it holds; each is played again.
 

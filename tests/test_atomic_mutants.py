@@ -1,7 +1,8 @@
 """Mistakes one can make with the rules of `kip-320`: the checker finds each that does harm, and only those.
 
-Each mutant is searched with every property, up to the level of the first violation. The numbers are
-from our own runs.
+Each mutant is searched with every property, up to the level of the first violation. TLC finds the same: the
+public TLA+ specification, changed in the same way and checked for the same properties (but `hw_monotonic` with two
+brokers only), violates them in traces of the same length, and has as many states where a change does no harm.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ from tests.atomic_mutants import (
     remove_the_leader_and_let_it_lead,
     replaced,
     shorter_end,
+    shrink_in_the_same_epoch,
     shrink_only_the_own_isr,
     skip_truncation_if_the_leader_is_the_same,
     smallest_end_offset,
@@ -73,14 +75,24 @@ from tests.mutants import and_then, under
 from tests.scenario import starting_after
 
 BOTH_ISRS = ("weak_isr", "strong_isr")
+PREFIX = ("follower_log_is_prefix",)
 
 MUTANTS: list[tuple[str, Spec[Partition], tuple[int, int, int, int], int, tuple[str, ...]]] = [
     # mutant, spec, bounds (brokers, log_size, records, max_epoch), states of the shortest counterexample, to what
     ("M1 truncate to the own high watermark", changed(truncates_to=own_high_watermark), (2, 2, 2, 2), 11, BOTH_ISRS),
-    ("M3 no truncation", changed(truncates_to=own_end), (2, 2, 2, 1), 9, BOTH_ISRS),
-    ("M4a truncation keeps one too many", changed(truncates_to=one_too_many), (2, 2, 2, 1), 9, BOTH_ISRS),
+    ("M2 truncation by any broker", changed(trusts=any_broker), (3, 1, 1, 2), 11, PREFIX),
+    ("M2 truncation by a leader of any epoch", changed(trusts=presumes_to_lead), (3, 1, 1, 2), 12, PREFIX),
+    ("M3 no truncation", changed(truncates_to=own_end), (2, 1, 1, 1), 7, PREFIX),
+    ("M4a truncation keeps one too many", changed(truncates_to=one_too_many), (2, 1, 1, 1), 7, PREFIX),
     ("M4b truncation drops one too many", changed(truncates_to=one_too_few), (2, 1, 1, 1), 12, BOTH_ISRS),
-    ("M5 truncate to the shorter end", changed(truncates_to=shorter_end), (2, 2, 2, 1), 9, BOTH_ISRS),
+    ("M5 truncate to the shorter end", changed(truncates_to=shorter_end), (2, 2, 2, 1), 8, PREFIX),
+    (
+        "M6 no truncation if the leader is the same",
+        replaced({become_follower: skip_truncation_if_the_leader_is_the_same}),
+        (3, 1, 1, 2),
+        12,
+        PREFIX,
+    ),
     (
         "M7 fetch not fenced by epoch",
         replaced({replicate: under(replicate, follows=by_name)}),
@@ -213,8 +225,8 @@ MUTANTS: list[tuple[str, Spec[Partition], tuple[int, int, int, int], int, tuple[
         "M22b stale request makes a follower",
         replaced({become_follower: follow_by_a_stale_request}),
         (3, 1, 1, 1),
-        11,
-        BOTH_ISRS,
+        10,
+        PREFIX,
     ),
     (
         "M23 records stamped with epoch 0",
@@ -223,7 +235,7 @@ MUTANTS: list[tuple[str, Spec[Partition], tuple[int, int, int, int], int, tuple[
         7,
         ("log_matching",),
     ),
-    ("M24 follower accepts writes", replaced({leader_writes: write_to_a_follower}), (2, 2, 2, 1), 6, ("log_matching",)),
+    ("M24 follower accepts writes", replaced({leader_writes: write_to_a_follower}), (2, 1, 1, 1), 5, PREFIX),
     (
         "M25 follower's high watermark not capped",
         replaced({replicate: and_then(replicate, take_the_leaders_watermark)}),
@@ -253,6 +265,26 @@ def test_mutant_is_killed(
     spec: Spec[Partition], bounds: tuple[int, int, int, int], states: int, violated: tuple[str, ...]
 ) -> None:
     assert killers(within(spec, bounds)) == dict.fromkeys(violated, states)
+
+
+# What the mutants that follower_log_is_prefix finds first violate of the other properties: committed data is lost.
+WITHOUT_PREFIX: list[tuple[str, Spec[Partition], tuple[int, int, int, int], int, tuple[str, ...]]] = [
+    ("M3", changed(truncates_to=own_end), (2, 2, 2, 1), 9, BOTH_ISRS),
+    ("M4a", changed(truncates_to=one_too_many), (2, 2, 2, 1), 9, BOTH_ISRS),
+    ("M5", changed(truncates_to=shorter_end), (2, 2, 2, 1), 9, BOTH_ISRS),
+    ("M22b", replaced({become_follower: follow_by_a_stale_request}), (3, 1, 1, 1), 11, BOTH_ISRS),
+    ("M24", replaced({leader_writes: write_to_a_follower}), (2, 2, 2, 1), 6, ("log_matching",)),
+]
+
+
+@pytest.mark.parametrize(
+    ("spec", "bounds", "states", "violated"), [pytest.param(*m[1:], id=m[0]) for m in WITHOUT_PREFIX]
+)
+def test_mutant_is_killed_by_other_properties_too(
+    spec: Spec[Partition], bounds: tuple[int, int, int, int], states: int, violated: tuple[str, ...]
+) -> None:
+    others = [item.name for item in spec.checks if item.name not in PREFIX]
+    assert killers(within(spec, bounds).with_properties(others)) == dict.fromkeys(violated, states)
 
 
 THREE_QUICK_ELECTIONS = (
@@ -299,15 +331,15 @@ def test_mutant_is_killed_after_three_quick_elections(
     spec: Spec[Partition], bounds: tuple[int, int, int, int], states: int
 ) -> None:
     """Searched from the end of what the counterexamples have in common, since all behaviours are too many."""
-    found = killers(starting_after(within(spec, bounds), THREE_QUICK_ELECTIONS))
+    found = killers(starting_after(within(spec, bounds), THREE_QUICK_ELECTIONS).with_properties(BOTH_ISRS))
     assert found == dict.fromkeys(BOTH_ISRS, states - len(THREE_QUICK_ELECTIONS))
 
 
 @of_three_epochs
-def test_mutant_of_three_epochs_is_killed(
+def test_mutant_of_three_epochs_loses_committed_data(
     spec: Spec[Partition], bounds: tuple[int, int, int, int], states: int
 ) -> None:
-    assert killers(within(spec, bounds)) == dict.fromkeys(BOTH_ISRS, states)
+    assert killers(within(spec, bounds).with_properties(BOTH_ISRS)) == dict.fromkeys(BOTH_ISRS, states)
 
 
 @of_three_epochs
@@ -374,6 +406,20 @@ def test_harmless_change_is_not_killed(
     assert (result.statistics.distinct, result.statistics.generated) == counts
 
 
+# Bounds, distinct states and depth, as TLC has them with the same change.
+SHRUNK_IN_THE_SAME_EPOCH = [((2, 1, 1, 1), 1_209, 15), ((2, 2, 2, 1), 4_755, 18), ((2, 2, 2, 2), 29_061, 23)]
+
+
+@pytest.mark.parametrize(("bounds", "distinct", "depth"), SHRUNK_IN_THE_SAME_EPOCH)
+def test_isr_shrunk_by_the_controller_without_a_new_epoch_does_no_harm(
+    bounds: tuple[int, int, int, int], distinct: int, depth: int
+) -> None:
+    """KAFKA-15021: several requests in one leader epoch, by one action replaced."""
+    result = explore(within(replaced({controller_shrinks_isr: shrink_in_the_same_epoch}), bounds))
+    assert result.verdict is Verdict.HOLDS
+    assert (result.statistics.distinct, result.statistics.depth) == (distinct, depth)
+
+
 # Property, spec, bounds, states of its shortest counterexample: searched alone. weak_isr and strong_isr in
 # hw-truncation are TLC's figures.
 VIOLATED_BY: list[tuple[str, Spec[Partition], tuple[int, int, int, int], int]] = [
@@ -391,6 +437,7 @@ VIOLATED_BY: list[tuple[str, Spec[Partition], tuple[int, int, int, int], int]] =
         (2, 1, 1, 1),
         10,
     ),
+    ("follower_log_is_prefix", CATALOG["atomic/hw-truncation"], (2, 2, 2, 2), 10),
     ("logs_prefix_consistent", CATALOG["atomic/hw-truncation"], (2, 2, 2, 2), 15),
     ("log_matching", CATALOG["atomic/kip-101"], (2, 3, 3, 2), 12),
     ("epochs_monotonic_in_log", CATALOG["atomic/kip-279"], (2, 2, 2, 2), 10),

@@ -7,6 +7,7 @@ import pytest
 from checker import Property, Verdict, explore
 from invariants import durability, leadership, logs, watermarks, witnesses
 from invariants.catalog import ATOMIC_PROPERTIES, CATALOG
+from model.atomic.actions import truncate
 from model.atomic.protocols import KIP_320_FIRST_TRY
 from model.atomic.state import Partition, Replica
 from model.quorum import NO_EPOCH
@@ -154,6 +155,7 @@ def test_high_watermark_that_goes_back_in_a_leaders_epoch_is_named() -> None:
         partition(follows(2, "m0@0 ┃"), follows(1, "m1@1 ┃"), replica("┃")),
         partition(leads(0, "m0@0", high_watermark=2), follows(0, "m0@0 m1@0 ┃")),
         partition(leads(0, "m0@1 ┃", epoch=1), follows(0, "m1@0 ┃", epoch=1), protocol=KIP_320_FIRST_TRY),
+        partition(follows(1, "m1@0 ┃", epoch=1), leads(1, "m0@1 ┃", epoch=1), protocol=KIP_320_FIRST_TRY),
     ],
     ids=[
         "different above a high watermark",
@@ -163,6 +165,7 @@ def test_high_watermark_that_goes_back_in_a_leaders_epoch_is_named() -> None:
         "different leaders",
         "nothing there: hw_within_log says so",
         "a follower that has yet to truncate",
+        "a follower that comes first and has yet to truncate",
     ],
 )
 def test_logs_agree_where_they_must(state: Partition) -> None:
@@ -193,6 +196,53 @@ def test_logs_agree_where_they_must(state: Partition) -> None:
 )
 def test_logs_that_differ_below_both_high_watermarks_are_named(state: Partition, complaint: str) -> None:
     assert logs.logs_prefix_consistent.complaint(state) == complaint
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        partition(leads(0, "m0@0 ┃ m1@0"), follows(0, "┃ m0@0"), follows(0, "m0@0 ┃ m1@0")),
+        partition(leads(0, "┃ m0@0"), follows(0, "┃")),
+        partition(leads(0, "┃"), follows(0, "┃ m0@0", epoch=1)),
+        partition(leads(0, "┃", epoch=1), follows(0, "┃ m0@0")),
+        partition(follows(2, "┃"), follows(0, "┃ m0@0"), leads(2, "┃")),
+        partition(leads(0, "┃"), leads(1, "┃ m0@1", epoch=1), replica("┃ m0@0")),
+        partition(leads(0, "m0@1 ┃", epoch=1), follows(0, "m1@0 ┃", epoch=1), protocol=KIP_320_FIRST_TRY),
+    ],
+    ids=[
+        "a shorter and an equal one",
+        "empty",
+        "a later epoch than the leader's",
+        "an earlier epoch than the leader's",
+        "who is followed does not lead",
+        "nobody is followed",
+        "has yet to truncate",
+    ],
+)
+def test_followers_log_may_be_a_prefix_of_its_leaders(state: Partition) -> None:
+    assert logs.follower_log_is_prefix(state)
+
+
+@pytest.mark.parametrize(
+    ("state", "complaint"),
+    [
+        (
+            partition(leads(0, "┃ m0@0"), follows(0, "┃ m0@0 m1@0 m2@0")),
+            "broker 1 follows broker 0 in epoch 0, and has m1@0 at offset 1; the leader has nothing there",
+        ),
+        (
+            partition(follows(2, "┃ m0@0", epoch=2), replica("┃"), leads(2, "┃ m1@1 m2@2", epoch=2)),
+            "broker 0 follows broker 2 in epoch 2, and has m0@0 at offset 0; the leader has m1@1 there",
+        ),
+        (
+            partition(leads(0, "m0@0 m1@1 ┃", epoch=1), follows(0, "m2@0 m1@1 ┃", epoch=1), protocol=KIP_320_FIRST_TRY),
+            "broker 1 follows broker 0 in epoch 1, and has m2@0 at offset 0; the leader has m0@0 there",
+        ),
+    ],
+    ids=["longer", "another record", "past its truncation"],
+)
+def test_followers_log_that_is_no_prefix_of_its_leaders_is_named(state: Partition, complaint: str) -> None:
+    assert logs.follower_log_is_prefix.complaint(state) == complaint
 
 
 @pytest.mark.parametrize(
@@ -370,3 +420,9 @@ def test_every_property_holds_in_the_initial_state() -> None:
 def test_every_property_says_where_it_comes_from() -> None:
     for item in ATOMIC_PROPERTIES:
         assert item.kind.is_witness or "seed" in item.source or "KIP-" in item.source
+
+
+def test_only_the_protocol_that_truncates_while_fetching_has_that_action() -> None:
+    atomic = {name: spec for name, spec in CATALOG.items() if name.startswith("atomic/")}
+    assert [name for name, spec in atomic.items() if truncate in spec.actions] == ["atomic/kip-320-first-try"]
+    assert {len(spec.actions) for spec in atomic.values()} == {9, 10}

@@ -55,6 +55,11 @@ def test_first_offset_after_the_last_epoch_is_none() -> None:
     assert Log().first_offset_after(-1) is None
 
 
+@pytest.mark.parametrize(("epoch", "end"), [(-1, 0), (0, 120), (1, 150), (2, 150)])
+def test_an_epoch_ends_where_the_next_one_starts_or_the_log_ends(epoch: int, end: int) -> None:
+    assert SECOND_LEADER_AT_120.end_of_epoch(epoch) == end
+
+
 def test_an_epoch_in_which_nothing_was_written_has_no_first_offset_of_its_own() -> None:
     """The next epoch's takes its place: where epoch 1 would have ended, it also started."""
     skipped = log_of_epochs(0, 0, 2)

@@ -61,6 +61,10 @@ def test_the_page_of_the_matrix_is_of_the_shipped_matrix() -> None:
     assert "never shown" not in text
 
 
+NOT_IN_THE_MATRIX = {"follower_log_is_prefix": {"rpc/kip-279"}}
+"""Known to fail in larger bounds than the matrix has: `tests/test_rpc_and_atomic.py` plays the counterexample."""
+
+
 def test_properties_say_themselves_where_the_matrix_has_them_violated() -> None:
     failing: dict[str, set[str]] = {item.name: set() for item in RPC_PROPERTIES}
     specs = read_matrix(SHIPPED).specs
@@ -69,7 +73,8 @@ def test_properties_say_themselves_where_the_matrix_has_them_violated() -> None:
         if name in failing:
             failing[name] |= {spec for spec, cell in zip(specs, cells, strict=True) if "violated" in cell}
     for item in RPC_PROPERTIES:
-        assert {spec for spec in item.fails_in if spec.startswith("rpc/")} == failing[item.name], item.name
+        known = failing[item.name] | NOT_IN_THE_MATRIX.get(item.name, set())
+        assert {spec for spec in item.fails_in if spec.startswith("rpc/")} == known, item.name
 
 
 SMALL = """\

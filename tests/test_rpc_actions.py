@@ -14,16 +14,25 @@ from model.rpc.controller import (
     controller_notices_failure,
     session_expires,
 )
-from model.rpc.crash import crash, crash_after_append, crash_losing_tail, restart
-from model.rpc.fetch import handle_fetch, handle_fetch_response
+from model.rpc.crash import crash, crash_after_append, crash_losing_tail, followers_first, offsets, restart
+from model.rpc.fetch import handle_fetch, handle_fetch_response, park_fetch
 from model.rpc.isr import shrink_isr
 from model.rpc.leadership import become_follower, become_leader
-from model.rpc.messages import EpochRequest, FetchRequest, FetchResponse, OffsetOutOfRange
+from model.rpc.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message, OffsetOutOfRange
 from model.rpc.produce import produce
-from model.rpc.protocols import HW_TRUNCATION, KIP_279, KIP_320
-from model.rpc.state import UNKNOWN_OFFSET, Partition, Replica
-from model.rpc.truncation import handle_epoch_request
-from tests.rpc_states import ROOMY, down, follows, leads, log, partition
+from model.rpc.protocols import (
+    HW_TRUNCATION,
+    KIP_279,
+    KIP_320,
+    Truncation,
+    end_of_the_epoch_in_both,
+    largest_epoch_up_to,
+    start_of_next_epoch,
+    the_answer_or_own_high_watermark,
+)
+from model.rpc.state import UNKNOWN_OFFSET, Partition, Replica, initial_states
+from model.rpc.truncation import handle_epoch_request, handle_epoch_response, truncated
+from tests.rpc_states import ROOMY, down, follows, leads, log, partition, told
 
 
 def only(steps: Any) -> Partition:
@@ -37,6 +46,19 @@ def none(steps: Any) -> bool:
 
 
 RESTARTED = Replica(log("m0@0"))
+
+
+# --- the initial state ----------------------------------------------------------------------------------------
+
+
+def test_at_first_broker_0_leads_and_the_others_fetch() -> None:
+    (state,) = initial_states(attrs.evolve(ROOMY, max_epoch=2), KIP_320)
+    leader = Replica(epoch=0, leader=0, isr=frozenset({0, 1, 2}), remote_leos=(UNKNOWN_OFFSET, 0, 0))
+    follower = Replica(epoch=0, leader=0, in_flight=FetchRequest(0, epoch=0, offset=0))
+    assert state.replicas == (leader, follower, follower)
+    assert state.quorum == Quorum(0, 0, frozenset({0, 1, 2}))
+    assert state.requests == (Request(0, frozenset({0, 1, 2})), None, None)
+    assert (state.next_value, state.crashes, state.session_expiries, state.exposed, state.acked) == (0, 0, 0, (), ())
 
 
 # --- controller ---------------------------------------------------------------------------------------------
@@ -63,13 +85,27 @@ def test_nothing_is_noticed_of_a_broker_that_runs_nor_of_one_that_is_out_already
     assert none(controller_notices_failure(partition(leads(0, "┃"), down("┃"), isr=[0]), 1))
 
 
+def test_without_a_leader_only_a_member_that_leaves_the_isr_is_noticed() -> None:
+    """Neither a broker outside the ISR nor its last member changes anything: that would be a step to the same state."""
+    leaderless = partition(follows(0, "┃"), down("┃"), down("┃"), leader=None, isr=[0, 1])
+    assert only(controller_notices_failure(leaderless, 1)).quorum == Quorum(None, 0, frozenset({0}))
+    assert none(controller_notices_failure(leaderless, 2))
+    assert none(controller_notices_failure(attrs.evolve(leaderless, quorum=Quorum(None, 0, frozenset({1}))), 1))
+
+
 def test_the_session_of_a_running_broker_expires_as_often_as_the_bounds_allow() -> None:
-    state = partition(leads(0, "┃"), follows(0, "┃"), bounds=attrs.evolve(ROOMY, session_expiries=1))
+    twice = attrs.evolve(ROOMY, session_expiries=2)
+    state = partition(leads(0, "┃"), follows(0, "┃"), follows(0, "┃"), isr=[0, 1, 2], bounds=twice)
     after = only(session_expires(state, 0))
-    assert after.quorum.leader is None
+    assert after.quorum == Quorum(None, 0, frozenset({1, 2}))
     assert after.believes_to_lead(0), "it does not know"
-    assert none(session_expires(after, 1))
-    assert none(session_expires(partition(leads(0, "┃"), follows(0, "┃")), 0))
+    assert after.session_expiries == 1
+    last = only(session_expires(after, 1))
+    assert (last.quorum.isr, last.session_expiries) == ({2}, 2)
+    used_up = attrs.evolve(after, session_expiries=2)
+    assert none(session_expires(used_up, 1)), "broker 1 would leave the ISR if the bounds allowed it"
+    assert none(session_expires(attrs.evolve(state, bounds=ROOMY), 0))
+    assert none(session_expires(state.with_replica(0, down("┃")), 0)), "it does not run"
 
 
 @pytest.mark.parametrize(
@@ -89,12 +125,23 @@ def test_only_a_live_member_of_the_isr_is_elected_within_the_epochs_there_are() 
     assert none(controller_elects(partition(RESTARTED, follows(0, "┃"), leader=None, epoch=3), 0))
 
 
+def test_the_last_leader_epoch_is_the_bound() -> None:
+    leaderless = partition(follows(0, "┃"), leader=None, isr=[0], epoch=2)
+    last = only(controller_elects(leaderless, 0))
+    assert (last.quorum.epoch, ROOMY.max_epoch) == (3, 3)
+    assert [request and request.leader for request in last.requests] == [None, None, None, 0]
+    assert none(controller_elects(attrs.evolve(last, quorum=attrs.evolve(last.quorum, leader=None)), 0))
+
+
 def test_an_unclean_election_takes_all_members_of_the_isr_to_be_down() -> None:
     allowed = attrs.evolve(ROOMY, unclean_leader_election=True)
     state = partition(down("┃ m0@0"), follows(0, "┃"), leader=None, isr=[0], bounds=allowed)
     assert only(controller_elects_uncleanly(state, 1)).quorum == Quorum(1, 1, frozenset({1}))
     assert none(controller_elects_uncleanly(attrs.evolve(state, bounds=ROOMY), 1))
     assert none(controller_elects_uncleanly(state.with_replica(0, RESTARTED), 1))
+    assert none(controller_elects_uncleanly(state.with_replica(1, down("┃")), 1)), "it does not run"
+    two = partition(down("┃"), follows(0, "┃"), RESTARTED, leader=None, isr=[0, 2], bounds=allowed)
+    assert none(controller_elects_uncleanly(two, 1)), "one of two members runs"
     assert none(controller_elects_uncleanly(attrs.evolve(state, quorum=Quorum(0, 0, frozenset({0}))), 1))
 
 
@@ -108,6 +155,13 @@ def test_a_new_leader_forgets_what_it_knew_of_followers_and_keeps_its_log() -> N
     assert set(after.remote_leos) == {UNKNOWN_OFFSET}
 
 
+def test_a_leader_is_who_is_named_by_a_request_that_it_obeys() -> None:
+    state = partition(follows(1, "┃", epoch=1), down("┃"), leader=0, epoch=2, requests={1: (0, [0]), 2: (0, [0])})
+    assert [epoch for epoch in range(4) if not none(become_leader(state, 0, epoch))] == [2]
+    assert none(become_leader(state, 1, 2)), "another one is named"
+    assert none(become_leader(state.with_replica(0, down("┃")), 0, 2))
+
+
 def test_a_new_follower_asks_where_to_truncate_or_truncates_at_once() -> None:
     state = partition(follows(1, "m0@0 ┃ m1@0"), leads(1, "┃"), epoch=2, leader=1, requests={2: (1, [0, 1])})
     asking = only(become_follower(state, 0, 2)).replicas[0]
@@ -115,8 +169,9 @@ def test_a_new_follower_asks_where_to_truncate_or_truncates_at_once() -> None:
     before = attrs.evolve(state, protocol=HW_TRUNCATION)
     truncated = only(become_follower(before, 0, 2)).replicas[0]
     assert (truncated.log.end_offset, truncated.in_flight) == (1, FetchRequest(1, 2, 1))
-    empty = state.with_replica(0, follows(1, "┃"))
-    assert only(become_follower(empty, 0, 2)).replicas[0].in_flight == FetchRequest(1, 2, 0)
+    for drawn, request in (("┃", FetchRequest(1, 2, 0)), ("┃ m0@1", EpochRequest(1, 2, 1))):
+        assert only(become_follower(state.with_replica(0, follows(1, drawn)), 0, 2)).replicas[0].in_flight == request
+    assert none(become_follower(state, 1, 2)), "it is the one who leads"
 
 
 def test_a_broker_obeys_only_a_higher_epoch_and_none_while_it_is_down() -> None:
@@ -125,6 +180,9 @@ def test_a_broker_obeys_only_a_higher_epoch_and_none_while_it_is_down() -> None:
     assert not none(become_follower(state, 0, 2))
     assert none(become_follower(state.with_replica(0, down("┃")), 0, 2))
     assert none(become_follower(state, 0, 3)), "there is no such request"
+    assert none(become_follower(attrs.evolve(state, requests=(None, None, Request(None, frozenset({0})), None)), 0, 2))
+    behind = follows(1, "┃", epoch=0)
+    assert not none(become_follower(state.with_replica(0, behind), 0, 1)), "a late request, of an epoch that is over"
 
 
 def test_a_broker_that_has_just_started_hears_of_the_current_leader_only() -> None:
@@ -132,6 +190,91 @@ def test_a_broker_that_has_just_started_hears_of_the_current_leader_only() -> No
     assert none(become_follower(state, 0, 1))
     assert not none(become_follower(state, 0, 2))
     assert none(become_follower(attrs.evolve(state, quorum=Quorum(None, 2, frozenset({1}))), 0, 2))
+
+
+# --- where an epoch ends --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kip_101", "kip_279"),
+    [
+        (0, EpochResponse(0, 2), EpochResponse(0, 2)),
+        (1, EpochResponse(1, 2), EpochResponse(0, 2)),
+        (2, EpochResponse(2, 3), EpochResponse(2, 3)),
+        (4, EpochResponse(4, 3), EpochResponse(4, 3)),
+        (5, EpochResponse(5, None), EpochResponse(4, 3)),
+    ],
+    ids=["has records", "has none, as it was skipped", "the last one with records", "its own", "later than its own"],
+)
+def test_what_a_leader_answers_about_an_epoch(wanted: int, kip_101: EpochResponse, kip_279: EpochResponse) -> None:
+    """It has written nothing in its own epoch, 4, and knows all the same that the ones before have ended."""
+    leader = leads(0, "┃ m0@0 m1@0 m2@2", epoch=4)
+    assert start_of_next_epoch(leader, wanted) == kip_101
+    assert largest_epoch_up_to(leader, wanted) == kip_279
+
+
+@pytest.mark.parametrize(("end_offset", "offset"), [(0, 0), (2, 2), (9, 3), (None, 1)])
+def test_kip_101_truncates_to_the_answer_or_without_one_to_the_high_watermark(
+    end_offset: int | None, offset: int
+) -> None:
+    follower = follows(1, "m0@0 ┃ m1@0 m2@0")
+    assert the_answer_or_own_high_watermark(follower, EpochResponse(0, end_offset)) == Truncation(offset)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "answer", "truncation"),
+    [
+        ("┃ m0@0 m1@0", EpochResponse(0, 1), Truncation(1)),
+        ("┃ m0@0", EpochResponse(0, 2), Truncation(1)),
+        ("┃ m0@0 m1@0 m2@2", EpochResponse(0, 9), Truncation(2)),
+        ("┃ m0@0 m1@2", EpochResponse(2, 2), Truncation(2)),
+        ("┃ m0@0 m1@2", EpochResponse(1, 2), Truncation(1, asks_again=True)),
+        ("┃ m0@2 m1@2", EpochResponse(1, 2), Truncation(0)),
+    ],
+    ids=[
+        "the leader ends the epoch earlier",
+        "the leader ends the epoch later",
+        "later epochs go",
+        "its last epoch, which has one record",
+        "it does not know the epoch and has an earlier one",
+        "it has later epochs only",
+    ],
+)
+def test_kip_279_truncates_to_where_both_end_the_epoch(
+    drawn: str, answer: EpochResponse, truncation: Truncation
+) -> None:
+    assert end_of_the_epoch_in_both(follows(1, drawn), answer) == truncation
+
+
+@pytest.mark.parametrize(
+    ("drawn", "offset", "left"),
+    [
+        ("m0@0 m1@0 ┃", 1, "m0@0 ┃"),
+        ("┃ m0@0 m1@0", 1, "┃ m0@0"),
+        ("m0@0 ┃", 1, "m0@0 ┃"),
+        ("m0@0 ┃", 9, "m0@0 ┃"),
+    ],
+)
+def test_truncation_takes_the_high_watermark_with_it(drawn: str, offset: int, left: str) -> None:
+    after = truncated(follows(1, drawn, in_flight=EpochResponse(0, offset)), offset)
+    assert after == follows(1, left, in_flight=EpochResponse(0, offset))
+
+
+def test_an_answer_is_handled_once() -> None:
+    state = partition(leads(0, "┃"), follows(0, "┃ m0@0", in_flight=EpochResponse(0, 0)))
+    after = only(handle_epoch_response(state, 1))
+    assert after.replicas[1] == follows(0, "┃", in_flight=FetchRequest(0, 0, 0))
+    assert none(handle_epoch_response(after, 1))
+
+
+def test_a_question_is_answered_by_the_leader_that_it_is_for() -> None:
+    asking = follows(0, "┃ m0@0", in_flight=EpochRequest(0, 0, 0))
+    state = partition(leads(0, "┃ m0@0"), asking, leads(2, "┃"))
+    assert [leader for leader in range(3) if not none(handle_epoch_request(state, leader, 1))] == [0]
+    assert only(handle_epoch_request(state, 0, 1)).replicas[1].in_flight == EpochResponse(0, 1)
+    assert none(handle_epoch_request(state.with_replica(0, follows(2, "┃")), 0, 1)), "it does not lead"
+    assert none(handle_epoch_request(state.with_replica(1, follows(0, "┃")), 0, 1)), "a fetch request is no question"
+    assert none(handle_epoch_request(state, 0, 0))
 
 
 # --- produce, fetch, ISR ------------------------------------------------------------------------------------
@@ -143,6 +286,29 @@ def test_a_zombie_accepts_records_too_and_a_follower_none() -> None:
     assert none(produce(partition(follows(1, "┃")), 0))
     full = attrs.evolve(state, next_value=ROOMY.records)
     assert none(produce(full, 0))
+
+
+def test_a_leader_acknowledges_only_records_of_its_own_epoch() -> None:
+    """With acks=all. Whoever produced to the leader before it was told that it is none."""
+    bounds = attrs.evolve(ROOMY, acks="all")
+    leader = leads(0, "┃ m0@0 m1@1", epoch=1, remote=[-1, 0])
+    state = partition(leader, follows(0, "┃ m0@0 m1@1", epoch=1), epoch=1, bounds=bounds)
+    after = only(handle_fetch(state, 0, 1))
+    assert after.replicas[0].high_watermark == 2
+    assert after.acked == (told("m1@1", 1, epoch=1),)
+    assert after.exposed == (told("m0@0", 0, epoch=1), told("m1@1", 1, epoch=1))
+    for acks in ("0", "1"):
+        earlier = attrs.evolve(state, bounds=attrs.evolve(bounds, acks=acks))
+        assert only(handle_fetch(earlier, 0, 1)).acked == (), "not by the high watermark"
+
+
+@pytest.mark.parametrize(("required", "acked"), [(1, True), (2, True), (3, False)])
+def test_with_too_small_an_isr_a_record_is_committed_and_not_acknowledged(required: int, acked: bool) -> None:
+    bounds = attrs.evolve(ROOMY, acks="all", min_insync_replicas=required)
+    state = partition(leads(0, "┃ m0@0", remote=[-1, 0]), follows(0, "┃ m0@0"), bounds=bounds)
+    after = only(handle_fetch(state, 0, 1))
+    assert after.replicas[0].high_watermark == 1
+    assert after.acked == (told("m0@0", 0, epoch=0),) * acked
 
 
 def test_only_kip_320_fences_what_comes_from_another_epoch() -> None:
@@ -157,6 +323,24 @@ def test_a_request_is_only_for_the_broker_that_it_is_sent_to_if_that_leads() -> 
     state = partition(leads(0, "┃ m0@0"), follows(2, "┃"), leads(2, "┃"))
     assert none(handle_fetch(state, 0, 1))
     assert none(handle_fetch(partition(follows(1, "┃ m0@0"), follows(0, "┃")), 0, 1))
+
+
+def test_a_leader_handles_as_a_fetch_only_what_is_one() -> None:
+    asking = follows(0, "┃ m0@0", in_flight=EpochRequest(0, 0, 0))
+    answered = follows(0, "┃", in_flight=FetchResponse((), high_watermark=0))
+    state = partition(leads(0, "┃ m0@0"), asking, answered)
+    for take in (handle_fetch, park_fetch):
+        assert [follower for follower in range(3) if not none(take(state, 0, follower))] == []
+
+
+def test_a_request_that_finds_no_records_waits_once_and_tells_how_far_its_sender_is() -> None:
+    leader = leads(0, "┃ m0@0", remote=[-1, 0, -1])
+    state = partition(leader, follows(0, "┃ m0@0"), follows(0, "┃"))
+    after = only(park_fetch(state, 0, 1))
+    assert after.replicas[0] == leads(0, "m0@0 ┃", remote=[-1, 1, -1])
+    assert after.replicas[1:] == state.replicas[1:], "the request is still there"
+    assert none(park_fetch(after, 0, 1)), "it tells nothing new"
+    assert none(park_fetch(state, 0, 2)), "there is a record to send"
 
 
 def test_a_fetch_offset_beyond_the_leaders_log_is_answered_with_its_end() -> None:
@@ -193,9 +377,16 @@ def test_the_isr_loses_who_lags_and_is_written_by_the_true_leader_only() -> None
     assert none(shrink_isr(partition(leads(0, "┃ m0@0", remote=[-1, 1]), follows(0, "┃ m0@0")), 0, 1))
     assert none(shrink_isr(attrs.evolve(lagging, quorum=Quorum(0, 1, frozenset({0, 1}))), 0, 1))
     assert none(shrink_isr(lagging, 0, 0))
+    assert none(shrink_isr(after, 0, 1)), "it has left already"
 
 
 # --- crash and restart --------------------------------------------------------------------------------------
+
+
+def test_every_broker_may_crash_and_lose_any_record() -> None:
+    """The order is that in which a search shows the first of several shortest traces."""
+    assert list(followers_first(ROOMY)) == [2, 1, 0]
+    assert list(offsets(ROOMY)) == list(range(9))
 
 
 def test_a_crash_leaves_log_and_high_watermark() -> None:
@@ -211,6 +402,8 @@ def test_a_crash_in_the_middle_of_a_response_leaves_the_records_and_the_old_high
     state = partition(leads(0, "m0@0 ┃ m1@0"), follows(0, "┃ m0@0", in_flight=fetched))
     assert only(crash_after_append(state, 1)).replicas[1] == down("┃ m0@0 m1@0")
     assert none(crash_after_append(state, 0))
+    nothing = follows(0, "┃ m0@0", in_flight=FetchResponse((), high_watermark=1))
+    assert none(crash_after_append(state.with_replica(1, nothing), 1)), "there is nothing to append"
 
 
 def test_a_lost_tail_takes_the_high_watermark_with_it() -> None:
@@ -228,3 +421,61 @@ def test_a_follower_that_is_back_was_never_missed_and_a_leader_was() -> None:
     leader = only(restart(partition(down("┃ m0@0"), follows(0, "┃")), 0))
     assert leader.quorum == Quorum(None, 0, frozenset({0, 1}))
     assert none(restart(follower, 1))
+
+
+# --- how a state is drawn -----------------------------------------------------------------------------------
+
+
+def test_lanes_show_brokers_what_is_in_flight_requests_and_clients() -> None:
+    state = partition(
+        leads(0, "m0@0 ┃ m1@0", remote=[-1, 1, -1]),
+        follows(0, "┃ m0@0"),
+        down("m0@0 ┃"),
+        epoch=1,
+        requests={0: (0, {0, 1}), 1: (0, {0, 1})},
+        exposed=[told("m0@0", 0, epoch=0)],
+    )
+    follower = {"role": "follows 0", "epoch": "0", "ISR": "-", "log": "┃ m0@0", "HW": "0", "LEO": "1"}
+    assert state.lanes() == {
+        "controller": {"role": "leader: 0", "epoch": "1", "ISR": "0 1"},
+        "broker 0": {
+            "role": "leads",
+            "epoch": "0",
+            "ISR": "0 1",
+            "log": "m0@0 ┃ m1@0",
+            "HW": "1",
+            "LEO": "2",
+            "remote": "1:1 2:?",
+            "in flight": "",
+        },
+        "broker 1": {**follower, "remote": "", "in flight": "→ fetch 1"},
+        "broker 2": {
+            "role": "down",
+            "epoch": "-",
+            "ISR": "-",
+            "log": "m0@0 ┃",
+            "HW": "1",
+            "LEO": "1",
+            "remote": "",
+            "in flight": "",
+        },
+        "request 1": {"role": "leader: 0", "epoch": "1", "ISR": "0 1", "log": "to 0 1"},
+        "consumers": {"log": "m0@0"},
+        "producers": {"log": "-"},
+    }
+    restarted = partition(RESTARTED, leader=None).lanes()
+    assert (restarted["controller"]["role"], restarted["broker 0"]["role"]) == ("no leader", "-")
+
+
+@pytest.mark.parametrize(
+    ("message", "drawn"),
+    [
+        (FetchResponse((), high_watermark=1), "← nothing, HW 1"),
+        (FetchResponse(log("m0@0 m1@1").records, high_watermark=1), "← m0@0 m1@1, HW 1"),
+        (EpochRequest(0, 0, 0), "→ epoch 0?"),
+        (EpochResponse(0, 2), "← epoch 0: 2"),
+        (EpochResponse(1, None), "← epoch 1: ?"),
+    ],
+)
+def test_messages_show_what_they_say(message: Message, drawn: str) -> None:
+    assert str(message) == drawn

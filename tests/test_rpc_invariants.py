@@ -27,6 +27,11 @@ ACCEPTED: list[tuple[str, Property, Partition]] = [
         promises.committed_never_lost,
         partition(leads(0, "┃", epoch=1), exposed=[told("m0@0", 0, epoch=2)]),
     ),
+    (
+        "who lacks it leads in the same epoch, not in a later one",
+        promises.committed_never_lost,
+        partition(leads(0, "┃"), exposed=READ),
+    ),
     ("acknowledged, not readable", promises.committed_never_lost, partition(leads(0, "┃", epoch=1), acked=READ)),
     ("a later leader has it", promises.acked_never_lost, partition(leads(0, "┃ m0@0", epoch=1), acked=READ)),
     ("readable, not acknowledged", promises.acked_never_lost, partition(leads(0, "┃", epoch=1), exposed=READ)),
@@ -35,6 +40,23 @@ ACCEPTED: list[tuple[str, Property, Partition]] = [
     ("a broker that is down has it", durability.strong_isr, partition(leads(0, "m0@0 ┃"), down("┃ m0@0"))),
     ("at the log end", watermarks.hw_within_log, partition(leads(0, "m0@0 ┃"))),
     ("the same record", logs.logs_prefix_consistent, partition(leads(0, "m0@0 ┃"), follows(0, "m0@0 ┃"))),
+    (
+        "a prefix of the leader's log",
+        logs.follower_log_is_prefix,
+        partition(leads(0, "┃ m0@0 m1@0"), follows(0, "┃ m0@0"), follows(0, "┃")),
+    ),
+    (
+        "the question where to truncate is on its way",
+        logs.follower_log_is_prefix,
+        partition(leads(0, "┃", epoch=1), follows(0, "┃ m0@0", epoch=1, in_flight=EpochRequest(0, 1, 0))),
+    ),
+    (
+        "the answer where to truncate is on its way",
+        logs.follower_log_is_prefix,
+        partition(leads(0, "┃", epoch=1), follows(0, "┃ m0@0", epoch=1, in_flight=EpochResponse(0, 0))),
+    ),
+    ("another epoch", logs.follower_log_is_prefix, partition(leads(0, "┃", epoch=1), follows(0, "┃ m0@0"))),
+    ("the leader is down", logs.follower_log_is_prefix, partition(down("┃"), follows(0, "┃ m0@0"))),
     (
         "above a high watermark",
         logs.logs_prefix_consistent,
@@ -63,6 +85,11 @@ ACCEPTED: list[tuple[str, Property, Partition]] = [
         "the follower is in another epoch",
         followers.remote_leo_not_ahead,
         partition(leads(0, "m0@0 ┃", remote=[-1, 1]), follows(0, "┃", epoch=1)),
+    ),
+    (
+        "it follows another broker",
+        followers.remote_leo_not_ahead,
+        partition(leads(0, "m0@0 ┃", remote=[-1, 1]), follows(2, "┃")),
     ),
     (
         "the follower is down",
@@ -117,6 +144,12 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         watermarks.hw_within_log,
         partition(leads(0, "┃"), follows(0, "m0@0", high_watermark=2)),
         "broker 1 has high watermark 2, but its log ends at 1",
+    ),
+    (
+        "the follower is longer, and it fetches",
+        logs.follower_log_is_prefix,
+        partition(leads(0, "m0@0 ┃"), follows(0, "m0@0 ┃ m1@0 m2@0")),
+        "broker 1 follows broker 0 in epoch 0, and has m1@0 at offset 1; the leader has nothing there",
     ),
     (
         "different records below both high watermarks",

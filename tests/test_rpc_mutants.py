@@ -65,6 +65,7 @@ from tests.rpc_mutants import (
 
 CHECKED = [item.name for item in RPC_PROPERTIES if not item.kind.is_witness and item.name != "acked_never_lost"]
 ISRS = ("weak_isr", "strong_isr")
+PREFIX = ("follower_log_is_prefix",)
 TWO: dict[str, Any] = {"max_epoch": 2}
 THREE: dict[str, Any] = {"brokers": 3, "records": 1, "max_epoch": 2, "crashes": 1}
 FETCHES = (handle_fetch, park_fetch)
@@ -78,8 +79,8 @@ MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]]
         8,
         (*ISRS, "remote_leo_not_ahead"),
     ),
-    ("M3 no truncation", changed(truncates_to=keep_all), {}, 11, ISRS),
-    ("M4a truncation keeps one too many", changed(truncates_to=one_too_many), {}, 11, ISRS),
+    ("M3 no truncation", changed(truncates_to=keep_all), {}, 9, PREFIX),
+    ("M4a truncation keeps one too many", changed(truncates_to=one_too_many), {}, 9, PREFIX),
     (
         "M4b truncation drops one too many",
         changed(truncates_to=one_too_few),
@@ -91,15 +92,15 @@ MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]]
         "one question, without the answer's epoch",
         changed(answers=start_of_next_epoch, truncates_to=the_answer_or_own_high_watermark),
         TWO,
-        13,
-        ISRS,
+        12,
+        PREFIX,
     ),
     (
         "the follower does not ask again",
         changed(truncates_to=never_ask_again),
         {"max_epoch": 3, "records": 3},
-        18,
-        ISRS,
+        17,
+        PREFIX,
     ),
     (
         "M7 fetch not fenced by epoch",
@@ -204,7 +205,7 @@ MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]]
         6,
         ("reads_monotonic",),
     ),
-    ("M24 follower accepts writes", replaced({produce: write_to_a_follower}), {}, 3, ("log_matching",)),
+    ("M24 follower accepts writes", replaced({produce: write_to_a_follower}), {}, 2, PREFIX),
     (
         "M26 new leader starts with itself as ISR",
         replaced({become_leader: starting(lambda _, leader: {"isr": frozenset({leader})})}),
@@ -227,6 +228,38 @@ def test_mutant_is_killed(
     spec: Spec[Partition], bounds: dict[str, Any], states: int, violated: tuple[str, ...]
 ) -> None:
     assert killers(spec.with_bounds(bounds).with_properties(CHECKED)) == dict.fromkeys(violated, states)
+
+
+# What the mutants that follower_log_is_prefix finds first violate of the other properties: committed data is lost.
+WITHOUT_PREFIX: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]] = [
+    ("M3", changed(truncates_to=keep_all), {}, 11, ISRS),
+    ("M4a", changed(truncates_to=one_too_many), {}, 11, ISRS),
+    (
+        "one question, without the answer's epoch",
+        changed(answers=start_of_next_epoch, truncates_to=the_answer_or_own_high_watermark),
+        TWO,
+        13,
+        ISRS,
+    ),
+    (
+        "the follower does not ask again",
+        changed(truncates_to=never_ask_again),
+        {"max_epoch": 3, "records": 3},
+        18,
+        ISRS,
+    ),
+    ("M24", replaced({produce: write_to_a_follower}), {}, 3, ("log_matching",)),
+]
+
+
+@pytest.mark.parametrize(
+    ("spec", "bounds", "states", "violated"), [pytest.param(*m[1:], id=m[0]) for m in WITHOUT_PREFIX]
+)
+def test_mutant_is_killed_by_other_properties_too(
+    spec: Spec[Partition], bounds: dict[str, Any], states: int, violated: tuple[str, ...]
+) -> None:
+    others = [name for name in CHECKED if name not in PREFIX]
+    assert killers(spec.with_bounds(bounds).with_properties(others)) == dict.fromkeys(violated, states)
 
 
 # Change, spec, bounds that differ, distinct states. Those of kip-320 are 28,735 with two brokers, and 48,323 with
@@ -289,6 +322,7 @@ VIOLATED_BY: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
         {},
         9,
     ),
+    ("follower_log_is_prefix", CATALOG["rpc/kip-101"], TWO, 12),
     ("logs_prefix_consistent", CATALOG["rpc/kip-101"], TWO, 14),
     ("log_matching", replaced({restart: go_on_leading}), {"unflushed_loss": True}, 8),
     ("epochs_monotonic_in_log", CATALOG["rpc/kip-279"], TWO, 11),

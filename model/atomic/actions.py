@@ -9,7 +9,7 @@ import attrs
 from checker.action import action
 from model.atomic.state import Partition
 from model.log import Record
-from model.quorum import Quorum, Request, brokers, epochs
+from model.quorum import Quorum, brokers, epochs
 
 
 @action("the controller elects broker {broker}", broker=brokers)
@@ -33,19 +33,16 @@ def _new_epoch(state: Partition, leader: int | None, isr: frozenset[int]) -> Ite
     epoch = state.quorum.epoch + 1
     if epoch > state.bounds.max_epoch:
         return
-    requests = (*state.requests[:epoch], Request(leader, isr), *state.requests[epoch + 1 :])
-    yield attrs.evolve(state, quorum=Quorum(leader, epoch, isr), requests=requests)
+    yield state.announcing(Quorum(leader, epoch, isr))
 
 
 @action("broker {broker} hears that it leads in epoch {epoch}", broker=brokers, epoch=epochs)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker obeys the request that names it. Its high watermark may be behind the last leader's."""
-    request = state.requests[epoch]
-    if request is None or request.leader != broker:
-        return
     replica = state.replicas[broker]
-    if epoch > replica.epoch:
-        yield state.with_replica(broker, attrs.evolve(replica, epoch=epoch, leader=broker, isr=request.isr))
+    for request in state.sent_in(epoch):
+        if request.leader == broker and epoch > replica.epoch:
+            yield state.with_replica(broker, attrs.evolve(replica, epoch=epoch, leader=broker, isr=request.isr))
 
 
 @action(
@@ -53,24 +50,25 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
 )
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker obeys a request that names another one, and truncates by its protocol's rule."""
-    request = state.requests[epoch]
-    if request is None or request.leader is None or request.leader == broker:
-        return
-    replica, leader = state.replicas[broker], state.replicas[request.leader]
-    if epoch <= replica.epoch or not state.protocol.trusts(leader, request.leader, epoch):
-        return
-    offset = state.protocol.truncates_to(replica, leader.log)
-    if offset > replica.log.end_offset:
-        return
-    following = attrs.evolve(
-        replica,
-        log=replica.log.truncate_to(offset),
-        high_watermark=min(offset, replica.high_watermark),
-        epoch=epoch,
-        leader=request.leader,
-        isr=request.isr,
-    )
-    yield state.with_replica(broker, following)
+    replica = state.replicas[broker]
+    for request in state.sent_in(epoch):
+        if request.leader is None or request.leader == broker or epoch <= replica.epoch:
+            continue
+        leader = state.replicas[request.leader]
+        if not state.protocol.trusts(leader, request.leader, epoch):
+            continue
+        offset = state.protocol.truncates_to(replica, leader.log)
+        if offset > replica.log.end_offset:
+            continue
+        following = attrs.evolve(
+            replica,
+            log=replica.log.truncate_to(offset),
+            high_watermark=min(offset, replica.high_watermark),
+            epoch=epoch,
+            leader=request.leader,
+            isr=request.isr,
+        )
+        yield state.with_replica(broker, following)
 
 
 @action("broker {follower} finds that it diverges from broker {leader} and truncates", leader=brokers, follower=brokers)

@@ -16,7 +16,7 @@ from model.drawing import (
     role_badges,
     standing,
 )
-from model.quorum import drawn_isr
+from model.quorum import drawn_isr, epochs
 
 if TYPE_CHECKING:
     from model.atomic.state import Partition
@@ -34,7 +34,7 @@ def picture(state: Partition) -> dict[str, dict[str, Any]]:
 
 def messages(state: Partition) -> Iterator[Message]:
     """The `LeaderAndIsr` requests that brokers have yet to hear."""
-    for epoch in range(len(state.requests)):
+    for epoch in epochs(state.bounds):
         yield from (leader_and_isr(broker, epoch) for broker in sorted(state.still_to_hear(epoch)))
 
 

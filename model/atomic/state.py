@@ -12,7 +12,7 @@ from checker.state import component, constant
 from model.atomic import drawing
 from model.leadership import Leadership
 from model.log import Log
-from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
+from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr, epochs
 
 if TYPE_CHECKING:
     from model.atomic.protocols import Protocol
@@ -54,14 +54,16 @@ class Partition(Leadership[Replica]):
     Attributes:
         next_value: the value of the next record a producer writes.
         quorum: the true leader, leader epoch and ISR.
-        requests: the `LeaderAndIsr` request of each leader epoch, None where none was sent yet. A
-            request is never used up: it may arrive late, twice or never.
+        requests: the `LeaderAndIsr` requests by leader epoch. Those sent before the first election are
+            the last element, so that `NO_EPOCH` is an index too. The shipped specs send one request in
+            an epoch; an action of another spec may send more. A request is never used up: it may arrive
+            late, twice or never.
         replicas: one for each broker.
     """
 
     next_value: int
     quorum: Quorum = component()
-    requests: tuple[Request | None, ...] = component(each="epoch")
+    requests: tuple[frozenset[Request], ...] = component(each="epoch")
     replicas: tuple[Replica, ...] = component(each="broker")
     protocol: Protocol = constant()
     bounds: Bounds = constant()
@@ -70,6 +72,16 @@ class Partition(Leadership[Replica]):
         "m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; "
         "ISR: as the one in that row knows it; request 1: the LeaderAndIsr of epoch 1, not yet heard by those named"
     )
+
+    def announcing(self, quorum: Quorum) -> Partition:
+        """The state with another quorum, and with a request in its epoch that announces it."""
+        requests = list(self.requests)
+        requests[quorum.epoch] |= {Request(quorum.leader, quorum.isr)}
+        return attrs.evolve(self, quorum=quorum, requests=tuple(requests))
+
+    def sent_in(self, epoch: int) -> list[Request]:
+        """The requests of a leader epoch, those with a larger ISR first."""
+        return sorted(self.requests[epoch], key=_order)
 
     def has_to_truncate(self, broker: int) -> bool:
         """Whether a broker has yet to truncate, where its protocol does that only while fetching."""
@@ -96,9 +108,10 @@ class Partition(Leadership[Replica]):
                 "HW": str(replica.high_watermark),
                 "LEO": str(replica.log.end_offset),
             }
-        for epoch, request in enumerate(self.requests):
-            if request is not None and (unheard := self.still_to_hear(epoch)):
-                rows[f"request {epoch}"] = {
+        for epoch in epochs(self.bounds):
+            unheard = self.still_to_hear(epoch)
+            for number, request in enumerate(self.sent_in(epoch) if unheard else ()):
+                rows[f"request {epoch}" if number == 0 else f"request {epoch} ({number + 1})"] = {
                     "role": f"leader: {request.leader}",
                     "epoch": str(epoch),
                     "ISR": drawn_isr(request.isr),
@@ -110,10 +123,15 @@ class Partition(Leadership[Replica]):
 
     def still_to_hear(self, epoch: int) -> frozenset[int]:
         """The brokers that would obey the request of an epoch; nobody obeys one that names no leader."""
-        request = self.requests[epoch]
-        if request is None or request.leader is None:
+        if all(request.leader is None for request in self.requests[epoch]):
             return frozenset()
         return frozenset(broker for broker, replica in enumerate(self.replicas) if replica.epoch < epoch)
+
+
+def _order(request: Request) -> tuple[int, list[int], int]:
+    """Sorts requests. (A frozenset has no order of its own that is the same in every process.)"""
+    leader = -1 if request.leader is None else request.leader
+    return -len(request.isr), sorted(request.isr), leader
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
@@ -121,7 +139,7 @@ def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
     yield Partition(
         next_value=0,
         quorum=Quorum(leader=None, epoch=NO_EPOCH, isr=frozenset(range(bounds.brokers))),
-        requests=(None,) * (bounds.max_epoch + 1),
+        requests=(frozenset(),) * (bounds.max_epoch + 2),
         replicas=(Replica(),) * bounds.brokers,
         protocol=protocol,
         bounds=bounds,
