@@ -8,12 +8,13 @@ import sys
 import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import attrs
 
 import checker
+from checker.inert import is_a, stored
 from checker.spec import Spec
 
 _LIBRARIES = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib"))
@@ -58,18 +59,22 @@ def _reached(values: Iterable[Any]) -> tuple[list[ModuleType], list[str]]:
     waiting = list(values)
     while waiting:
         value = waiting.pop()
-        if isinstance(value, _PLAIN):
+        if is_a(value, *_PLAIN):
             plain.append(repr(value))
         elif id(value) not in seen:
             seen[id(value)] = value
             waiting += _held(value)
-            module = (
-                value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
-            )
+            module = value if is_a(value, ModuleType) else _module_of(value)
             if module is not None and module not in modules and _source(module) is not None:
                 modules.append(module)
                 waiting += _names(module)
     return modules, plain
+
+
+def _module_of(value: Any) -> ModuleType | None:
+    """The module that a function or a class comes from; of another object, the one that its class comes from."""
+    name = stored(value, "__module__")
+    return sys.modules.get(name) if type(name) is str else None
 
 
 def _names(module: ModuleType) -> list[Any]:
@@ -81,23 +86,25 @@ def _names(module: ModuleType) -> list[Any]:
     return [
         value
         for name, value in vars(module).items()
-        if name[:2] != "__"
-        and not (own and isinstance(value, ModuleType) and value.__name__.startswith(module.__name__))
+        if name[:2] != "__" and not (own and is_a(value, ModuleType) and value.__name__.startswith(module.__name__))
     ]
 
 
 def _held(value: Any) -> list[Any]:
     """What a value holds."""
-    if isinstance(value, dict):
-        return [*value, *value.values()]
-    if isinstance(value, tuple | list | set | frozenset):
-        return list(value)
-    if isinstance(value, functools.partial):
+    if is_a(value, dict):
+        return [*dict.keys(value), *dict.values(value)]
+    for kind in (tuple, list, set, frozenset):
+        if is_a(value, kind):
+            return list(kind.__iter__(value))
+    if is_a(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
+    if is_a(value, MethodType):
+        return [value.__func__, value.__self__]
     if attrs.has(type(value)):
-        return [getattr(value, field.name, None) for field in attrs.fields(type(value))]
-    if isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        return [stored(value, field.name) for field in attrs.fields(type(value))]
+    if is_a(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != type(cell)()]  # not the empty ones
         return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
     return []
 

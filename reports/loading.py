@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from checker.errors import LeadlineError, SpecError
+from checker.inert import is_a
 from checker.names import nearest
 from checker.spec import Spec
 from invariants.catalog import CATALOG
@@ -53,7 +54,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
         return shipped_spec(reference)
     loaded, file = {} if loaded is None else loaded, (folder or Path()) / path
     module = loaded[file] = loaded.get(file) or _load_module(file)
-    specs = {key: value for key, value in vars(module).items() if isinstance(value, Spec)}
+    specs = {key: value for key, value in vars(module).items() if is_a(value, Spec)}
     if not specs:
         raise SpecError(f"{path} defines no spec: write spec = Spec(name=..., ...) at its top level")
     if not name and len(specs) > 1:
@@ -108,7 +109,9 @@ def _load_module(path: Path) -> ModuleType:
             located.loader.exec_module(module)
     except LeadlineError as error:
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {error}") from error
-    except (Exception, SystemExit) as error:  # a script that exits must not end us, least of all with 0
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a script that exits must not end us, least of all with 0
         own_syntax = isinstance(error, SyntaxError) and error.filename == located.origin
         text = " ".join(str(error.args[0] if own_syntax else error).split())  # the file and line are said once
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {type(error).__name__}: {text}") from error

@@ -6,7 +6,9 @@ of learned calls switched off, so that recording has to be exact by itself.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -81,3 +83,32 @@ def test_is_with_a_part_of_the_state_tells_no_copies_apart() -> None:
     assert reach(CONSTRUCTS["colour is"], [RARE], copies=True).told_apart == frozenset()
     assert reach(CONSTRUCTS["none in a loop"], [RARE], copies=True).told_apart == {type(None)}
     assert reach(CONSTRUCTS["colour is, in a loop"], [RARE], copies=True).told_apart == {Colour}
+
+
+class Slotted:
+    """Holds a function where no dictionary shows it."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+
+def same_numbers(state: Any) -> bool:
+    first, second = state
+    return first is second
+
+
+HOLDERS = {
+    "slots": Slotted(same_numbers),
+    "a namespace": SimpleNamespace(function=same_numbers),
+    "a mapping": SimpleNamespace(function=MappingProxyType({0: same_numbers}).__getitem__(0)),
+    "a mapping in slots": Slotted(MappingProxyType({0: [same_numbers]})),
+    "a queue": Slotted(deque([same_numbers])),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
+def test_functions_are_found_whatever_holds_them(holder: Any) -> None:
+    """Missed, its reads would be recorded more precisely than its code allows."""
+    assert reach(lambda state: holder.function(state), [RARE], copies=True).precision == Precision.STATES

@@ -18,6 +18,7 @@ from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from checker.compiled.recording import Precision
+from checker.inert import is_a
 
 Instruction = tuple[str, Any]
 """The name of an operation and its argument."""
@@ -64,10 +65,10 @@ class IdentityTest(NamedTuple):
             return None
         value = argument if name == "LOAD_CONST" else names.get(argument, getattr(builtins, argument, None))
         for _, attribute in rest:
-            value = vars(value).get(attribute) if isinstance(value, ModuleType | type) else None
-        if isinstance(value, type):
+            value = vars(value).get(attribute) if is_a(value, ModuleType, type) else None
+        if is_a(value, type):
             return type
-        return type(value) if isinstance(value, (*_SINGLETONS, int, str)) else None
+        return type(value) if is_a(value, *_SINGLETONS, int, str) else None
 
 
 class Code(NamedTuple):

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import builtins
 import functools
+import gc
 import sys
 import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import attrs
@@ -22,6 +23,7 @@ import attrs
 import checker
 from checker.compiled import constructs
 from checker.compiled.recording import Precision
+from checker.inert import is_a, stored
 
 
 class Reach(NamedTuple):
@@ -138,7 +140,7 @@ class _Search:
 
     def _members(self, owner: type | ModuleType) -> list[Any]:
         """What names that the code uses stand for in a class or a module; of a class, special methods too."""
-        if isinstance(owner, ModuleType):
+        if is_a(owner, ModuleType):
             return [value for name, value in vars(owner).items() if self._any_name or name in self._names]
         return [
             value
@@ -148,28 +150,28 @@ class _Search:
         ]
 
     def _look_at(self, value: Any) -> None:
-        if isinstance(value, FunctionType):
+        if is_a(value, FunctionType):
             self._look_at_function(value)
-        elif isinstance(value, type):
+        elif is_a(value, type):
             self._look_at_class(value)
-        elif isinstance(value, ModuleType):
+        elif is_a(value, ModuleType):
             if _is_library(value.__name__):
                 self._lower_for_library(value.__name__, "")
             self._owners.append(value)
-        elif isinstance(value, BuiltinFunctionType):
-            if isinstance(value.__self__, ModuleType):
+        elif is_a(value, BuiltinFunctionType):
+            if is_a(value.__self__, ModuleType):
                 self._lower_for_library(value.__module__ or value.__self__.__name__, value.__name__)
             else:
                 self.meet(value.__self__)
-        elif isinstance(value, MethodType):
+        elif is_a(value, MethodType):
             self.meet(value.__func__, value.__self__)
-        elif isinstance(value, property):
+        elif is_a(value, property):
             self.meet(value.fget, value.fset)
-        elif isinstance(value, staticmethod | classmethod):
+        elif is_a(value, staticmethod, classmethod):
             self.meet(value.__func__)
-        elif isinstance(value, functools.cached_property):
+        elif is_a(value, functools.cached_property):
             self.meet(value.func)
-        elif isinstance(value, functools.partial):
+        elif is_a(value, functools.partial):
             self.meet(value.func, *value.args, *value.keywords.values())
         else:
             self._look_at_object(value)
@@ -216,20 +218,22 @@ class _Search:
 
     def _look_at_object(self, value: Any) -> None:
         cls = type(value)
-        if isinstance(value, dict):
-            self.meet(*value, *value.values())
-        elif isinstance(value, tuple | list | set | frozenset):
+        if is_a(value, dict):
+            self.meet(*dict.keys(value), *dict.values(value))
+        elif is_a(value, tuple, list, set, frozenset):
             self.meet(*value)
+        elif is_a(value, MappingProxyType):
+            self.meet(*gc.get_referents(value))
         if cls.__module__ == "builtins":
             return
         self.meet(cls)
-        if hasattr(value, "__wrapped__"):  # a cache, for instance
-            self.lower(Precision.FIELDS, f"{cls.__name__} {getattr(value, '__name__', '')}".strip())
-            self.meet(value.__wrapped__)
+        if (wrapped := stored(value, "__wrapped__")) is not None:  # a cache, for instance
+            self.lower(Precision.FIELDS, f"{cls.__name__} {stored(value, '__name__', '')}".strip())
+            self.meet(wrapped)
         elif attrs.has(cls):
-            self.meet(*(getattr(value, field.name) for field in attrs.fields(cls)))
-        elif not _is_library(cls.__module__):
-            self.meet(*getattr(value, "__dict__", {}).values())
+            self.meet(*(stored(value, field.name) for field in attrs.fields(cls)))
+        elif not cls.__module__.startswith("checker."):
+            self.meet(*gc.get_referents(value))  # what it holds, in slots or in C too
 
     def _lower_for_library(self, module: str, name: str) -> None:
         """Allow no more than a library does, or a member of it."""
@@ -247,14 +251,14 @@ class _Search:
 def _member(value: Any, attributes: Iterable[str]) -> Any:
     """What attributes of a module lead to; of anything else, the thing itself."""
     for attribute in attributes:
-        if not isinstance(value, ModuleType) or attribute not in vars(value):
+        if not is_a(value, ModuleType) or attribute not in vars(value):
             break
         value = vars(value)[attribute]
     return value
 
 
 def _is_code(value: Any) -> bool:
-    return isinstance(value, FunctionType | staticmethod | classmethod | property | functools.cached_property)
+    return is_a(value, FunctionType, staticmethod, classmethod, property, functools.cached_property)
 
 
 def _is_special(name: str) -> bool:
@@ -263,9 +267,10 @@ def _is_special(name: str) -> bool:
 
 def _is_written_by_library(value: Any) -> bool:
     """Whether a class's member is a method that a library wrote, or no code at all."""
-    function = getattr(value, "__func__", value)
-    module = (getattr(function, "__module__", None) or "").partition(".")[0]
-    return isinstance(function, FunctionType) and module in _WRITERS and _is_library(function.__module__)
+    function = stored(value, "__func__", value)
+    if not is_a(function, FunctionType):
+        return False
+    return (function.__module__ or "").partition(".")[0] in _WRITERS and _is_library(function.__module__)
 
 
 _CHECKER = Path(checker.__file__).resolve().parent
