@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import attrs
 
-from checker.errors import SpecError
+from checker.errors import SpecError, raised
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -50,10 +50,12 @@ class Action(Generic[S, P]):
     def _values(self, parameter: str, domain: Domain, bounds: Any) -> list[Any]:
         try:
             given = domain if isinstance(domain, Iterable) else domain(bounds)  # an Enum class is both
-            values = list(given)
+            values = [value for value in given]  # noqa: C416  # which, unlike list(), can be interrupted
             distinct = len(set(values))
-        except Exception as error:
-            raise SpecError(f"action {self.name}: the domain of {parameter!r} fails: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # ``sys.exit`` included
+            raise SpecError(f"action {self.name}: the domain of {parameter!r} {raised(error)}") from error
         if isinstance(given, Set):
             raise SpecError(
                 f"action {self.name}: the domain of {parameter!r} is a set, which has no order: give a list or a range"

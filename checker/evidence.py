@@ -12,7 +12,7 @@ import networkx as nx
 from checker.action import ActionInstance
 from checker.graph import Arrivals, shortest_path_graph, shortest_traces
 from checker.properties import Property
-from checker.result import Limits, PropertyResult, judge
+from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, judge
 from checker.spec import Spec
 from checker.switches import with_fewest_switches
 from checker.trace import Trace
@@ -26,6 +26,24 @@ class Sighting(Generic[S]):
 
     state: S
     step: tuple[ActionInstance[S], S] | None = None
+
+
+def nothing_searched(spec: Spec[S], engine: str, reason: str) -> Result:
+    """The result of a search that a limit stopped before it had an initial state.
+
+    Parameters:
+        spec: what was to be searched.
+        engine: the name of the engine.
+        reason: what stopped it.
+    """
+    return Result(
+        spec=spec,
+        engine=engine,
+        exhausted=False,
+        reason=reason,
+        statistics=Statistics(actions={action.name: ActionCount() for action in spec.actions}),
+        properties=tuple(PropertyResult(item, judge(item, False, False)) for item in spec.checks),
+    )
 
 
 def property_results(

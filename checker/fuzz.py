@@ -11,9 +11,10 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
 from checker.action import ActionInstance
+from checker.budget import Budget
 from checker.errors import SpecError
 from checker.progress import Progress
-from checker.result import Result
+from checker.result import Limits, Result
 from checker.shorten import shortened, shortest_among
 from checker.spec import Spec
 from checker.stateful import Move, state_machine
@@ -107,19 +108,21 @@ def fuzz(
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    interrupted = False
+    reason, budget = "", Budget(Limits())
     try:
-        run_state_machine_as_test(seed(seed_value)(Surveyed), settings=config)
+        with budget.enforced():
+            run_state_machine_as_test(seed(seed_value)(Surveyed), settings=config)
     except _NothingLeft:
         pass
     except Flaky as error:
         raise SpecError(f"{spec.name} is not deterministic: the same steps gave different outcomes") from error
-    except KeyboardInterrupt:
-        interrupted = True
+    except KeyboardInterrupt as stop:
+        reason = budget.caught(stop)
     with contextlib.suppress(KeyboardInterrupt):  # an interrupt leaves them as they are
         for item in survey.violated:
             survey.traces[item] = shortened(survey.traces[item], Surveyed.visited)
         survey.traces.update(shortest_among(Surveyed.visited, spec.checks))
     sampled = f"{survey.behaviours:,} random behaviours of at most {steps} steps are only a sample"
-    reason = "interrupted" if interrupted else sampled
-    return survey.result(reason, {"examples": examples, "steps": steps, "seed": seed_value})
+    return survey.result(
+        budget.swallowed or reason or sampled, {"examples": examples, "steps": steps, "seed": seed_value}
+    )

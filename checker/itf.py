@@ -28,6 +28,10 @@ S = TypeVar("S")
 Json = Any
 
 SUFFIX = ".itf.json"
+
+MOST_DEPTH = 100
+"""Levels of nesting in a trace file: what shows traces goes down into values, and Python's stack has an end."""
+
 _UNIT = "U_OF_UNIT"
 _NONE = "Nil"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -239,10 +243,22 @@ def read_trace(path: Path) -> TraceFile:
         raise TraceError(f"{path} is not a whole JSON file: {what} at line {error.lineno}") from error
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{path} is not a trace file: {error}") from error
+    if _depth(content) > MOST_DEPTH:
+        raise TraceError(f"{path} is not an ITF trace: a value is nested more than {MOST_DEPTH} deep")
     try:
         return decode_trace(content)
     except (TraceError, ValueError, RecursionError) as error:
         raise TraceError(f"{path} is not an ITF trace: {error}") from error
+
+
+def _depth(content: Json) -> int:
+    """How deep an expression is nested."""
+    depth, level = 0, [content]
+    while level:
+        depth += 1
+        inner = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
+        level = [item for items in inner for item in items]
+    return depth
 
 
 def decode_trace(content: Json) -> TraceFile:

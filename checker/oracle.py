@@ -6,12 +6,12 @@ violation was found, so that each violated property has all its shortest counter
 
 from __future__ import annotations
 
-import time
 from typing import Generic, TypeVar
 
 from checker.action import ActionInstance
+from checker.budget import Budget, LimitReached
 from checker.errors import SpecError
-from checker.evidence import Sighting, property_results
+from checker.evidence import Sighting, nothing_searched, property_results
 from checker.names import counted
 from checker.progress import PROGRESS_EVERY, Progress
 from checker.properties import Kind, Property
@@ -36,9 +36,12 @@ class OracleSearch(Generic[S]):
         sightings: for each property, where it was seen violated (a witness: satisfied).
     """
 
-    def __init__(self, spec: Spec[S], limits: Limits, progress: Progress | None = None) -> None:
+    def __init__(
+        self, spec: Spec[S], limits: Limits, progress: Progress | None = None, budget: Budget | None = None
+    ) -> None:
         self.spec = spec
         self.limits = limits
+        self.budget = budget or Budget(limits)
         self.progress = progress
         self.statistics = Statistics(actions={action.name: ActionCount() for action in spec.actions})
         self.arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
@@ -50,7 +53,6 @@ class OracleSearch(Generic[S]):
         self._levels: list[int] = []
         self._purity = Purity(spec)
         self._values = Values(type(spec.initials()[0]).__name__)
-        self._started = time.monotonic()
 
     def run(self) -> Result:
         """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
@@ -59,9 +61,14 @@ class OracleSearch(Generic[S]):
             reason = self._search()
         except _StopSearch as stop:
             reason = str(stop)
-        except KeyboardInterrupt:
-            reason = "interrupted"
-        self._purity.check_again()
+        except KeyboardInterrupt as stop:
+            reason = self.budget.caught(stop)
+        try:
+            self._purity.check_again()
+        except KeyboardInterrupt as stop:
+            reason = self.budget.caught(stop)
+        self.budget.relax()
+        reason = self.budget.swallowed or reason
         if any(state not in self.arrivals for state in self.arrivals):
             raise SpecError("a state was changed after it was found: actions and properties must not change states")
         self._publish()
@@ -94,8 +101,10 @@ class OracleSearch(Generic[S]):
     def _expand(self, state: S) -> None:
         if self.statistics.expanded % PROGRESS_EVERY == 0:
             self._publish()
-        if self.limits.max_seconds is not None and time.monotonic() - self._started > self.limits.max_seconds:
-            raise _StopSearch(f"reached {self.limits.max_seconds:g} seconds")
+            if reason := self.budget.memory.exceeded():
+                raise _StopSearch(reason)
+        if reason := self.budget.swallowed or self.budget.out_of_time():
+            raise _StopSearch(reason)
         self._purity.check(state)
         steps = 0
         for instance, successor in self.spec.successors(state):
@@ -144,7 +153,7 @@ class OracleSearch(Generic[S]):
     def _publish(self) -> None:
         self.statistics.levels = tuple(filter(None, [*self._levels, len(self._level)]))
         self.statistics.queue = self.statistics.distinct - self.statistics.expanded
-        self.statistics.seconds = time.monotonic() - self._started
+        self.statistics.seconds = self.budget.seconds
         if self.progress is not None:
             self.progress(self.statistics)
 
@@ -164,4 +173,10 @@ def explore(spec: Spec[S], limits: Limits | None = None, progress: Progress | No
         SpecError: the spec misbehaved: an action or a property raised, an action is not a pure
             function, a state is not hashable.
     """
-    return OracleSearch(spec, limits or Limits(), progress).run()
+    limits = limits or Limits()
+    budget = Budget(limits)
+    try:
+        with budget.enforced():
+            return OracleSearch(spec, limits, progress, budget).run()
+    except LimitReached as stop:  # before there was anything to report
+        return nothing_searched(spec, "oracle", str(stop))

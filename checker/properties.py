@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from checker.errors import SpecError
+from checker.errors import SpecError, raised
 
 
 class Kind(enum.Enum):
@@ -65,8 +65,17 @@ class Property:
         return self.complaint(*states) is None
 
     def complaint(self, *states: Any) -> str | None:
-        """Why the property is false of a state or step: the first of `complaints`; None if it is true."""
-        return next(self.complaints(*states), None)
+        """Why the property is false of a state or step: the first of `complaints`; None if it is true.
+
+        Raises:
+            SpecError: as `complaints`; or the predicate raised what is not an `Exception`, as ``pytest.fail`` does.
+        """
+        try:
+            return next(self.complaints(*states), None)
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise SpecError(f"{self.kind.value} {self.name} {raised(error)}") from error
 
     def complaints(self, *states: Any) -> Iterator[str]:
         """Why the property is false of a state or step: a sentence for each offending value.

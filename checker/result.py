@@ -16,6 +16,10 @@ FIRST_VIOLATION = "stopped at the first violation"
 """The reason of a search that was not to go on after a violation."""
 
 
+MOST_TRACES = 10_000
+"""Counterexamples that can be asked for: room is made for all of them at the start."""
+
+
 class Verdict(enum.Enum):
     """What is known at the end of a run."""
 
@@ -56,6 +60,8 @@ class Limits:
             if not number or not value > 0:  # nan is not more than 0
                 kind = "a number" if name == "max_seconds" else "an integer"
                 raise SpecError(f"limit {name}={value} is not possible: it must be more than 0, and {kind}")
+        if self.traces > MOST_TRACES:
+            raise SpecError(f"limit traces={self.traces} is out of range: it must be at most {MOST_TRACES:,}")
 
 
 @attrs.define

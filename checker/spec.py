@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sysconfig
-import traceback
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +11,7 @@ import attrs
 
 from checker.action import Action, ActionInstance
 from checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
-from checker.errors import LeadlineError, SpecError
+from checker.errors import LeadlineError, SpecError, raised
 from checker.names import nearest
 from checker.properties import DEADLOCK, Kind, Property
 from checker.state import check_shape, check_state, check_state_class
@@ -20,7 +19,8 @@ from checker.state import check_shape, check_state, check_state_class
 S = TypeVar("S")
 T = TypeVar("T")
 
-_LIBRARIES = tuple(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib"))
+MOST_COMPLAINTS = 100
+"""Sentences of a property that are shown for one state or step."""
 
 
 def as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -138,7 +138,7 @@ class Spec(Generic[S]):
             raise SpecError(f"spec {self.name}: initial_states must return a collection of states, not {returned!r}")
         if isinstance(returned, Set):
             raise SpecError(f"spec {self.name}: initial_states must return a list, not a set, which has no order")
-        states = _guarded("initial_states", lambda: list(returned))
+        states = _guarded("initial_states", lambda: [state for state in returned])  # noqa: C416  # see `Action._values`
         if not states:
             raise SpecError(f"spec {self.name} has no initial state with {self.named_bounds}")
         check_state_class(type(states[0]))
@@ -154,10 +154,10 @@ class Spec(Generic[S]):
         """
         try:
             successors = list(instance.successors(state))
-        except LeadlineError:
+        except (LeadlineError, KeyboardInterrupt):
             raise
-        except Exception as error:
-            raise SpecError(f"action {instance} raised {_raised(error)}") from error
+        except BaseException as error:
+            raise SpecError(f"action {instance} {raised(error)}") from error
         for successor in successors:
             if type(successor) is not type(state):
                 raise SpecError(f"action {instance} must yield a {_name(type(state))}, not {successor!r}")
@@ -167,6 +167,8 @@ class Spec(Generic[S]):
                     check_state(successor, state)  # it names the field
             except SpecError as error:
                 raise SpecError(f"action {instance}: {error}") from error
+            except RecursionError as error:
+                raise SpecError(f"action {instance} yields a state that is nested too deeply to be hashed") from error
         return successors
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
@@ -184,12 +186,15 @@ class Spec(Generic[S]):
         return _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
 
     def complaints(self, item: Property, *states: S) -> list[str]:
-        """All that is wrong with a state or step by one property. See `Property.complaints`.
+        """What is wrong with a state or step by one property, up to `MOST_COMPLAINTS`. See `Property.complaints`.
 
         Raises:
             SpecError: the predicate raised an exception.
         """
-        return _guarded(f"{item.kind.value} {item.name}", lambda: list(item.complaints(*states)))
+        return _guarded(
+            f"{item.kind.value} {item.name}",
+            lambda: list(itertools.islice(item.complaints(*states), MOST_COMPLAINTS)),
+        )
 
 
 def _hashable(value: Any) -> bool:
@@ -203,18 +208,10 @@ def _hashable(value: Any) -> bool:
 def _guarded(what: str, call: Callable[[], T]) -> T:
     try:
         return call()
-    except LeadlineError:
+    except (LeadlineError, KeyboardInterrupt):
         raise
-    except Exception as error:
-        raise SpecError(f"{what} raised {_raised(error)}") from error
-
-
-def _raised(error: Exception) -> str:
-    """The error in one line, with the innermost place that is not in a library or generated code."""
-    places = traceback.extract_tb(error.__traceback__)
-    where = next((p for p in reversed(places) if not p.filename.startswith(("<", *_LIBRARIES))), places[-1])
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text} ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})"
+    except BaseException as error:
+        raise SpecError(f"{what} {raised(error)}") from error
 
 
 def _name(value: Any) -> str:

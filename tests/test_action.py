@@ -218,7 +218,7 @@ def test_refuses_to_be_used_without_parentheses() -> None:
     ],
 )
 def test_refuses_a_domain_that_fails_and_says_why(domain: Any, reason: str) -> None:
-    with refused("action paint", "domain of 'colour' fails", reason):
+    with refused("action paint", "domain of 'colour' raised", reason):
         instances(place=[1], colour=domain)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -115,6 +117,36 @@ def test_the_installed_command_checks_a_suite_in_another_folder(installed: Path,
 def test_the_installed_command_finds_the_shipped_suite(installed: Path, tmp_path: Path) -> None:
     code = "from reports.suite import SHIPPED, read_suite; print(len(read_suite(SHIPPED)))"
     assert run(installed / "python", "-c", code, folder=tmp_path) == f"{len(read_suite(SHIPPED))}\n"
+
+
+READ_ONLY = """
+mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" "$0" && HOME=/proc XDG_CACHE_HOME=/proc exec "$@"
+"""
+
+CACHE = """
+import logging, os, sys
+logging.basicConfig(format="%(message)s")
+import checker.compiled
+import numba
+folder = numba.config.CACHE_DIR
+print(os.stat(folder).st_mode & 0o777 == 0o700, folder == os.environ["NUMBA_CACHE_DIR"], folder)
+"""
+
+
+def test_compiled_code_is_kept_for_a_run_where_it_cannot_be_kept_for_longer(tmp_path: Path) -> None:
+    """As in a container with a read-only root and no home, in which Numba refuses to compile."""
+    copied = tmp_path / "copied"
+    shutil.copytree(PROJECT / "checker", copied / "checker", ignore=shutil.ignore_patterns("__pycache__"))
+    command = ["unshare", "-m", "sh", "-c", READ_ONLY, str(copied), sys.executable, "-c", CACHE]
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no process may be given another view of the file system here")
+    changes = {"PYTHONPATH": str(copied), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]}
+    done = subprocess.run(command, cwd=copied, env=changes, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    private, for_others, folder = done.stdout.split()
+    assert (private, for_others) == ("True", "True")
+    assert not Path(folder).exists()
+    assert "set NUMBA_CACHE_DIR to a folder for it" in done.stderr
 
 
 def test_what_spark_submit_runs_is_the_command(tmp_path: Path) -> None:

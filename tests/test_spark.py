@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,8 +23,8 @@ from hypothesis import strategies as st
 from checker import LeadlineError, Limits, Result, Spec, SpecError, Verdict, action, compiled, distributed, oracle
 from checker.compiled.packing import Packing
 from checker.compiled.search import StopSearch
+from checker.distributed import claims, search, session, tasks, visited
 from checker.distributed import java as java_module
-from checker.distributed import search, tasks, visited
 from checker.distributed.session import Session
 from checker.distributed.sharding import shards_of
 from checker.distributed.storage import Block, Damaged, Storage
@@ -281,6 +285,82 @@ def test_a_level_that_is_not_whole_is_an_error(spark: Session, fault: str, tmp_p
             distributed.explore(SPEC, limits, session=spark, resume=place)
 
 
+FLIPS = 2
+"""Damages of each file besides one that is cut. Hundreds were tried once; each takes a search."""
+
+DAMAGED = ["spec.json", "search.pickle", "levels/0008.json", "levels/0008/*.arrow", "levels/0003/*.arrow"]
+
+
+@pytest.mark.parametrize("pattern", DAMAGED)
+def test_bits_that_flip_are_noticed(spark: Session, pattern: str, tmp_path: Path) -> None:
+    """Refused with the name of the file, or the figures are those of a search that nothing damaged."""
+    whole, limits, draw = tmp_path / "whole", Limits(keep_going=True), random.Random(pattern)
+    with mock.patch.multiple(search, **SIZES):
+        expected = answers(oracle.explore(SPEC, limits))
+        distributed.explore(SPEC, attrs.evolve(limits, depth=9), session=spark, work_dir=str(whole), shards=2)
+        refusals = 0
+        for number in range(FLIPS + 1):
+            place = tmp_path / str(number)
+            shutil.copytree(whole, place)
+            damaged = sorted(place.glob(pattern))[0]
+            data = damaged.read_bytes()
+            where = draw.randrange(len(data))
+            changed = bytes([data[where] ^ 1 << draw.randrange(8)]) + data[where + 1 :] if number < FLIPS else b""
+            damaged.write_bytes(data[:where] + changed)  # the last one is cut
+            refusal = ""
+            try:
+                found = distributed.explore(SPEC, limits, session=spark, resume=str(place))
+            except LeadlineError as error:
+                refusal = str(error)
+            if refusal:
+                refusals += 1
+                assert str(damaged.relative_to(place)) in refusal or f"{place} holds a search of " in refusal
+            else:
+                assert answers(found) == expected
+        assert refusals  # some bits of an Arrow file are padding
+
+
+def test_a_work_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "work"
+    distributed.explore(SPEC, Limits(depth=3), work_dir=str(place))
+    using = f"another search, process {os.getpid()} on {socket.gethostname()}, is using {place}"
+    with claims.claimed(Storage(str(place))):
+        for settings in ({"work_dir": str(place)}, {"resume": str(place)}):
+            with pytest.raises(LeadlineError, match=using):
+                distributed.explore(SPEC, Limits(depth=3), **settings)  # type: ignore[arg-type]
+    assert distributed.explore(SPEC, Limits(depth=3), resume=str(place)).reason == "reached depth 3"
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[Storage]:
+    """A work directory that is not known to be local, as one on HDFS. Owners are watched for a moment only."""
+    storage = Storage(str(tmp_path / "remote"))
+    storage.is_local = False
+    with mock.patch.multiple(claims, REWRITTEN_SECONDS=0.05, WATCHED_SECONDS=0.5):
+        yield storage
+
+
+def test_without_locks_an_owner_that_lives_keeps_its_directory(remote: Storage) -> None:
+    with claims.claimed(remote) as claim:
+        with pytest.raises(
+            LeadlineError, match=f"another search, process {os.getpid()} on .*, is using {remote.place}"
+        ):
+            claims.Lease(remote)
+        claim.check()
+    assert not remote.exists(claims.FILE)
+
+
+def test_without_locks_an_owner_that_was_suspended_finds_that_out(remote: Storage) -> None:
+    """And one that was killed is followed by the next search."""
+    with mock.patch.object(claims, "REWRITTEN_SECONDS", 60):  # as if it were suspended
+        first = claims.Lease(remote)
+    with claims.claimed(remote) as second:
+        with pytest.raises(LeadlineError, match=f"has taken {remote.place} over"):
+            first.check()
+        first.release()
+        second.check()
+
+
 # --- parts ---
 
 
@@ -396,6 +476,58 @@ def test_a_missing_package_is_named(package: str) -> None:
 def test_workers_tasks_are_importable() -> None:
     for task in (tasks.expand, tasks.keep, tasks.back, tasks.prepare):
         assert getattr(tasks, task.__name__) is task
+
+
+# --- the environment ---
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        (
+            "SPARK_HOME",
+            "/nowhere",
+            "SPARK_HOME=/nowhere holds no bin/spark-submit: unset it to use the Spark of pyspark",
+        ),
+        ("PYSPARK_PYTHON", "/nowhere/python", "there is no Python /nowhere/python, which PYSPARK_PYTHON or "),
+    ],
+)
+def test_an_environment_that_is_wrong_is_found_at_once(
+    name: str, value: str, complaint: str, java: None, tmp_path: Path
+) -> None:
+    """Although the driver could search so few states without it."""
+    refused = leadline("explore", "atomic/kip-101", "--engine", "spark", folder=tmp_path, **{name: value})
+    assert refused.complaint.startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        (
+            'java.io.IOException: Cannot run program "python4": error=2, No such file or directory\n\tat java...\n'
+            "Caused by: java.io.IOException: error=2, No such file or directory",
+            "executors cannot run python4: name a Python that every machine has",
+        ),
+        (
+            "SparkException: EOFException occurred while reading the port number from pyspark.daemon's stdout.",
+            "the Python of executors does not run pyspark's daemon",
+        ),
+        (
+            "Traceback (most recent call last):\nModuleNotFoundError: No module named 'numba.core'\n\tat org.apache...",
+            "the Python of executors lacks the package numba.core",
+        ),
+    ],
+)
+def test_what_spark_says_of_executors_is_a_line(text: str, meaning: str) -> None:
+    """In its own words, as a cluster gave them."""
+    assert session._reason(RuntimeError(text)) == f"{meaning} (PYSPARK_PYTHON, or --conf spark.pyspark.python=...)"
+
+
+def test_the_driver_on_this_machine_is_protected(spark: Session) -> None:
+    """By a secret that Spark makes; and it listens here only."""
+    conf = spark._context.getConf()
+    assert conf.get("spark.authenticate") == "true"
+    assert conf.get("spark.driver.bindAddress") == "127.0.0.1"
 
 
 # --- Java ---

@@ -7,9 +7,14 @@ Read in this order: `layout` takes a state apart into slots; `recording` finds w
 and `reach` how precisely that can be done; `calls` makes recorded calls, and `helpers` have other processes make them
 too; `forest` keeps what was learned as decision trees; `tables` learns, and `comparison` compares it with further
 calls; `packing` makes a state a few words; `kernel` walks the trees for all states, and `parts` collects the paths that
-it did not know; `sightings` says in the spec's terms what was seen; `search` is the breadth-first search.
+it did not know; `sightings` says in the spec's terms what was seen; `search` is the breadth-first search, which
+`checkpoint` saves; `caching` says where compiled code is kept.
 """
 
-from checker.compiled.search import explore
+from checker.compiled.caching import ensure_cache
+
+ensure_cache()  # before anything is compiled
+
+from checker.compiled.search import explore  # noqa: E402
 
 __all__ = ["explore"]

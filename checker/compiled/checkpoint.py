@@ -1,16 +1,20 @@
 """Checkpoints: a search on disk, from which it goes on after whatever ended it.
 
 A folder holds what was searched (`spec.json`), the states and the steps they were found by as plain arrays,
-which only ever grow, and `search.pickle`: how far the search was, and how many entries of the arrays count.
-It is replaced as a whole after the arrays are on the disk, so that a folder is whole at any moment.
+which only ever grow, and `search.pickle`: how far the search was, how many entries of the arrays count, and their
+checksums. It is replaced as a whole after the arrays are on the disk, so that a folder is whole at any moment. While
+a search uses a folder, it is locked.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
+import itertools
 import json
 import os
 import pickle
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,13 +24,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.bounds import describe_bounds
-from checker.errors import LeadlineError
+from checker.compiled import kernel
+from checker.compiled.packing import Packing
+from checker.durable import replace_file, sealed, sealed_json, sync_folder, unsealed, unsealed_json
+from checker.errors import Damaged, LeadlineError
 from checker.fingerprint import code_digest
+from checker.locks import FolderLock
 from checker.result import Limits
 from checker.spec import Spec
 
-FORMAT = 2
+FORMAT = 3
 _SPEC, _SEARCH, _PARENTS, _ARRIVALS = "spec.json", "search.pickle", "parents.bin", "arrivals.bin"
+
+_PIECE = 2**26
+"""Bytes of an array that are written or read at a time."""
 
 
 @attrs.define
@@ -41,6 +52,7 @@ class Saved:
         packings: how many packings there were before; the states' file is named for it.
         counters: see `kernel.append`.
         progression: see `Progression`.
+        checksums: CRC-32 of each array, as far as it counts, by the name of its file.
     """
 
     adjustments: Any
@@ -50,78 +62,129 @@ class Saved:
     packings: int
     counters: NDArray[np.int64]
     progression: Any
+    checksums: dict[str, int] = attrs.field(factory=dict)
+
+    def check(self, spec: Spec[Any]) -> None:
+        """Check that the parts fit each other and a spec.
+
+        Raises:
+            ValueError, TypeError, AttributeError, IndexError: they do not.
+        """
+        at, count = self.progression, int(self.counters[kernel.STATES])
+        begins = [*at.levels, at.level_end]
+        steps = [step for steps in at.steps_seen for step in steps]
+        places = [*itertools.chain(*at.seen), *(before for before, _, _ in steps)]
+        dead = at.dead[: self.counters[kernel.DEADLOCKS]].tolist()
+        slots = len(self.values)
+        fits = (
+            len(self.counters) == kernel.COUNTERS
+            and len(self.sizes) == slots
+            and Packing(self.sizes).fits([len(values) for values in self.values])
+            and at.counts.shape == (len(spec.instances), 2)
+            and 0 <= at.next <= at.level_end <= count
+            and 0 <= at.checked <= count
+            and all(first < last for first, last in itertools.pairwise(begins))
+            and (not at.levels or at.levels[0] == 0 <= at.levels[-1] <= at.next)
+            and all(0 <= place < count for place in [*places, *dead])
+            and all(0 <= tree < len(spec.instances) and len(row) == slots for _, tree, row in steps)
+        )
+        if not fits:
+            raise ValueError("its parts do not fit each other")
 
 
 class Checkpoint:
-    """The folder of one search.
+    """The folder of one search, locked from `begin` or `load` until `close`.
 
     Parameters:
         folder: where it is, or is to be.
+        every: seconds between two checkpoints.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, every: float) -> None:
+        self.folder, self.every = folder, every
+        self._lock: FolderLock | None = None
         self._written = 0
         self._packings = -1
+        self._checksums: dict[str, int] = {}
+
+    @property
+    def note(self) -> str:
+        """Why the folder could not be locked; empty if it was."""
+        return self._lock.note if self._lock is not None else ""
 
     def begin(self, spec: Spec[Any], limits: Limits) -> None:
         """Make the folder for a new search.
 
         Raises:
-            LeadlineError: it holds a search already, or cannot be written.
+            LeadlineError: it holds a search already, is used by another process, or cannot be written.
         """
-        if (self.folder / _SPEC).exists():
-            raise LeadlineError(f"{self.folder} holds a search already: go on with --resume, or name another folder")
         with _trouble(f"cannot write {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            written = self.folder / f"{_SPEC}.new"
-            written.write_text(json.dumps(identity(spec, limits), indent=2) + "\n", encoding="utf-8")
-            written.replace(self.folder / _SPEC)
+        self._lock = FolderLock(self.folder)
+        if (self.folder / _SPEC).exists():
+            raise LeadlineError(f"{self.folder} holds a search already: go on with --resume, or name another folder")
+        with _trouble(f"cannot write {self.folder / _SPEC}"):
+            replace_file(self.folder / _SPEC, sealed_json(identity(spec, limits)))
 
     def load(self, spec: Spec[Any], limits: Limits) -> Saved | None:
         """How far the search was; None if it was ended before its first checkpoint.
 
         Raises:
-            LeadlineError: the folder holds no search, or one of something else; says of what.
+            LeadlineError: the folder holds no search, or one of something else; says of what. It is used by
+                another process, or it is damaged.
         """
         try:
-            found = json.loads((self.folder / _SPEC).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            written = (self.folder / _SPEC).read_bytes()
+        except OSError as error:
             raise LeadlineError(f"{self.folder} holds no checkpoint to resume") from error
+        refuse_other_format(written, f"{self.folder} is a checkpoint")
+        self._lock = FolderLock(self.folder)
+        found = unsealed_json(written, self.folder / _SPEC)
         refuse_other(found, identity(spec, limits), f"{self.folder} is a checkpoint")
-        with _trouble(f"cannot read {self.folder}"):
-            if not (self.folder / _SEARCH).exists():
+        path = self.folder / _SEARCH
+        with _trouble(f"cannot read {path}"):
+            if not path.exists():
                 return None
-            try:
-                saved: Saved = pickle.loads((self.folder / _SEARCH).read_bytes())
-            except Exception as error:
-                raise LeadlineError(f"{self.folder / _SEARCH} is damaged: {error}") from error
-            return saved
+            data = path.read_bytes()
+        content = unsealed(data, path)
+        try:
+            saved: Saved = pickle.loads(content)
+            saved.check(spec)
+        except Exception as error:
+            raise Damaged(f"{path} is damaged: {error}") from error
+        return saved
+
+    def close(self) -> None:
+        """Unlock the folder."""
+        if self._lock is not None:
+            self._lock.release()
 
     def start_over(self) -> None:
         """Forget what was saved: the states are taken apart in another way from now on."""
         with _trouble(f"cannot write {self.folder}"):
             (self.folder / _SEARCH).unlink(missing_ok=True)
-        self._written, self._packings = 0, -1
+            self._remove_states()
+        self._written, self._packings, self._checksums = 0, -1, {}
 
     def read(
         self, saved: Saved, count: int, states: NDArray[Any], parents: NDArray[Any], arrivals: NDArray[Any]
     ) -> None:
-        """Fill arrays with the states that were found, and how.
+        """Read the states that were found, and the steps they were found by, into arrays.
 
         Raises:
-            LeadlineError: a file is shorter than it must be.
+            LeadlineError: a file cannot be read.
+            Damaged: a file is not as it was written.
         """
         for name, array in self._files(saved.packings, states, parents, arrivals):
-            entry = array[:1].nbytes
-            with _trouble(f"cannot read {self.folder / name}"), (self.folder / name).open("rb") as file:
-                for first in range(0, count, 2**20):
-                    last = min(first + 2**20, count)
-                    data = file.read((last - first) * entry)
-                    if len(data) != (last - first) * entry:
-                        raise LeadlineError(f"{self.folder / name} is damaged: it is too short")
-                    array[first:last] = np.frombuffer(data, array.dtype).reshape(last - first, *array.shape[1:])
-        self._written, self._packings = count, saved.packings
+            path, checksum = self.folder / name, 0
+            with _trouble(f"cannot read {path}"), path.open("rb") as file:
+                for piece in _pieces(array[:count]):
+                    if file.readinto(piece) != len(piece):
+                        raise Damaged(f"{path} is damaged: it is too short")
+                    checksum = zlib.crc32(piece, checksum)
+            if checksum != saved.checksums.get(name):
+                raise Damaged(f"{path} is damaged: its checksum does not match")
+        self._written, self._packings, self._checksums = count, saved.packings, saved.checksums
 
     def save(
         self, saved: Saved, count: int, states: NDArray[Any], parents: NDArray[Any], arrivals: NDArray[Any]
@@ -129,36 +192,41 @@ class Checkpoint:
         """Write down a search.
 
         Parameters:
-            saved: how far it is.
+            saved: how far it is; its checksums are filled in.
             count: how many entries of the arrays count.
             states, parents, arrivals: see `Store`.
 
         Raises:
-            LeadlineError: a file cannot be written, or a value of the states cannot be pickled.
+            LeadlineError: a file cannot be written, or a value of the states cannot be pickled. What was saved before
+                still counts.
         """
-        with _trouble(f"cannot write {self.folder}"):
-            for name, array in self._files(saved.packings, states, parents, arrivals):
-                path, same = self.folder / name, array is not states or saved.packings == self._packings
-                begin = self._written if same else 0
-                with path.open("r+b" if path.exists() else "wb") as file:
-                    file.seek(begin * array[:1].nbytes)
-                    file.truncate()
-                    array[begin:count].tofile(file)
-                    file.flush()
-                    os.fsync(file.fileno())
-            try:
-                data = pickle.dumps(saved)
-            except Exception as error:
-                raise LeadlineError(f"a checkpoint needs states that can be pickled: {error}") from error
-            written = self.folder / f"{_SEARCH}.new"
-            with written.open("wb") as file:
-                file.write(data)
-                file.flush()
+        for name, array in self._files(saved.packings, states, parents, arrivals):
+            path, same = self.folder / name, array is not states or saved.packings == self._packings
+            begin = self._written if same else 0
+            checksum = self._checksums.get(name, 0) if begin else 0
+            with _trouble(f"cannot write {path}"), path.open("r+b" if path.exists() else "wb", buffering=0) as file:
+                file.seek(begin * array[:1].nbytes)
+                file.truncate()
+                for piece in _pieces(array[begin:count]):
+                    _write(file, piece)
+                    checksum = zlib.crc32(piece, checksum)
                 os.fsync(file.fileno())
-            written.replace(self.folder / _SEARCH)
-            if saved.packings != self._packings and self._packings >= 0:
-                (self.folder / _states(self._packings)).unlink(missing_ok=True)
-        self._written, self._packings = count, saved.packings
+            saved.checksums[name] = checksum
+        try:
+            data = pickle.dumps(saved)
+        except Exception as error:
+            raise LeadlineError(f"a checkpoint needs states that can be pickled: {error}") from error
+        with _trouble(f"cannot write {self.folder / _SEARCH}"):
+            sync_folder(self.folder)
+            replace_file(self.folder / _SEARCH, sealed(data))
+            self._remove_states(but=_states(saved.packings))
+        self._written, self._packings, self._checksums = count, saved.packings, saved.checksums
+
+    def _remove_states(self, but: str = "") -> None:
+        """Remove states that were packed in other ways."""
+        for path in self.folder.glob(_states("*")):
+            if path.name != but:
+                path.unlink(missing_ok=True)
 
     @staticmethod
     def _files(
@@ -167,8 +235,21 @@ class Checkpoint:
         return [(_states(packings), states), (_PARENTS, parents), (_ARRIVALS, arrivals)]
 
 
-def _states(packings: int) -> str:
+def _states(packings: int | str) -> str:
     return f"states-{packings}.bin"
+
+
+def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
+    """The bytes of an array, in pieces."""
+    content = array.reshape(-1).view(np.uint8).data
+    for first in range(0, len(content), _PIECE):
+        yield content[first : first + _PIECE]
+
+
+def _write(file: io.FileIO, piece: memoryview) -> None:
+    """Write all of a piece. Raises OSError: it cannot be, as on a full disk."""
+    while piece:
+        piece = piece[file.write(piece) :]
 
 
 def identity(spec: Spec[Any], limits: Limits, engine: str = "checker.compiled.search") -> dict[str, Any]:
@@ -187,6 +268,22 @@ def identity(spec: Spec[Any], limits: Limits, engine: str = "checker.compiled.se
         "code": code_digest(spec, engine),
         "format": FORMAT,
     }
+
+
+def refuse_other_format(written: bytes, what: str) -> None:
+    """Refuse a search that another version of leadline has saved.
+
+    Parameters:
+        written: the file with its `identity`.
+        what: what was saved, for the message.
+
+    Raises:
+        LeadlineError: says so.
+    """
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(written)
+        if isinstance(found, dict) and type(found.get("format")) is int and found["format"] != FORMAT:
+            raise LeadlineError(f"{what} of {_other('format', found)}: it cannot go on as this")
 
 
 def refuse_other(found: Any, wanted: dict[str, Any], what: str) -> None:

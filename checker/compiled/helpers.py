@@ -21,6 +21,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from checker.budget import ENDING
 from checker.compiled.calls import Call, Caller, Job, Row
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.recording import Precision
@@ -80,6 +81,11 @@ class Helper:
             self._process.start()
         end.close()
 
+    @property
+    def process(self) -> int:
+        """Its process id."""
+        return self._process.pid or 0
+
     def ask(self, jobs: list[Job]) -> None:
         """Have it make some calls."""
         try:
@@ -124,6 +130,11 @@ class Helpers:
         self._known: list[int] = []
         self._made = self._missed = 0
         self._busy = False
+
+    @property
+    def processes(self) -> list[int]:
+        """Those that run, by their process ids."""
+        return [helper.process for helper in self._running]
 
     def make(self, jobs: list[Job]) -> Iterator[tuple[int, Call]]:
         """Make calls, together with the helpers.
@@ -206,7 +217,8 @@ def _can_fork() -> bool:
 
 def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[Any]) -> None:
     """Answer requests until the search has gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the search sees to it
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)  # the search handles them, and ends this process
     gc.freeze()  # what is there now is shared with the search, and would be copied by a collection
     for other in others:
         other.close()  # so that the pipe ends with the search

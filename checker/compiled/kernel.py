@@ -451,18 +451,26 @@ def _take_back(first_part, first_parent, first_place, filled, parents, places, t
 
 
 @numba.njit(cache=True, nogil=True)
-def rebuild(region, regions, count, states, table):
-    """Empty one region of a table, and enter states into it, which are known to be different."""
+def rebuild(region, regions, first, last, states, table):
+    """Enter the states from the first to the last, which should be different, into one region of a table.
+
+    The region is emptied before the first state of all is entered.
+
+    Returns:
+        A state that is equal to one entered before, at which this stops; -1 if there is none. And a number without
+        a meaning.
+    """
     size = len(table) // regions
     low, high = region * size, (region + 1) * size
-    table[low:high] = 0
+    if first == 0:
+        table[low:high] = 0
     places = np.empty(BATCH, np.int64)
     entries = np.empty(BATCH, np.uint64)
     touched = np.uint64(0)
-    index = 0
-    while index < count:
+    index = first
+    while index < last:
         taken = 0
-        while taken < BATCH and index < count:
+        while taken < BATCH and index < last:
             mixed = _hash(states, index)
             place = _first_place(mixed, len(table))
             places[taken], entries[taken] = place, (mixed << HALF) | np.uint64(index + 1)
@@ -471,13 +479,37 @@ def rebuild(region, regions, count, states, table):
         for number in range(taken):  # see `insert`
             touched ^= table[places[number]]
         for number in range(taken):
-            place = places[number]
+            place, entry = places[number], entries[number]
             while table[place] != 0:
+                if table[place] >> HALF == entry >> HALF:
+                    own = np.int64(entry & LOW) - 1
+                    if _same(states, own, states, np.int64(table[place] & LOW) - 1):
+                        return own, touched
                 place += 1
                 if place == high:
                     place = low
-            table[place] = entries[number]
-    return touched
+            table[place] = entry
+    return np.int64(-1), touched
+
+
+@numba.njit(cache=True, nogil=True)
+def first_impossible(first, last, initials, instances, sizes, states, parents, arrivals, word, shift, mask):
+    """The first of some states that no search can have found as recorded; -1 if there is none.
+
+    Parameters:
+        initials: how many initial states there are, which have no parent.
+        instances: how many action instances there are.
+        sizes: how many values each slot has.
+    """
+    for index in range(first, last):
+        for slot in range(len(word)):
+            if np.int64((states[index, word[slot]] >> shift[slot]) & mask[slot]) >= sizes[slot]:
+                return index
+        if index >= initials and (
+            parents[index] >= index or parents[index] < parents[index - 1] or arrivals[index] >= instances
+        ):
+            return index
+    return -1
 
 
 @numba.njit(cache=True, nogil=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker import memory
 from checker.action import ActionInstance
+from checker.budget import Budget, LimitReached
 from checker.compiled import kernel
 from checker.compiled.buffers import Buffers
 from checker.compiled.calls import Call, Caller, NotRecorded
@@ -27,11 +28,11 @@ from checker.compiled.packing import Packing
 from checker.compiled.parts import BlockParts
 from checker.compiled.recording import make_ordinary
 from checker.compiled.sightings import action_counts, sightings, violated
-from checker.compiled.store import Store
+from checker.compiled.store import MOST_STATES, NotASearch, Store
 from checker.compiled.tables import Tables
 from checker.compiled.workers import Workers, usable_cores
-from checker.errors import LeadlineError
-from checker.evidence import Sighting, property_results
+from checker.errors import Damaged, LeadlineError
+from checker.evidence import Sighting, nothing_searched, property_results
 from checker.names import counted
 from checker.progress import Progress
 from checker.properties import Property
@@ -59,8 +60,10 @@ CALLS_A_LOOK = 64
 PROGRESS_SECONDS = 0.1
 """Between two calls of the progress function."""
 
-CHECKPOINT_SECONDS = 30
-"""Between two checkpoints."""
+CHECKPOINT_SECONDS = 30.0
+"""Seconds between two checkpoints, by default."""
+
+_log = logging.getLogger("leadline")
 
 
 class StopSearch(Exception):
@@ -68,7 +71,7 @@ class StopSearch(Exception):
 
 
 class CutShort(StopSearch):
-    """The limit on states was reached, in the middle of a state's steps: the search cannot go on from here."""
+    """The search ended in the middle of a state's steps, or a call was lost: it cannot go on from here."""
 
 
 @attrs.frozen
@@ -133,7 +136,7 @@ class CompiledSearch(Generic[S]):
         progress: called every so often with the counts so far.
         workers: the threads that share the work.
         adjustments: what earlier attempts at this search have found out.
-        started: when the first of them began, on the monotonic clock.
+        budget: the time and memory that all of them may take.
         checkpoint: where the search is saved from time to time.
         saved: how far an earlier run was, to go on from there.
         purity: of the earlier attempts at this search.
@@ -146,15 +149,14 @@ class CompiledSearch(Generic[S]):
         progress: Progress | None,
         workers: Workers,
         adjustments: Adjustments,
-        started: float,
+        budget: Budget,
         checkpoint: Checkpoint | None = None,
         saved: Saved | None = None,
         purity: Purity[S] | None = None,
     ) -> None:
         self.spec, self.limits, self.progress, self.workers = spec, limits, progress, workers
-        self.checkpoint = checkpoint
-        self._adjustments, self._started = adjustments, started
-        self._memory = limits.max_memory or memory.default_limit()
+        self.budget, self.checkpoint = budget, checkpoint
+        self._adjustments, self._resumed = adjustments, saved is not None
         self._initials = spec.initials()
         self._layout = Layout(self._initials[0], adjustments.whole, adjustments.read_when_copied)
         self._tables = Tables(Caller(spec, self._layout, adjustments.given_states, purity))
@@ -166,6 +168,7 @@ class CompiledSearch(Generic[S]):
             dead=np.zeros(limits.traces, np.int64),
         )
         self._targets: set[int] = set()
+        self._note = self._unsaved = ""
         self._buffers: Buffers | None = None
         self._guards: Guards | None = None
         rows: list[list[int]] = []
@@ -179,7 +182,7 @@ class CompiledSearch(Generic[S]):
             packing = Packing(saved.sizes)
             self._tables.slots_read = saved.slots_read
         self._tables.pack(packing)
-        self._store = Store(packing, len(spec.instances), self._memory, workers, len(rows))
+        self._store = Store(packing, len(spec.instances), budget.memory.for_states, workers, len(rows))
         if saved is None:
             self._store.add(map(packing.pack, rows))
         else:
@@ -190,24 +193,34 @@ class CompiledSearch(Generic[S]):
         store = self._store
         assert self.checkpoint is not None
         self._at, store.counters, store.packings = saved.progression, saved.counters, saved.packings
-        if store.count > store.room:
-            raise LeadlineError(f"{store.count:,} states do not fit into {memory.described(self._memory)} of memory")
+        no_room = self.budget.memory.exceeded(store.bytes_used + store.bytes_to_grow(0))
+        if no_room or store.count > store.room:
+            reason = no_room or self._out_of_memory()
+            raise LeadlineError(f"{self.checkpoint.folder} holds {store.count:,} states, too many: {reason}")
         self.checkpoint.read(saved, store.count, store.states, store.parents, store.arrivals)
-        store.rebuild()
+        try:
+            store.check(len(self._initials), self._sizes(), len(self.spec.instances))
+            store.rebuild()
+        except NotASearch as error:
+            raise Damaged(f"{self.checkpoint.folder} is damaged: {error}") from error
 
-    def _saved_or_why_not(self) -> str:
-        """Write the last checkpoint. If that fails, the result must not be lost by it."""
+    def _save_if_possible(self) -> None:
+        """Write a checkpoint, if one is asked for. If that fails, the search must not be lost with it."""
+        self._saved_at = time.monotonic()
         try:
             self.save()
+            self._unsaved = ""
         except LeadlineError as error:
-            return f"the last checkpoint was not saved: {error}"
-        return ""
+            if not self._note:
+                self._note = f"a checkpoint was not saved: {error}"
+                _log.warning("a checkpoint was not saved, but the search goes on: %s", error)
+            self._unsaved = f"the last checkpoint was not saved: {error}"
 
     def save(self) -> None:
         """Write a checkpoint, if one is asked for. Raises LeadlineError: it cannot be written."""
         if self.checkpoint is None:
             return
-        store, elapsed = self._store, time.monotonic() - self._started
+        store = self._store
         saved = Saved(
             adjustments=self._adjustments,
             values=[domain.values for domain in self._layout.domains],
@@ -215,11 +228,10 @@ class CompiledSearch(Generic[S]):
             sizes=store.packing.sizes,
             packings=store.packings,
             counters=store.counters,
-            progression=attrs.evolve(self._at, seconds=self._at.seconds + elapsed),
+            progression=attrs.evolve(self._at, seconds=self._at.seconds + self.budget.seconds),
         )
         with interrupts_wait():
             self.checkpoint.save(saved, store.count, store.states, store.parents, store.arrivals)
-        self._saved_at = time.monotonic()
 
     def run(self) -> Result:
         """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
@@ -229,16 +241,28 @@ class CompiledSearch(Generic[S]):
             reason = self._search()
         except StopSearch as stop:
             reason, cut_short = str(stop), isinstance(stop, CutShort)
-        except KeyboardInterrupt:
-            reason = "interrupted"
+        except KeyboardInterrupt as stop:
+            reason = self.budget.caught(stop)
+        except MemoryError:  # in the middle of anything, so it cannot go on from here
+            reason, cut_short = self._out_of_memory(), True
+            self._buffers = None
         try:
             self._check_states()
         except StopSearch as stop:
             reason = str(stop)
-        except KeyboardInterrupt:
-            reason = "interrupted"
-        self._tables.caller.purity.check_again()
-        note = "" if cut_short else self._saved_or_why_not()
+        except KeyboardInterrupt as stop:
+            reason = self.budget.caught(stop)
+        except MemoryError:
+            reason, cut_short = self._out_of_memory(), True
+        try:
+            self._tables.caller.purity.check_again()
+        except KeyboardInterrupt as stop:
+            reason = self.budget.caught(stop)
+        self.budget.relax()
+        if self.budget.swallowed:
+            reason, cut_short = self.budget.swallowed, True
+        if not cut_short:
+            self._save_if_possible()
         seen = self._sightings()
         statistics = self._statistics()
         if self.progress is not None:
@@ -249,7 +273,7 @@ class CompiledSearch(Generic[S]):
             exhausted=reason is None,
             reason=reason,
             statistics=statistics,
-            note=note,
+            note=self._unsaved or self._note or (self.checkpoint.note if self.checkpoint is not None else ""),
             properties=property_results(self.spec, seen, self._arrivals_to_targets(), self.limits, reason is None),
         )
 
@@ -258,6 +282,8 @@ class CompiledSearch(Generic[S]):
         self._check_states()
         if store.count < len(self._initials) or store.count > (self.limits.max_states or store.count):
             raise CutShort(self._most_states())
+        if not self._resumed:
+            self.save()  # so that states that cannot be pickled are refused at once
         while True:
             if at.next == at.level_end:
                 if at.level_end == store.count:
@@ -272,8 +298,8 @@ class CompiledSearch(Generic[S]):
                 for index in np.linspace(at.next, at.level_end - 1, ALL_OF, dtype=int):
                     self._comparison.state(self._row(index))
             self._stop_if_out_of_time()
-            if time.monotonic() - self._saved_at > CHECKPOINT_SECONDS:
-                self.save()
+            if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
+                self._save_if_possible()
             self._expand(min(at.next + BLOCK * self.workers.count, at.level_end))
             self._tell()
 
@@ -305,7 +331,7 @@ class CompiledSearch(Generic[S]):
         new = entered.sum(axis=0).tolist()
         cut_short = self.limits.max_states is not None and count + sum(new) > self.limits.max_states
         if cut_short:
-            self.save()  # the last time that this is possible
+            self._save_if_possible()  # the last time that it is
         with interrupts_wait():
             self._append(parts, buffers, new, cut_short)
             self._at.next = last
@@ -481,23 +507,31 @@ class CompiledSearch(Generic[S]):
         """Make room for so many more states, if there is memory for them."""
         self._stop_if_out_of_memory(self._store.bytes_to_grow(coming))
         if self._store.count + coming > self._store.room:
-            raise self._out_of_memory()
+            raise StopSearch(self._out_of_memory())
         with interrupts_wait():
             self._store.grow(coming)
 
     def _stop_if_out_of_memory(self, more: int) -> None:
-        if memory.used() + more > self._memory:
-            raise self._out_of_memory()
+        reason = self.budget.memory.exceeded(more)
+        if reason and self.workers.processes:
+            self.workers.end_helpers(for_good=True)  # which the search can do without
+            reason = self.budget.memory.exceeded(more)
+        if reason:
+            raise StopSearch(reason)
 
     def _most_states(self) -> str:
         return f"reached {counted(self.limits.max_states or 0, 'state')}"
 
-    def _out_of_memory(self) -> StopSearch:
-        return StopSearch(f"reached {memory.described(self._memory)} of memory")
+    def _out_of_memory(self) -> str:
+        if self._store.room >= MOST_STATES:
+            return f"reached {MOST_STATES:,} states, the most that one search can have"
+        return self.budget.memory.scarcest.reached
 
     def _stop_if_out_of_time(self) -> None:
-        if self.limits.max_seconds is not None and time.monotonic() - self._started > self.limits.max_seconds:
-            raise StopSearch(f"reached {self.limits.max_seconds:g} seconds")
+        if self.budget.swallowed:
+            raise CutShort(self.budget.swallowed)
+        if reason := self.budget.out_of_time():
+            raise StopSearch(reason)
 
     def _violated(self) -> bool:
         dead = bool(self._store.counters[kernel.DEADLOCKS])
@@ -527,7 +561,7 @@ class CompiledSearch(Generic[S]):
             out_degree_min=counters[kernel.FEWEST],
             out_degree_max=counters[kernel.MOST],
             deadlocks=counters[kernel.DEADLOCKS],
-            seconds=at.seconds + time.monotonic() - self._started,
+            seconds=at.seconds + self.budget.seconds,
             actions=action_counts(self.spec, at.counts),
             level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
             memory=self._store.bytes_used,
@@ -585,7 +619,7 @@ class CompiledSearch(Generic[S]):
         table = np.empty(4 * len(targets()), np.uint64)
         while parts.busy:
             packed = targets()
-            self.workers.run(kernel.rebuild, [(0, 1, len(packed), packed, table)])
+            self.workers.run(kernel.rebuild, [(0, 1, 0, len(packed), packed, table)])
             (full,) = self.workers.run(
                 kernel.steps_into,
                 [
@@ -610,6 +644,7 @@ def explore(
     workers: int | None = None,
     checkpoint: Path | None = None,
     resume: Path | str | None = None,
+    checkpoint_every: float = CHECKPOINT_SECONDS,
 ) -> Result:
     """Search a spec's states breadth-first, with learned transition tables.
 
@@ -618,37 +653,46 @@ def explore(
         limits: what may stop the search early; by default the first violation, and most of the free memory.
         progress: called every so often with the counts so far.
         workers: how many threads share the work; by default, one for each core.
-        checkpoint: a new folder, in which the search is saved every half a minute and at its end.
+        checkpoint: a new folder, in which the search is saved from time to time and at its end.
         resume: such a folder of an earlier run, to go on from there, and to save to.
+        checkpoint_every: seconds between two checkpoints.
 
     Returns:
         The result: but for the time and the memory it takes, what `checker.oracle.explore` returns.
 
     Raises:
         SpecError: the spec misbehaved.
-        LeadlineError: the folder cannot be written, or is of another search.
+        LeadlineError: the folder cannot be written, is used by another process, is of another search, or is damaged.
     """
-    limits = limits or Limits()
+    limits, threads = limits or Limits(), Workers(workers or usable_cores())
+    budget = Budget(limits, lambda: threads.processes)
     folder, saved = None, None
-    if resume is not None:
-        folder = Checkpoint(Path(resume))
-        saved = folder.load(spec, limits)
-    elif checkpoint is not None:
-        folder = Checkpoint(checkpoint)
-        folder.begin(spec, limits)
-    adjustments = saved.adjustments if saved is not None else Adjustments()
-    threads, started, purity = Workers(workers or usable_cores()), time.monotonic(), Purity(spec)
+    purity = Purity(spec)
     try:
-        while True:
-            try:
-                search = CompiledSearch(spec, limits, progress, threads, adjustments, started, folder, saved, purity)
-                return attrs.evolve(search.run(), settings={} if workers is None else {"workers": workers})
-            except (ShapeChanged, NotRecorded, NewKind) as change:
-                purity.check_again()
-                adjustments = adjustments.after(change)
-            saved = None
-            if folder is not None:
-                folder.start_over()
+        with budget.enforced():
+            if resume is not None:
+                folder = Checkpoint(Path(resume), checkpoint_every)
+                saved = folder.load(spec, limits)
+            elif checkpoint is not None:
+                folder = Checkpoint(checkpoint, checkpoint_every)
+                folder.begin(spec, limits)
+            adjustments = saved.adjustments if saved is not None else Adjustments()
+            while True:
+                try:
+                    search = CompiledSearch(spec, limits, progress, threads, adjustments, budget, folder, saved, purity)
+                    result = search.run()
+                    break
+                except (ShapeChanged, NotRecorded, NewKind) as change:
+                    purity.check_again()
+                    adjustments = adjustments.after(change)
+                saved = None
+                if folder is not None:
+                    folder.start_over()
+    except LimitReached as stop:  # before there was anything to report
+        result = nothing_searched(spec, "compiled", str(stop))
     finally:
         threads.close()
         make_ordinary()
+        if folder is not None:
+            folder.close()
+    return attrs.evolve(result, settings={} if workers is None else {"workers": workers})

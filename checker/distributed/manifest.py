@@ -6,7 +6,6 @@ written, so that it names the last complete level at any moment.
 
 from __future__ import annotations
 
-import json
 import pickle
 from typing import Any
 
@@ -14,12 +13,13 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.compiled.checkpoint import identity, refuse_other
+from checker.compiled.checkpoint import identity, refuse_other, refuse_other_format
 from checker.compiled.search import Adjustments
 from checker.distributed.expansion import Numbering
-from checker.distributed.storage import Damaged, Storage
+from checker.distributed.storage import Storage
 from checker.distributed.tasks import FOUND, LEVELS
-from checker.errors import LeadlineError
+from checker.durable import sealed_json, unsealed_json
+from checker.errors import Damaged, LeadlineError
 from checker.result import Limits
 from checker.spec import Spec
 
@@ -85,7 +85,12 @@ class Manifest:
         if self._storage.exists(_SPEC):
             place = self._storage.place
             raise LeadlineError(f"{place} holds a search already: go on with --resume, or name another folder")
-        self._storage.write_bytes(_SPEC, json.dumps(_identity(spec, limits), indent=2).encode())
+        self._storage.write_bytes(_SPEC, sealed_json(_identity(spec, limits)))
+
+    def find(self) -> None:
+        """Look for a search. Raises LeadlineError: the directory holds none."""
+        if not self._storage.exists(_SPEC):
+            raise LeadlineError(f"{self._storage.place} holds no search to resume")
 
     def load(self, spec: Spec[Any], limits: Limits) -> Reached | None:
         """How far the search is; None if it was ended before Spark took over.
@@ -94,15 +99,15 @@ class Manifest:
             LeadlineError: the directory holds no search, or one of something else; says of what.
         """
         place = self._storage.place
-        try:
-            found = json.loads(self._storage.read_bytes(_SPEC))
-        except (LeadlineError, ValueError) as error:
-            raise LeadlineError(f"{place} holds no search to resume") from error
+        written = self._storage.read_bytes(_SPEC)
+        refuse_other_format(written, f"{place} holds a search")
+        found = unsealed_json(written, self._storage.path(_SPEC))
         refuse_other(found, _identity(spec, limits), f"{place} holds a search")
         if not self._storage.exists(_SEARCH):
             return None
+        data = self._storage.read_sealed(_SEARCH)
         try:
-            reached: Reached = pickle.loads(self._storage.read_bytes(_SEARCH))
+            reached: Reached = pickle.loads(data)
         except Exception as error:
             raise Damaged(f"{self._storage.path(_SEARCH)} is damaged: {error}") from error
         return reached
@@ -117,7 +122,7 @@ class Manifest:
             data = pickle.dumps(reached)
         except Exception as error:
             raise LeadlineError(f"the spark engine needs states that can be pickled: {error}") from error
-        self._storage.write_bytes(_SEARCH, data)
+        self._storage.write_sealed(_SEARCH, data)
 
     def start_over(self) -> None:
         """Forget how far the search was: states are taken apart in another way from now on."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ import attrs
 import numpy as np
 
 from checker.action import ActionInstance
+from checker.budget import Budget, LimitReached
 from checker.compiled import kernel
 from checker.compiled.calls import NotRecorded
 from checker.compiled.comparison import ALL_OF
@@ -26,11 +26,11 @@ from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import add_expanded
 from checker.compiled.workers import Workers, usable_cores
 from checker.distributed import tasks
+from checker.distributed.claims import Claim, claimed
 from checker.distributed.expansion import HandOver, LevelSearch, NewValues, Numbering
-from checker.distributed.java import use_java
 from checker.distributed.levels import Level, Part, in_order, read_states, split
 from checker.distributed.manifest import Manifest, Place, Reached
-from checker.distributed.session import GivenUp, Session
+from checker.distributed.session import GivenUp, Session, check_environment
 from checker.distributed.sharding import by_shard
 from checker.distributed.shipping import cloudpickled, packed
 from checker.distributed.storage import Storage
@@ -47,12 +47,13 @@ from checker.distributed.tasks import (
     level_file,
 )
 from checker.errors import LeadlineError
-from checker.evidence import Sighting, property_results
+from checker.evidence import Sighting, nothing_searched, property_results
 from checker.names import counted
 from checker.progress import Progress
 from checker.properties import Property
 from checker.result import FIRST_VIOLATION, Limits, Result, Statistics
 from checker.spec import Spec
+from checker.temporary import private_folder
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -75,9 +76,10 @@ class SparkSearch(Generic[S]):
         limits: what may stop the search early.
         progress: called every so often with the counts so far.
         storage: the work directory.
+        claim: the right to use it.
         shards: how many; None: one for each core.
         spark: gives the session, which is started at the first call.
-        workers, adjustments: see `CompiledSearch`.
+        workers, adjustments, budget: see `CompiledSearch`.
     """
 
     def __init__(
@@ -86,15 +88,18 @@ class SparkSearch(Generic[S]):
         limits: Limits,
         progress: Progress | None,
         storage: Storage,
+        claim: Claim,
         shards: int | None,
         spark: Callable[[], Session],
         workers: Workers,
         adjustments: Adjustments,
+        budget: Budget,
     ) -> None:
         self.spec, self.limits, self.progress = spec, limits, progress
-        self._storage, self._manifest, self._shards, self._spark = storage, Manifest(storage), shards, spark
-        self._adjustments, self._started = adjustments, time.monotonic()
-        self._search = LevelSearch(spec, limits, progress, workers, adjustments, self._started, LARGE)
+        self._storage, self._claim, self._manifest = storage, claim, Manifest(storage)
+        self._shards, self._spark = shards, spark
+        self._adjustments, self.budget = adjustments, budget
+        self._search = LevelSearch(spec, limits, progress, workers, adjustments, budget, LARGE)
         self._levels: dict[int, Level] = {}
         self._revision = 0
 
@@ -117,14 +122,14 @@ class SparkSearch(Generic[S]):
                 session = self._spark()
                 self._at = saved or self._handed_over(self._shards or session.cores)
                 self._begin_run(session)
-                self._started += time.monotonic() - began
+                self.budget.started += time.monotonic() - began - self._at.seconds
             reason = self._go_on()
-        except GivenUp:
-            reason = f"reached {self.limits.max_seconds:g} seconds"
-        except StopSearch as stop:
+        except (GivenUp, StopSearch) as stop:
             reason = str(stop)
-        except KeyboardInterrupt:
-            reason = "interrupted"
+        except KeyboardInterrupt as stop:
+            reason = self.budget.caught(stop)
+        self.budget.relax()
+        reason = self.budget.swallowed or reason
         seen, arrivals = self._sightings(), self._arrivals_to_targets()
         statistics = self._statistics()
         if self.progress is not None:
@@ -189,15 +194,15 @@ class SparkSearch(Generic[S]):
         place, limits = self._storage.place, self.limits
         self._run = Run(uuid.uuid4().hex, place, at.shards, limits.traces, at.adjustments)
         crate = packed(self.spec, self._search.tables)
-        self._storage.write_bytes(self._run.crate, pickle.dumps(crate))
+        self._storage.write_sealed(self._run.crate, pickle.dumps(crate))
         self._worker: Worker = Worker(self._run, self._search)
         self._publish_numbers()
-        succeeded(session.run(tasks.prepare, [self._run] * session.cores, lambda: False))
+        succeeded(session.run(tasks.prepare, [self._run] * session.cores, lambda: None))
 
     def _publish_numbers(self) -> None:
         self._revision += 1
         name = self._run.numbering(self._revision)
-        self._storage.write_bytes(name, cloudpickled(self._at.numbering))
+        self._storage.write_sealed(name, cloudpickled(self._at.numbering))
         self._worker.agree(self._revision)
 
     def _go_on(self) -> str | None:
@@ -212,8 +217,8 @@ class SparkSearch(Generic[S]):
                 return f"reached depth {self.limits.depth}"
             if self.limits.max_states is not None and at.distinct > self.limits.max_states:
                 return f"reached {counted(self.limits.max_states, 'state')}, and searched their level to its end"
-            if self._tick():
-                raise GivenUp
+            if reason := self._tick():
+                raise GivenUp(reason)
             self._advance(level)
             self._tick()
 
@@ -225,13 +230,15 @@ class SparkSearch(Generic[S]):
         kept = self._keep([done.blocks for done in expanded])
         bases = [first for first, _ in ends]
         following = Level(bases, [[done.blocks[source] for done in kept] for source in range(len(ends))])
+        if self.budget.swallowed:  # what the level gave is not what the spec says
+            raise GivenUp(self.budget.swallowed)
+        self._claim.check()
         self._storage.write_bytes(level_file(at.level + 1), following.dumped())
         self._levels[at.level + 1] = following
         with interrupts_wait():
             self._count(bases, expanded, kept, following)
             at.level += 1
-            at.seconds = self._seconds()
-            self._started = time.monotonic()
+            at.seconds = self.budget.seconds
             self._manifest.save(at)
         with suppress(LeadlineError):  # nothing needs it, nor needs it to be away
             self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
@@ -333,14 +340,14 @@ class SparkSearch(Generic[S]):
         at = self._at
         return violated(self._search.tables, at.seen, at.steps_seen, bool(at.dead))
 
-    def _seconds(self) -> float:
-        return self._at.seconds + time.monotonic() - self._started
-
-    def _tick(self) -> bool:
-        """Tell how far the search is. Whether its time is up."""
+    def _tick(self) -> str | None:
+        """Report how far the search is. Says why it must stop; None if it need not."""
         if self.progress is not None:
             self.progress(self._statistics())
-        return self.limits.max_seconds is not None and self._seconds() > self.limits.max_seconds
+        reason = self.budget.swallowed or self.budget.out_of_time() or self.budget.memory.exceeded()
+        if reason:
+            self.budget.relax()  # so that Spark is left in order
+        return reason
 
     def _statistics(self) -> Statistics:
         at = self._at
@@ -355,7 +362,7 @@ class SparkSearch(Generic[S]):
             out_degree_min=counters[kernel.FEWEST],
             out_degree_max=counters[kernel.MOST],
             deadlocks=counters[kernel.DEADLOCKS],
-            seconds=self._seconds(),
+            seconds=self.budget.seconds,
             actions=action_counts(self.spec, at.counts),
             memory=at.bytes,
             calls=at.calls,
@@ -418,7 +425,7 @@ class SparkSearch(Generic[S]):
         if small:
             answers = [tasks.answering(tasks.back_with)(self._worker, task) for task in work]
         else:
-            answers = self._spark().run(tasks.back, work, lambda: False)
+            answers = self._spark().run(tasks.back, work, lambda: None)
         steps = []
         for (first, _), done in zip(ends, succeeded(answers), strict=True):
             for number, row, tree, target in done.steps:
@@ -479,42 +486,55 @@ def explore(
     """
     limits = limits or Limits()
     if session is None:
-        use_java()  # a search that will need it should not find that out after the driver's part
-    with ExitStack() as stack:
-        stack.callback(make_ordinary)
-        storage = Storage(resume or work_dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="leadline-")))
-        manifest = Manifest(storage)
-        saved = None
-        if resume is not None:
-            saved = manifest.load(spec, limits)
-            if saved is not None and shards not in (None, saved.shards):
-                raise LeadlineError(f"{storage.place} holds a search with {saved.shards} shards: leave out --shards")
-        else:
-            manifest.begin(spec, limits)
-
-        def spark() -> Session:
-            nonlocal session
-            if session is None:
-                session = stack.enter_context(Session(master, conf or {}, verbose))
-                if resume is None and work_dir is None and not session.is_local:
-                    raise LeadlineError("a cluster needs a work directory that all its machines see: give --work-dir")
-            return session
-
-        workers = stack.enter_context(closing(Workers(usable_cores())))
-        adjustments = saved.adjustments if saved is not None else Adjustments()
-        while True:
-            search = SparkSearch(spec, limits, progress, storage, shards, spark, workers, adjustments)
-            try:
-                result = search.run(saved)
-            except (ShapeChanged, NotRecorded, NewKind) as change:
-                adjustments = adjustments.after(change)
-            else:
-                break
+        check_environment(master, conf or {})  # which should not show only after the driver's part
+    try:
+        with ExitStack() as stack:
+            stack.callback(make_ordinary)
+            workers = stack.enter_context(closing(Workers(usable_cores())))
+            budget = Budget(limits, lambda: workers.processes)
+            stack.enter_context(budget.enforced())
+            storage = Storage(resume or work_dir or str(stack.enter_context(private_folder()) / "work"))
+            manifest = Manifest(storage)
+            if resume is not None:
+                manifest.find()  # before anything is written there
+            claim = stack.enter_context(claimed(storage))
             saved = None
-            manifest.start_over()
-        if not keep_files and (result.exhausted or result.reason == FIRST_VIOLATION):
-            try:
-                manifest.clear()
-            except LeadlineError as error:  # the result must not be lost by it
-                result = attrs.evolve(result, note=f"files of the search are left: {error}")
-        return result
+            if resume is not None:
+                saved = manifest.load(spec, limits)
+                if saved is not None and shards not in (None, saved.shards):
+                    shown = f"{storage.place} holds a search with {saved.shards} shards"
+                    raise LeadlineError(f"{shown}: leave out --shards")
+            else:
+                manifest.begin(spec, limits)
+
+            def spark() -> Session:
+                nonlocal session
+                if session is None:
+                    session = stack.enter_context(Session(master, conf or {}, verbose))
+                    if resume is None and work_dir is None and not session.is_local:
+                        missing = "a cluster needs a work directory that all its machines see"
+                        raise LeadlineError(f"{missing}: give --work-dir")
+                return session
+
+            adjustments = saved.adjustments if saved is not None else Adjustments()
+            while True:
+                search = SparkSearch(
+                    spec, limits, progress, storage, claim, shards, spark, workers, adjustments, budget
+                )
+                try:
+                    result = search.run(saved)
+                    break
+                except (ShapeChanged, NotRecorded, NewKind) as change:
+                    adjustments = adjustments.after(change)
+                saved = None
+                manifest.start_over()
+            if claim.note:
+                result = attrs.evolve(result, note=claim.note)
+            if not keep_files and (result.exhausted or result.reason == FIRST_VIOLATION):
+                try:
+                    manifest.clear()
+                except LeadlineError as error:  # the result must not be lost by it
+                    result = attrs.evolve(result, note=f"files of the search are left: {error}")
+            return result
+    except LimitReached as stop:  # before there was anything to report
+        return nothing_searched(spec, "spark", str(stop))

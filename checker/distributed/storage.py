@@ -20,13 +20,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import fs
 
-from checker.errors import LeadlineError
+from checker.durable import sealed, sync_folder, unsealed
+from checker.errors import Damaged, LeadlineError
+
+TROUBLE = (OSError, pa.ArrowException)
+"""What pyarrow raises where a file cannot be read or written."""
 
 Columns = Mapping[str, NDArray[Any]]
-
-
-class Damaged(LeadlineError):
-    """A file is not as it was written."""
 
 
 @attrs.frozen
@@ -37,7 +37,7 @@ class Block:
         file: the file's path, from the work directory on.
         index: which of the file's blocks.
         rows: how many rows it has.
-        checksum: CRC-32 of its columns.
+        checksum: CRC-32 of its columns, and of what the file says of them.
     """
 
     file: str
@@ -62,6 +62,8 @@ class Storage:
             self.files, self.root = fs.FileSystem.from_uri(self.place)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise LeadlineError(f"{place} is no work directory: {_line(error)}") from error
+        if not self.root.strip("/"):
+            raise LeadlineError(f"{place} is no work directory: it names no folder")
         self.is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:
@@ -77,7 +79,7 @@ class Storage:
         try:
             with Publication(self, name) as stream:
                 stream.write(data)
-        except OSError as error:
+        except TROUBLE as error:
             raise LeadlineError(f"cannot write {self.path(name)}: {_line(error)}") from error
 
     def read_bytes(self, name: str) -> bytes:
@@ -85,14 +87,22 @@ class Storage:
         try:
             with self.files.open_input_stream(self.path(name)) as stream:
                 return bytes(stream.read())
-        except OSError as error:
+        except TROUBLE as error:
             raise Damaged(f"cannot read {self.path(name)}: {_line(error)}") from error
+
+    def write_sealed(self, name: str, data: bytes) -> None:
+        """Write a small file with a checksum. See `write_bytes`."""
+        self.write_bytes(name, sealed(data))
+
+    def read_sealed(self, name: str) -> bytes:
+        """What was written by `write_sealed`. Raises Damaged: it is missing, or not as it was written."""
+        return unsealed(self.read_bytes(name), self.path(name))
 
     def exists(self, name: str) -> bool:
         """Whether there is a file of this name. Raises LeadlineError: nobody can tell."""
         try:
             found: bool = self.files.get_file_info(self.path(name)).type == fs.FileType.File
-        except OSError as error:
+        except TROUBLE as error:
             raise LeadlineError(f"cannot read {self.path(name)}: {_line(error)}") from error
         return found
 
@@ -108,7 +118,7 @@ class Storage:
                 self.files.delete_file(self.path(name))
             elif info.type == fs.FileType.Directory:
                 self.files.delete_dir(self.path(name))
-        except OSError as error:
+        except TROUBLE as error:
             raise LeadlineError(f"cannot remove {self.path(name)}: {_line(error)}") from error
 
     def write(self, folder: str, blocks: Iterable[Columns], sizes: Sequence[int]) -> list[Block]:
@@ -133,10 +143,10 @@ class Storage:
                         described = batch.schema.with_metadata({"sizes": " ".join(map(str, sizes))})
                         writer = pa.ipc.new_file(stream, described)
                     writer.write_batch(batch.replace_schema_metadata(described.metadata))
-                    written.append(Block(name, index, batch.num_rows, _checksum(columns.values())))
+                    written.append(Block(name, index, batch.num_rows, _checksum(columns, sizes)))
                 assert writer is not None
                 writer.close()
-        except OSError as error:
+        except TROUBLE as error:
             raise LeadlineError(f"cannot write {self.path(name)}: {_line(error)}") from error
         return written
 
@@ -155,9 +165,9 @@ class Storage:
                 batch = reader.get_batch(block.index)
                 sizes = [int(size) for size in reader.schema.metadata[b"sizes"].split()]
                 columns = {name: _array(batch.column(name)) for name in batch.schema.names}
-        except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        except Exception as error:  # Arrow has errors of many kinds for a file that is not whole
             raise Damaged(f"{path} is missing or damaged: {_line(error)}") from error
-        if batch.num_rows != block.rows or _checksum(columns.values()) != block.checksum:
+        if batch.num_rows != block.rows or _checksum(columns, sizes) != block.checksum:
             raise Damaged(f"{path} is damaged: block {block.index} is not what was written")
         return columns, sizes
 
@@ -183,6 +193,8 @@ class Publication:
             with open(self._written, "rb") as file:
                 os.fsync(file.fileno())
         self._storage.files.move(self._written, self._path)
+        if self._storage.is_local:
+            sync_folder(self._path.rpartition("/")[0])
 
 
 def _column(array: NDArray[Any]) -> Any:
@@ -198,9 +210,11 @@ def _array(column: Any) -> NDArray[Any]:
     return np.array(column.to_numpy())
 
 
-def _checksum(arrays: Any) -> int:
-    checksum = 0
-    for array in arrays:
+def _checksum(columns: Columns, sizes: Sequence[int]) -> int:
+    """CRC-32 of the columns, their names and their types, and of the sizes of the packing."""
+    checksum = zlib.crc32(repr([*sizes]).encode())
+    for name, array in columns.items():
+        checksum = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), checksum)
         checksum = zlib.crc32(np.ascontiguousarray(array).data.cast("B") if array.size else b"", checksum)
     return checksum
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
-import time
+import socket
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.budget import Budget
 from checker.compiled.calls import NotRecorded
 from checker.compiled.layout import NewKind, ShapeChanged
 from checker.compiled.packing import Packing
@@ -205,17 +206,23 @@ class Worker:
         self.run, self.storage = run, Storage(run.place)
         self._revision = -1
         if search is None:
-            crate: Crate = pickle.loads(self.storage.read_bytes(run.crate))
+            try:
+                crate: Crate = pickle.loads(self.storage.read_sealed(run.crate))
+            except LeadlineError as error:
+                raise LeadlineError(
+                    f"{socket.gethostname()} does not see the driver's work directory {run.place}: "
+                    f"--work-dir must name one that all machines share ({error})"
+                ) from error
             tables = unpacked(crate)
             limits = Limits(traces=run.traces)
-            search = LevelSearch(tables.spec, limits, None, Workers(1), run.adjustments, time.monotonic(), large=0)
+            search = LevelSearch(tables.spec, limits, None, Workers(1), run.adjustments, Budget(limits), large=0)
             search.adopt(tables)
         self.search = search
 
     def agree(self, revision: int) -> Packing:
         """Take over the driver's numbers."""
         if revision != self._revision:
-            numbering: Numbering = pickle.loads(self.storage.read_bytes(self.run.numbering(revision)))
+            numbering: Numbering = pickle.loads(self.storage.read_sealed(self.run.numbering(revision)))
             self.search.agree(numbering)
             self._revision = revision
         else:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from checker.compiled import kernel
 from checker.compiled.store import FULLEST, MOST_STATES, SMALLEST_TABLE
 from checker.errors import LeadlineError
+from checker.temporary import own_folder
 
 GROWTH = 2
 """The table grows by so much when it is full: to enter all states anew takes longer in a file than in memory."""
@@ -77,7 +78,7 @@ class Visited:
         wanted = int((self.count + coming) / FULLEST)
         if wanted > len(self.table):
             self.table = self._mapped("table", max(wanted, GROWTH * len(self.table)))
-            kernel.rebuild(0, 1, self.count, self.states, self.table)
+            kernel.rebuild(0, 1, 0, self.count, self.states, self.table)
 
     def _mapped(self, name: str, length: int) -> NDArray[np.uint64]:
         """A file as an array, at least as long as is asked for."""
@@ -102,7 +103,7 @@ def opened(
         sizes, words: of the packing.
         fill: adds the states of all levels before to an empty set.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # of several attempts at a task, one at a time; death lets go of it
         mark = folder / _MARK
@@ -129,6 +130,10 @@ def _read(mark: Path) -> dict[str, Any]:
 
 
 def scratch(run: str) -> Path:
-    """The folder of a run on this host, which Spark removes with its own when the run ends."""
-    places = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
-    return Path(places[0] or f"/tmp/leadline-{os.getuid()}") / f"leadline-{run}"
+    """The folder of a run on this host, which Spark removes with its own when the run ends.
+
+    Raises:
+        LeadlineError: Spark has none, and somebody else has taken its place.
+    """
+    place = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    return (Path(place) if place else own_folder("visited")) / f"leadline-{run}"

@@ -1,0 +1,71 @@
+"""Where compiled code is kept: beside the source, or in the user's cache, or else in a temporary folder.
+
+Numba refuses to compile if it can write to neither of the first two, as in a container with a read-only root and no
+home.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import logging
+import os
+from contextlib import ExitStack
+from typing import Any
+
+import numba
+from numba.core.caching import IndexDataCacheFile
+
+from checker.errors import LeadlineError
+from checker.temporary import private_folder
+
+_log = logging.getLogger("leadline")
+
+
+def ensure_cache() -> None:
+    """Keep compiled code until this process ends, if it cannot be kept for longer.
+
+    Raises:
+        LeadlineError: no folder can be written to.
+    """
+    IndexDataCacheFile.save = _save_if_possible  # type: ignore[method-assign]
+    if _can_cache():
+        return
+    stack = ExitStack()
+    try:
+        folder = str(stack.enter_context(private_folder()))
+    except OSError as error:
+        raise LeadlineError(f"no folder for compiled code can be written to: set NUMBA_CACHE_DIR ({error})") from error
+    atexit.register(stack.close)
+    numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
+    os.environ["NUMBA_CACHE_DIR"] = folder  # for child processes
+    _log.warning("compiled code cannot be kept, so every run compiles it anew: set NUMBA_CACHE_DIR to a folder for it")
+
+
+_save = IndexDataCacheFile.save
+
+
+def _save_if_possible(self: Any, key: Any, data: Any) -> None:
+    """Replaces Numba's own method, which ends the program if the disk is full."""
+    try:
+        _save(self, key, data)  # type: ignore[no-untyped-call]
+    except OSError as error:
+        _note(error.strerror or str(error))
+
+
+@functools.cache
+def _note(reason: str) -> None:
+    """Say once why compiled code is not kept."""
+    _log.warning("compiled code was not kept: %s", reason)
+
+
+def _can_cache() -> bool:
+    try:
+        numba.njit(cache=True)(_nothing)
+    except RuntimeError:  # "cannot cache function ...: no locator available"
+        return False
+    return True
+
+
+def _nothing() -> None:
+    """A function in the same folder as those that are compiled."""
