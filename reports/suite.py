@@ -228,7 +228,9 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise LeadlineError(f"{path} is not a suite: it is nested too deeply") from error
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
         raise LeadlineError(f"{path} is not TOML: {error}") from error
 
 

@@ -10,7 +10,7 @@ import io
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,6 +42,9 @@ CHANGED_STYLE = "bold yellow"
 CHANGED_MARK = "*"
 MARGIN = 7
 """Columns left of what belongs to a step: those of its number."""
+
+MOST_STATES = 1_000
+"""States of a trace that are shown."""
 
 FEW_STATES = 20_000
 """In a smaller space, most calls are new, whatever the spec."""
@@ -116,6 +119,8 @@ class _Plain:
 def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) -> RenderableType:
     """A trace step by step: each step in words, each state's rows, the cells that changed marked.
 
+    Of a trace with more than `MOST_STATES` states, the first state and the last ones are shown.
+
     What is too wide for the terminal, of the last columns, has lines of its own below each row.
 
     Parameters:
@@ -124,16 +129,22 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
         width: how many columns there are.
         titled: whether the spec and its bounds are named first.
     """
-    columns = list(dict.fromkeys(column for frame in story.frames for row in frame.lanes.values() for column in row))
-    widths = {column: max([len(column), *_cell_widths(story, column)]) + plain for column in columns}
-    label_width = max((len(row) for frame in story.frames for row in frame.lanes), default=0)
+    count = len(story.frames)
+    numbers = range(count) if count <= MOST_STATES else [0, *range(count - MOST_STATES + 1, count)]
+    frames = [story.frames[number] for number in numbers]
+    columns = list(dict.fromkeys(column for frame in frames for row in frame.lanes.values() for column in row))
+    widths = {column: max([len(column), *_cell_widths(frames, column)]) + plain for column in columns}
+    label_width = max((len(row) for frame in frames for row in frame.lanes), default=0)
     ends = itertools.accumulate((2 + column_width for column_width in widths.values()), initial=MARGIN + label_width)
     fitting = dict(list(widths.items())[: sum(end <= width for end in ends) - 1])
     parts: list[RenderableType] = [Text(story.title, style="bold")] if titled else []
     if story.legend:
         parts.append(Text(story.legend + (f"; {CHANGED_MARK} changed" if plain else ""), style="dim"))
-    for number, frame in enumerate(story.frames, start=1):
-        parts.append(_step_title(number, len(story.frames), frame))
+    for before, number, frame in zip([0, *numbers], numbers, frames, strict=False):
+        if number > before + 1:
+            left_out = f"\n{number - before - 1:,} states are left out; `leadline trace FILE --format json` has all"
+            parts.append(Text(left_out, style="yellow"))
+        parts.append(_step_title(number + 1, count, frame))
         parts += [_header(label_width, fitting)] if fitting else []
         for row in frame.lanes:
             parts.append(_row(frame, row, label_width, fitting, plain))
@@ -181,8 +192,8 @@ def plain_text(trace: Trace[Any]) -> str:
     return captured.get()
 
 
-def _cell_widths(story: Story, column: str) -> Iterator[int]:
-    return (len(row[column]) for frame in story.frames for row in frame.lanes.values() if column in row)
+def _cell_widths(frames: Sequence[Frame], column: str) -> Iterator[int]:
+    return (len(row[column]) for frame in frames for row in frame.lanes.values() if column in row)
 
 
 def _step_title(number: int, count: int, frame: Frame) -> Text:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli import STAIRS, call, environment, leadline, write
+from tests.cli import COMMAND, STAIRS, call, environment, leadline, write
 
 UP = "    if state.height < state.top:\n        yield evolve(state, height=state.height + 1)\n"
 """The body of the action ``up``, which the tests replace."""
@@ -132,6 +132,10 @@ FILES = {
         "it.py defines several specs: say which, as in it.py:another",
     ),
     "exits as if all were well": ("import sys\n\nsys.exit(0)\n", "cannot load it.py, line 3: SystemExit: 0"),
+    "raises what is not an Exception": (
+        "class Odd(BaseException):\n    pass\n\n\nraise Odd('at all')\n",
+        "cannot load it.py, line 5: Odd: at all",
+    ),
     "has a plain function for an action": (
         PLAIN_FLY,
         f"cannot load it.py, line {line_of('spec = Spec(', PLAIN_FLY)}: "
@@ -167,7 +171,42 @@ def test_an_error_in_a_neighbour_of_the_spec_file_names_the_neighbour(tmp_path: 
 
 # Specs that misbehave while they run
 
+ODD = 'raise __import__("asyncio").CancelledError("odd")'
+"""What is not an Exception, as those of ``pytest.fail`` and of extensions that panic are not."""
+
 MISBEHAVIOUR = {
+    "an action that raises what is not an Exception": (
+        with_up(f"{ODD}\nyield state"),
+        ("action up(foot=left) raised CancelledError: odd (it.py, line ",),
+    ),
+    "an invariant that raises what is not an Exception": (
+        STAIRS.replace("return 0 <= state.height <= state.top", ODD),
+        ("invariant on_stairs raised CancelledError: odd (it.py, line ",),
+    ),
+    "an invariant that yields and then exits": (
+        STAIRS.replace("        yield f", "        raise GeneratorExit('odd')\n        yield f").replace(
+            "height == 3", "height >= 0"
+        ),
+        ("invariant third_step_free raised GeneratorExit: odd (it.py, line ",),
+    ),
+    "initial states that raise what is not an Exception": (
+        STAIRS.replace("    return [Climber(0, bounds.top)]", f"    {ODD}"),
+        ("initial_states raised CancelledError: odd (it.py, line ",),
+    ),
+    "a domain that raises what is not an Exception": (
+        STAIRS.replace('foot=("left", "right")', "foot=feet").replace(
+            "@action", f"def feet(bounds):\n    {ODD}\n\n\n@action", 1
+        ),
+        ("action up: the domain of 'foot' raised CancelledError: odd (it.py, line ",),
+    ),
+    "a state that exits when it is compared": (
+        STAIRS.replace(
+            "    top: int = 0\n",
+            "    top: int = 0\n\n    def __eq__(self, other):\n        raise SystemExit(0)\n\n"
+            "    __hash__ = object.__hash__\n",
+        ),
+        (),
+    ),
     "an action that is not deterministic": (
         with_up("import random\n\nyield evolve(state, height=random.randrange(10**9))"),
         ("not deterministic",),
@@ -287,6 +326,75 @@ def test_a_full_disk_is_one_line(folder: Path) -> None:
         with Path("/dev/full").open("w") as full:
             run = leadline(*arguments, folder=folder, stdout=full)
         assert run.complaint == "cannot write to standard output: No space left on device"
+
+
+def with_small_files(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command where no file may have more than half a KiB, as on a disk that is all but full."""
+    command = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", COMMAND, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+
+
+def test_a_full_disk_loses_no_result(folder: Path) -> None:
+    """What was found is shown before anything is saved, and one file that fails keeps no other from being tried."""
+    outputs = ("--trace-out", "traces", "--json", "result.json", "--html", "page.html")
+    done = with_small_files("explore", "stairs.py", "-b", "top=3", "--engine", "oracle", *outputs, folder=folder)
+    assert done.returncode == 2
+    assert "third_step_free is violated: nobody is on the third step" in done.stdout
+    assert "violated: third_step_free" in done.stdout
+    trace = "traces/stairs.py-spec-top3-third_step_free.itf.json"
+    failed = "; ".join(f"cannot write {name}: File too large" for name in (trace, "result.json", "page.html"))
+    assert done.stderr == f"leadline: {failed}\n"
+
+
+def test_a_full_disk_loses_no_result_of_a_suite(folder: Path) -> None:
+    (folder / "suite.toml").write_text('[[check]]\nspec = "stairs.py"\nengine = "fuzz"\nexpect = "incomplete"\n')
+    done = with_small_files("check", "suite.toml", "--junit", "j.xml", "--html", "page", folder=folder)
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[-1] == "1 of 1 checks as expected"
+    assert done.stderr == "leadline: cannot write j.xml: File too large; cannot write page/index.html: File too large\n"
+
+
+# Inputs that are too large or too deep
+
+
+def test_what_is_nested_too_deeply_is_one_line(folder: Path) -> None:
+    nested = with_up("height = 0\nfor _ in range(100_000):\n    height = (height,)\nyield evolve(state, height=height)")
+    write(folder, nested=nested)
+    for engine in ("compiled", "oracle"):
+        complaint = call("explore", "nested.py", "--engine", engine, folder=folder).complaint
+        assert complaint == "a value is nested too deeply: a state, a parameter, or what a file holds"
+    (folder / "suite.toml").write_text(f"x = {'[' * 3000}{']' * 3000}")
+    assert call("check", "suite.toml", folder=folder).complaint == "suite.toml is not a suite: it is nested too deeply"
+    deep = f'{{"vars": ["x"], "states": [{{"x": {"[" * 490}{"]" * 490}}}]}}'
+    (folder / "deep.itf.json").write_text(deep)
+    for command in (("trace", "deep.itf.json"), ("report", "deep.itf.json", "--html", "page.html")):
+        expected = "deep.itf.json is not an ITF trace: a value is nested more than 100 deep"
+        assert call(*command, folder=folder).complaint == expected
+
+
+def test_numbers_that_are_too_large_are_one_line(folder: Path) -> None:
+    (folder / "suite.toml").write_text(f'[[check]]\nspec = "stairs.py"\ndistinct_states = {"9" * 5000}\n')
+    assert call("check", "suite.toml", folder=folder).complaint.startswith("suite.toml is not TOML: Exceeds the limit")
+    complaint = call("explore", "stairs.py", "--traces", "1000000000000", folder=folder).complaint
+    assert complaint == "limit traces=1000000000000 is out of range: it must be at most 10,000"
+
+
+def test_a_name_that_is_too_long_for_a_file_is_one_line(folder: Path) -> None:
+    name = "a" * 5000
+    assert call("explore", f"{name}.py", folder=folder).complaint == f"cannot use {name[:100]!r}: File name too long"
+
+
+def test_a_spec_that_closes_standard_output_is_one_line(folder: Path) -> None:
+    write(folder, closing=with_up("import sys\n\nsys.stdout.close()\nyield state"))
+    complaint = leadline("explore", "closing.py", "--engine", "oracle", folder=folder).complaint
+    assert complaint == "the spec closed standard output"
+
+
+def test_a_value_that_cannot_be_shown_is_one_line_that_says_where(folder: Path) -> None:
+    unshown = "class Foot:\n    def __str__(self):\n        raise ValueError('no name')\n\n\n@action"
+    write(folder, unshown=STAIRS.replace("@action", unshown, 1).replace('("left", "right")', "[Foot()]"))
+    complaint = call("explore", "unshown.py", "-b", "top=3", folder=folder).complaint
+    assert complaint.startswith("unexpected ValueError: no name (unshown.py, line ")
 
 
 PRESSED_WHILE_LOADING = """

@@ -113,12 +113,15 @@ def test_a_driver_is_killed_and_resumed(spark: Session, tmp_path: Path) -> None:
     assert answers(resumed) == answers(compiled.explore(the_spec()))
 
 
+CONF = ("spark.executor.cores=1", "spark.executor.memory=512m", "spark.driver.host=127.0.0.1")
+
+
 @contextlib.contextmanager
-def command(place: Path) -> Iterator[subprocess.Popen[str]]:
+def command(place: Path, master: str = "local[2]", *more: str) -> Iterator[subprocess.Popen[str]]:
     """The command, searching with a work directory."""
     bounds = ",".join(f"{name}={value}" for name, value in BOUNDS.items())
     arguments = ("explore", "atomic/kip-320", "-b", bounds, "--no-invariants", "--engine", "spark")
-    where = ("--master", "local[2]", "--work-dir", str(place))
+    where = ("--master", master, "--work-dir", str(place), *more)
     with process(sys.executable, "-c", COMMAND, *arguments, *where) as driver:
         yield driver
 
@@ -137,15 +140,18 @@ def assert_it_goes_on(spark: Session, place: Path) -> None:
     assert answers(resumed) == answers(compiled.explore(the_spec()))
 
 
-@pytest.mark.parametrize("when", ["starting", "searching"])
-def test_control_c_ends_in_a_partial_report(spark: Session, tmp_path: Path, when: str) -> None:
+@pytest.mark.parametrize(
+    ("when", "number"),
+    [("starting", signal.SIGINT), ("searching", signal.SIGINT), ("searching", signal.SIGTERM)],
+)
+def test_a_signal_ends_in_a_partial_report(spark: Session, tmp_path: Path, when: str, number: signal.Signals) -> None:
     """Java and its Python workers end too, and no library has a word to say."""
     with command(tmp_path) as driver:
         wait_for(lambda: started("SparkSubmit", driver.pid), driver)
         if when == "searching":
             wait_for_a_level(tmp_path, driver)
         children = psutil.Process(driver.pid).children(recursive=True)
-        driver.send_signal(signal.SIGINT)
+        driver.send_signal(number)
         out, err = driver.communicate(timeout=60)
     assert (driver.returncode, err) == (3, "")
     assert "incomplete: interrupted" in out.splitlines()
@@ -172,8 +178,13 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[str]:
-    """A standalone cluster on this machine: a master and two workers, each a process of its own."""
+def cluster(folder: Path, hidden: Path | None = None) -> Iterator[str]:
+    """A standalone cluster on this machine: a master and two workers, each a process of its own.
+
+    Parameters:
+        folder: for the workers.
+        hidden: a folder in whose place workers see another, an empty one, as machines without a shared disk do.
+    """
     import pyspark
 
     from checker.distributed.java import java_home
@@ -190,7 +201,8 @@ def cluster(folder: Path) -> Iterator[str]:
         for number in range(2):
             changes["SPARK_WORKER_DIR"] = str(folder / f"worker-{number}")
             options = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g", url)
-            stack.enter_context(process(start, f"{of_spark}.worker.Worker", *options, **changes))
+            hide = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(hidden)) if hidden else ()
+            stack.enter_context(process(*hide, start, f"{of_spark}.worker.Worker", *options, **changes))
         yield url
 
 
@@ -206,8 +218,7 @@ def started(what: str, by: int | None = None) -> list[psutil.Process]:
 
 def test_an_executor_of_a_cluster_is_killed(java: None, tmp_path: Path) -> None:
     place = tmp_path / "work"
-    conf = ["spark.executor.cores=1", "spark.executor.memory=512m", "spark.driver.host=127.0.0.1"]
-    with cluster(tmp_path) as url, process(sys.executable, "-c", DRIVER, url, str(place), *conf) as driver:
+    with cluster(tmp_path) as url, process(sys.executable, "-c", DRIVER, url, str(place), *CONF) as driver:
         wait_for((place / "search.pickle").exists, driver)
         begun = levels(place)
         wait_for(lambda: levels(place) > begun, driver)
@@ -218,6 +229,55 @@ def test_an_executor_of_a_cluster_is_killed(java: None, tmp_path: Path) -> None:
     assert driver.returncode == 0, err
     assert json.loads(out) == figures()
     assert levels(place) > begun + 2
+
+
+OTHER_PYTHON = """#!/bin/sh
+exec {python} -c '
+import runpy, sys
+class Version(tuple):
+    major, minor, micro = 3, 9, 0
+if sys.argv[1:2] == ["-m"]:
+    sys.version_info, sys.argv = Version((3, 9, 0, "final", 0)), sys.argv[2:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+' "$@"
+"""
+"""A Python that says it is 3.9, as far as Spark asks."""
+
+
+def can_hide() -> bool:
+    """Whether a process can be given another view of the file system."""
+    done = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def test_what_a_cluster_lacks_is_one_line(java: None, tmp_path: Path) -> None:
+    """The same Python, a shared disk: what Spark says in pages of Java.
+
+    Where no process may be given another view of the file system, the disk is shared, and that is not tested.
+    """
+    other, hidden = tmp_path / "python", tmp_path / "hidden"
+    hidden.mkdir()
+    other.write_text(OTHER_PYTHON.format(python=sys.executable))
+    other.chmod(0o755)
+    which = " (PYSPARK_PYTHON, or --conf spark.pyspark.python=...)"
+    expected = {
+        f"spark.pyspark.python={other}": "Spark gave up: Python in worker has different version: 3.9 than that in "
+        f"driver: 3.{sys.version_info.minor}: executors need the Python of the driver{which}",
+    }
+    if hide := can_hide():
+        shown = f"{socket.gethostname()} does not see the driver's work directory {hidden}: "
+        expected[""] = f"{shown}--work-dir must name one that all machines share (cannot read "
+    with cluster(tmp_path, hidden=hidden if hide else None) as url:
+        for number, (more, complaint) in enumerate(expected.items()):
+            options = [option for setting in [*more.split(), *CONF] for option in ("--conf", setting)]
+            place = tmp_path / str(number) if more else hidden
+            with command(place, url, *options) as driver:
+                out, err = driver.communicate(timeout=240)
+            assert (driver.returncode, out) == (2, ""), err
+            *notes, last = err.splitlines()
+            assert last.startswith(f"leadline: {complaint}")
+            (note,) = notes
+            assert note.startswith("leadline: Spark's driver listens on 127.0.0.1 without authentication")
 
 
 @pytest.mark.parametrize("killed", ["expand", "keep"])

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import attrs
 import itf_py
@@ -21,6 +22,7 @@ from checker.engines import ENGINES
 from checker.graph import neighbourhood
 from checker.itf import decode_trace
 from invariants.catalog import CATALOG
+from reports import terminal
 from reports.dot import dot
 from reports.mermaid import MOST_CHARACTERS, mermaid
 from reports.shiviz import PATTERN, shiviz
@@ -216,6 +218,15 @@ def test_of_a_long_trace_the_end_is_drawn_and_what_is_left_out_is_said() -> None
     (left_out,) = re.findall(r"(\d+) earlier states are left out", text)
     assert [int(number) for number in re.findall(r": (\d+)\. ", text)] == list(range(int(left_out) + 1, 11))
     assert "strong_isr is violated" in text
+
+
+def test_of_a_very_long_trace_the_beginning_and_the_end_are_shown() -> None:
+    with mock.patch.object(terminal, "MOST_STATES", 3):
+        shown = terminal.plain_text(loss())
+    count = len(loss())
+    numbers = re.findall(r"^ *([0-9]+)/", shown, re.MULTILINE)
+    assert numbers == ["1", str(count - 1), str(count)]
+    assert f"{count - 3} states are left out; `leadline trace FILE --format json` has all" in shown
 
 
 def test_mermaid_gets_no_end_in_any_case_and_shows_it_in_its_own() -> None:

@@ -2,17 +2,20 @@
 
 import sys
 
+from reports.cli.signals import Interrupt, handled, leave, no_exit
 from reports.exit_codes import INCOMPLETE
 
 
 def main() -> None:
     """Run the command line and exit."""
     try:
-        from reports.cli import app  # takes most of a second, in which somebody may press Ctrl-C
+        with handled(leave):
+            from reports.cli import app  # takes most of a second, in which somebody may press Ctrl-C
+        with handled(Interrupt()), no_exit():
+            app.main()
     except KeyboardInterrupt:
         print("leadline: interrupted", file=sys.stderr)
         sys.exit(INCOMPLETE)
-    app.main()
 
 
 __all__ = ["main"]

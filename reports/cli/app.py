@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
+import logging
 import os
 import re
 import sys
@@ -12,7 +14,8 @@ from typing import Any
 
 import click
 
-from checker.errors import LeadlineError
+from checker.budget import LimitReached
+from checker.errors import LeadlineError, error_line
 from checker.names import nearest
 from reports.cli.check import check
 from reports.cli.diff import diff
@@ -42,12 +45,18 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise ReaderGone from error  # click would exit with 1, which is a verdict here
+        except LimitReached as stop:  # click would take it for Ctrl-C
+            raise StoppedEarly(str(stop)) from stop
         except SystemExit as error:
             raise LeadlineError(f"a spec must not exit, but an action or a property did, with {error}") from error
 
 
 class ReaderGone(Exception):
     """Whoever read our output has gone, as `head` does."""
+
+
+class StoppedEarly(Exception):
+    """A limit was reached before there was anything to report. The text says which."""
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -73,13 +82,19 @@ for command in (check, specs, explore, fuzz, trace, replay, matrix, page, graph,
     app.add_command(command)
 
 
+_OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What a full disk, a limit, a terminal that is gone or a closed file give those who write."""
+
+
 def main() -> None:
     """Run the command line and exit."""
-    sys.stdout = sys.stdout or io.StringIO()  # None where it was closed before we began
+    own = sys.stdout = sys.stdout or io.StringIO()  # None where it was closed before we began
     sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows ?
+    notes = Notes()
+    logging.getLogger("leadline").addHandler(notes)
     try:
         code = app.main(prog_name="leadline", standalone_mode=False)
         sys.stdout.flush()
@@ -93,15 +108,38 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         print("leadline: interrupted", file=sys.stderr)
         code = INCOMPLETE
+    except StoppedEarly as stop:
+        _fail(str(stop))
+        code = INCOMPLETE
     except (ReaderGone, BrokenPipeError):
         _silence_stdout()
         code = INCOMPLETE
-    except OSError as error:  # a full disk
-        code = _fail(f"cannot write to standard output: {error.strerror or error}")
-        _silence_stdout()
-    except Exception as error:  # a spec's own code may raise anywhere; it is no verdict
-        code = _fail(f"unexpected {type(error).__name__}: {error}")
+    except OSError as error:
+        if error.filename is not None:
+            code = _fail(f"cannot use {os.fsdecode(error.filename)[:100]!r}: {error.strerror or error}")
+        elif error.errno in _OF_OUTPUT:
+            code = _fail(f"cannot write to standard output: {error.strerror}")
+            _silence_stdout()
+        else:
+            code = _fail(f"unexpected {error_line(error)}")
+    except RecursionError:
+        code = _fail("a value is nested too deeply: a state, a parameter, or what a file holds")
+    except MemoryError:
+        _fail("there is not enough memory for this")
+        code = INCOMPLETE
+    except BaseException as error:  # a spec's own code may raise anything anywhere; that is not a verdict
+        closed = isinstance(error, ValueError) and own.closed
+        code = _fail("the spec closed standard output" if closed else f"unexpected {error_line(error)}")
+    finally:
+        logging.getLogger("leadline").removeHandler(notes)
     sys.exit(code)
+
+
+class Notes(logging.Handler):
+    """What has to be said while a command runs, on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"leadline: {record.getMessage()}", file=sys.stderr)
 
 
 def _silence_stdout() -> None:

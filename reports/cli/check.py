@@ -13,7 +13,7 @@ from checker.errors import LeadlineError
 from checker.names import counted
 from checker.result import Verdict
 from checker.visible import visible
-from reports.cli.options import check_output, check_output_folder, writing
+from reports.cli.options import Attempts, check_output, check_output_folder, writing
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.findings import findings, not_run
 from reports.github import summary, workflow_commands
@@ -67,13 +67,14 @@ def check(
     if html is not None:
         check_output_folder(html)
     width = max(len(prepared.title) for prepared in checks)
-    shown, outcomes, broken = set[bool](), list[Outcome](), None
+    shown, outcomes = set[bool](), list[Outcome]()
+    broken: LeadlineError | KeyboardInterrupt | None = None
     for prepared in checks:
         try:
             with progress_line(prepared.title) as progress:
                 outcome = prepared.run(progress)
-        except LeadlineError as error:  # what reads reports must not be left with those of an earlier run
-            broken = error
+        except (LeadlineError, KeyboardInterrupt) as error:
+            broken = error  # what reads reports must not be left with those of an earlier run
             break
         outcomes.append(outcome)
         out.print(_line(outcome, width), soft_wrap=True)
@@ -85,19 +86,28 @@ def check(
             break
     found = [finding for outcome in outcomes for finding in findings(outcome)]
     found += [not_run(prepared.title) for prepared in checks[len(outcomes) :]]
-    for command in workflow_commands(outcomes) if github else ():
-        click.echo(command)
+    attempt, code = Attempts(), INCOMPLETE
+    with attempt:
+        for command in workflow_commands(outcomes) if github else ():
+            click.echo(command)
+        if broken is None:
+            code = _summary(out, [outcome.exit_code for outcome in outcomes], len(checks))
     if junit is not None:
-        _write(junit, junit_xml((path or SHIPPED).name, found))
+        with attempt:
+            _write(junit, junit_xml((path or SHIPPED).name, found))
     if sarif is not None:
-        _write(sarif, sarif_log(found))
+        with attempt:
+            _write(sarif, sarif_log(found))
     if markdown is not None:
-        _write(markdown, summary(outcomes, len(checks)), mode="a")
+        with attempt:
+            _write(markdown, summary(outcomes, len(checks)), mode="a")
     if html is not None:
-        _write(html / "index.html", _page(outcomes, len(checks)))
+        with attempt:
+            _write(html / "index.html", _page(outcomes, len(checks)))
     if broken is not None:
         raise broken
-    return _summary(out, [outcome.exit_code for outcome in outcomes], len(checks))
+    attempt.raise_failures()
+    return code
 
 
 def _page(outcomes: list[Outcome], planned: int) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from checker.budget import Budget
 from checker.engines import ENGINES
 from checker.result import Limits
 from reports.cli.options import (
@@ -37,7 +38,8 @@ from reports.cli.options import (
     "--max-memory",
     type=MemorySize(),
     metavar="SIZE",
-    help="Stop when the process has taken so much memory, e.g. 800M or 12G; by default most of what is free.",
+    help="Stop when the search takes more memory than this, e.g. 800M or 12G; by default most of what is free. "
+    "Limits of a container and of ulimit count too.",
 )
 @click.option("--keep-going", is_flag=True, help="Search on after a violation, until the space is exhausted.")
 @click.option(
@@ -57,7 +59,13 @@ from reports.cli.options import (
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Save the search in a new folder every half a minute, and at its end. (compiled)",
+    help="Save the search in a new folder from time to time, and at its end. (compiled)",
+)
+@click.option(
+    "--checkpoint-every",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Seconds between two checkpoints; by default 30. (compiled, with --checkpoint or --resume)",
 )
 @click.option(
     "--resume",
@@ -94,6 +102,7 @@ def explore(
     max_memory: int | None,
     workers: int | None,
     checkpoint: Path | None,
+    checkpoint_every: float | None,
     resume: str | None,
     master: str | None,
     shards: int | None,
@@ -123,6 +132,7 @@ def explore(
     given = {
         "workers": (workers, "compiled"),
         "checkpoint": (checkpoint, "compiled"),
+        "checkpoint_every": (checkpoint_every, "compiled"),
         "resume": (resume, "compiled spark"),
         "master": (master, "spark"),
         "shards": (shards, "spark"),
@@ -139,9 +149,11 @@ def explore(
             raise click.UsageError(f"--{option} is for the {' or '.join(engines)} engine, not for the {engine}")
     if checkpoint is not None and resume is not None:
         raise click.UsageError("--resume goes on saving in its own folder: leave out --checkpoint")
+    if checkpoint_every is not None and checkpoint is None and resume is None:
+        raise click.UsageError("--checkpoint-every says how often to save: say where, with --checkpoint or --resume")
     if work_dir is not None and resume is not None:
         raise click.UsageError("--resume goes on in its own folder: leave out --work-dir")
-    with only_the_result_on_stdout(json_file):
+    with only_the_result_on_stdout(json_file), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     how = settings | ({"conf": spark_settings(conf)} if conf else {})
     search = functools.partial(ENGINES[engine], chosen, limits)

@@ -204,34 +204,70 @@ def run(
 
 
 def report(result: Result, outputs: Outputs) -> int:
-    """Show a result, save what was asked for.
+    """Show a result, and then save what was asked for. What fails keeps nothing else from being shown or saved.
 
     Returns:
         The exit code.
+
+    Raises:
+        LeadlineError: something could not be saved; names all of it.
+        OSError: standard output could not be written to.
     """
-    json_file = outputs.json_file
-    files = save_traces(result, outputs.trace_out) if outputs.trace_out is not None else {}
+    json_file, out, attempt = outputs.json_file, console(), Attempts()
     if json_file != "-":
-        out = console()
-        show_traces(out, result, titled=False)
-        out.print(result_view(result))
-        for paths in files.values():
-            for path in paths:
-                say(f"saved {visible(str(path))}")
+        with attempt:
+            show_traces(out, result, titled=False)
+            out.print(result_view(result))
+    files = save_traces(result, outputs.trace_out, attempt) if outputs.trace_out is not None else {}
+    if json_file != "-":
+        with attempt:
+            for paths in files.values():
+                for path in paths:
+                    say(f"saved {visible(str(path))}")
     if json_file == "-":
-        say_json(result_object(result, files), indent=2)
+        with attempt:
+            say_json(result_object(result, files), indent=2)
     elif json_file is not None:
-        with writing(Path(json_file)):
+        with attempt, writing(Path(json_file)):
             Path(json_file).write_text(json.dumps(result_object(result, files), indent=2) + "\n", encoding="utf-8")
     if outputs.html is not None:
-        with writing(outputs.html):
+        with attempt, writing(outputs.html):
             title = f"leadline: {result.spec.name}"
             outputs.html.write_text(run_page(title, [run_found(result, result.spec.name)]), encoding="utf-8")
+    attempt.raise_failures()
     return OF_VERDICT[result.verdict.value]
 
 
-def save_traces(result: Result, folder: Path) -> dict[Property, list[Path]]:
+class Attempts:
+    """Things to write, each in a ``with`` of this, of which none is lost because another cannot be written."""
+
+    def __init__(self) -> None:
+        self._failures: list[LeadlineError] = []
+        self._output_failure: OSError | None = None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> bool:
+        if isinstance(error, LeadlineError):
+            self._failures.append(error)
+        elif isinstance(error, OSError):
+            self._output_failure = error
+        return isinstance(error, LeadlineError | OSError)
+
+    def raise_failures(self) -> None:
+        """Raise what was raised. An error of standard output comes first: whoever read it may have gone."""
+        if self._output_failure is not None:
+            raise self._output_failure
+        if self._failures:
+            raise LeadlineError("; ".join(map(str, self._failures)))
+
+
+def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[Property, list[Path]]:
     """Write every counterexample of a result to a folder.
+
+    Parameters:
+        attempt: what each of them is written in.
 
     Returns:
         The files of each property, in the order of its traces.
@@ -244,10 +280,10 @@ def save_traces(result: Result, folder: Path) -> dict[Property, list[Path]]:
             stem = _file_stem(result)
             suffix = f"-{number}" if len(item.traces) > 1 else ""
             path = folder / f"{stem}-{_file_name(item.property.name)}{suffix}{SUFFIX}"
-            with writing(path):
+            with attempt, writing(path):
                 folder.mkdir(parents=True, exist_ok=True)
                 write_trace(trace, path)
-            files.setdefault(item.property, []).append(path)
+                files.setdefault(item.property, []).append(path)
     return files
 
 
@@ -271,4 +307,4 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise LeadlineError(f"cannot write {path}: {error.strerror}") from error
+        raise LeadlineError(f"cannot write {path}: {error.strerror or error}") from error
