@@ -14,7 +14,7 @@ import pytest
 
 from checker import Limits, Spec, SpecError, compiled, oracle
 from checker.compiled import calls, comparison, helpers, parts, search
-from checker.compiled.reach import reach
+from checker.compiled.reach import Reach
 from checker.compiled.recording import Precision
 from tests.constructs import CONSTRUCTS, RARE, Colour, State, spec_of
 
@@ -74,10 +74,10 @@ PRECISION = {
 
 @pytest.mark.parametrize(("name", "precision"), PRECISION.items())
 def test_reads_are_recorded_as_precisely_as_a_construct_allows(name: str, precision: Precision) -> None:
-    assert reach(CONSTRUCTS[name], [RARE], copies=True).precision == precision
+    assert Reach(CONSTRUCTS[name], [RARE], copies=True).precision == precision
 
 
 def test_is_with_a_part_of_the_state_tells_no_copies_apart() -> None:
-    assert reach(CONSTRUCTS["colour is"], [RARE], copies=True).told_apart == frozenset()
-    assert reach(CONSTRUCTS["none in a loop"], [RARE], copies=True).told_apart == {type(None)}
-    assert reach(CONSTRUCTS["colour is, in a loop"], [RARE], copies=True).told_apart == {Colour}
+    assert Reach(CONSTRUCTS["colour is"], [RARE], copies=True).told_apart == set()
+    assert Reach(CONSTRUCTS["none in a loop"], [RARE], copies=True).told_apart == {type(None)}
+    assert Reach(CONSTRUCTS["colour is, in a loop"], [RARE], copies=True).told_apart == {Colour}

@@ -13,10 +13,12 @@ import dis
 import enum
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
+from checker.compiled.layout import kind_of
 from checker.compiled.recording import Precision
 
 Instruction = tuple[str, Any]
@@ -27,9 +29,18 @@ _SKIPPED = (
     *("PRECALL", "PUSH_NULL", "RESUME", "TO_BOOL"),
 )
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_OTHER_ATTRIBUTES = ("STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR", "IMPORT_FROM")
+_JUMP_TARGET: Instruction = ("JUMP_TARGET", None)
+"""Stands before an instruction that is jumped to: what it works on may come from elsewhere."""
+
 _LOADS = frozenset(("LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME"))
 _SINGLETONS = (type(None), bool, type(NotImplemented), type(Ellipsis), type, enum.Enum)
 """Types whose equal values are one object, so that ``is`` finds out no more than ``==`` does."""
+
+_UNKNOWN = object()
+
+_FORMATS_ANY = re.compile(r"%[-#0 +*.\d]*[sra]")
+"""A conversion of printf-style formatting that takes any object."""
 
 
 class IdentityTest(NamedTuple):
@@ -51,7 +62,7 @@ class IdentityTest(NamedTuple):
             names: what global names stand for.
 
         Returns:
-            `type` itself for a class or the class of something; None if it may be any object.
+            `type` for a class or the class of something, whatever its metaclass; None if it may be any object.
         """
         if self.right is None:
             return None
@@ -62,12 +73,10 @@ class IdentityTest(NamedTuple):
             return type if (name, argument) == ("LOAD_GLOBAL", "type") and argument not in names else None
         if name not in ("LOAD_CONST", "LOAD_GLOBAL") or any(step != "LOAD_ATTR" for step, _ in rest):
             return None
-        value = argument if name == "LOAD_CONST" else names.get(argument, getattr(builtins, argument, None))
+        value = argument if name == "LOAD_CONST" else names.get(argument, getattr(builtins, argument, _UNKNOWN))
         for _, attribute in rest:
-            value = vars(value).get(attribute) if isinstance(value, ModuleType | type) else None
-        if isinstance(value, type):
-            return type
-        return type(value) if isinstance(value, (*_SINGLETONS, int, str)) else None
+            value = vars(value).get(attribute, _UNKNOWN) if isinstance(value, ModuleType | type) else _UNKNOWN
+        return kind_of(value) if isinstance(value, (*_SINGLETONS, int, str)) else None
 
 
 class Code(NamedTuple):
@@ -77,6 +86,8 @@ class Code(NamedTuple):
         global_names: the global names that they use, each with the attributes that are taken of it at once, as in
             ``itertools.chain``.
         attributes: the names of all attributes that they use, and text that may be one.
+        has_remainder: whether they use ``%``, which formats if its left side is text.
+        has_format: whether they hold text that formats any object that way.
         precision: how precisely reads can be recorded, as far as the instructions alone decide it.
         because: what lowers that, for a person.
         identity_tests: see there.
@@ -84,6 +95,8 @@ class Code(NamedTuple):
 
     global_names: frozenset[tuple[str, ...]]
     attributes: frozenset[str]
+    has_remainder: bool
+    has_format: bool
     precision: Precision
     because: str
     identity_tests: tuple[IdentityTest, ...]
@@ -103,16 +116,19 @@ def read(code: CodeType, given_states: bool) -> Code:
 def _read(code: CodeType, roots: frozenset[str]) -> Code:
     global_names: set[tuple[str, ...]] = set()
     attributes: set[str] = set()
+    has_remainder = has_format = False
     precision, because = Precision.COPIES, ""
     tests: list[IdentityTest] = []
     instructions = list(_instructions(code))
     for place, (name, argument) in enumerate(instructions):
         before, allows = instructions[:place], Precision.COPIES
-        if name in ("LOAD_GLOBAL", "LOAD_NAME"):
+        if name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
             taken = itertools.takewhile(lambda step: step[0] in _ATTRIBUTES, instructions[place + 1 :])
             global_names.add((argument, *(attribute for _, attribute in taken)))
-        elif name in _ATTRIBUTES:
+        elif name in _ATTRIBUTES or name in _OTHER_ATTRIBUTES:
             attributes.add(argument)
+        elif name == "BINARY_OP":
+            has_remainder |= argument == "%"
         elif name == "IS_OP":
             begin = _operand(before)
             right = None if begin is None else tuple(before[begin:])
@@ -127,17 +143,35 @@ def _read(code: CodeType, roots: frozenset[str]) -> Code:
             allows = Precision.STATES
         if allows < precision:
             precision, because = allows, f"{_WORDS[name]} in {code.co_qualname}"
-    for constant in code.co_consts:
+    for constant in _constants(code.co_consts):
+        if isinstance(constant, str | bytes):
+            has_format |= formats_any(constant)
         if isinstance(constant, str):
             attributes.update(part for part in constant.split(".") if part.isidentifier())
         elif isinstance(constant, CodeType):
             inner = _read(constant, roots.intersection(constant.co_freevars))
             global_names |= inner.global_names
             attributes |= inner.attributes
+            has_remainder |= inner.has_remainder
+            has_format |= inner.has_format
             tests += inner.identity_tests
             if inner.precision < precision:
                 precision, because = inner.precision, inner.because
-    return Code(frozenset(global_names), frozenset(attributes), precision, because, tuple(tests))
+    names = frozenset(global_names), frozenset(attributes)
+    return Code(*names, has_remainder, has_format, precision, because, tuple(tests))
+
+
+def _constants(constants: Iterable[Any]) -> Iterator[Any]:
+    """Constants, and what is in tuples and sets among them: a class pattern's keywords, for instance."""
+    for constant in constants:
+        yield constant
+        if isinstance(constant, tuple | frozenset):
+            yield from _constants(constant)
+
+
+def formats_any(text: str | bytes) -> bool:
+    """Whether a text that is formatted with ``%`` takes any object, so that a stand-in for a tuple goes unnoticed."""
+    return _FORMATS_ANY.search(text if isinstance(text, str) else text.decode("latin-1")) is not None
 
 
 _WORDS = {
@@ -152,10 +186,14 @@ def _instructions(code: CodeType) -> Iterator[Instruction]:
     """The instructions that matter, by their names in Python 3.11 whatever the version."""
     for instruction in dis.get_instructions(code):
         name, argument = instruction.opname.replace("_BORROW", "").replace("_CHECK", ""), instruction.argval
+        if instruction.is_jump_target:
+            yield _JUMP_TARGET
         if name == "LOAD_FAST_LOAD_FAST":
             yield from (("LOAD_FAST", local) for local in argument)
         elif name == "BINARY_OP" and instruction.argrepr == "[]":
             yield "BINARY_SUBSCR", None
+        elif name == "BINARY_OP":
+            yield name, instruction.argrepr.removesuffix("=")
         elif name == "LOAD_SMALL_INT":
             yield "LOAD_CONST", argument
         elif name not in _SKIPPED:

@@ -157,6 +157,13 @@ class CompiledSearch(Generic[S]):
         self._memory = limits.max_memory or memory.default_limit()
         self._initials = spec.initials()
         self._layout = Layout(self._initials[0], adjustments.whole, adjustments.read_when_copied)
+        rows: list[list[int]] = []
+        if saved is None:
+            rows = [self._layout.row(state) for state in self._initials[: limits.max_states]]
+        else:
+            for domain, values in zip(self._layout.domains, saved.values, strict=True):
+                for value in values:
+                    domain.number(value)
         self._tables = Tables(Caller(spec, self._layout, adjustments.given_states, purity))
         self._comparison = Comparison(self._tables)
         self._at = Progression(
@@ -168,15 +175,8 @@ class CompiledSearch(Generic[S]):
         self._targets: set[int] = set()
         self._buffers: Buffers | None = None
         self._guards: Guards | None = None
-        rows: list[list[int]] = []
-        if saved is None:
-            rows = [self._layout.row(state) for state in self._initials[: limits.max_states]]
-            packing = Packing(self._sizes())
-        else:
-            for domain, values in zip(self._layout.domains, saved.values, strict=True):
-                for value in values:
-                    domain.number(value)
-            packing = Packing(saved.sizes)
+        packing = Packing(self._sizes() if saved is None else saved.sizes)
+        if saved is not None:
             self._tables.slots_read = saved.slots_read
         self._tables.pack(packing)
         self._store = Store(packing, len(spec.instances), self._memory, workers, len(rows))
