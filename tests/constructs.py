@@ -99,6 +99,14 @@ class State:
     seen: Any = None
     table: tuple[int, ...] = constant(default=(0, 1, 2))
 
+    @property
+    def first_colour(self) -> Any:
+        return next(iter(self.colours))
+
+    @property
+    def all_colours(self) -> list[Any]:
+        return [*self.colours]
+
 
 @action(i=range(2))
 def step_proc(s: State, i: int) -> Iterator[State]:
@@ -346,6 +354,17 @@ def set_on_a_copy(proc: Proc) -> bool:
     return copied == Proc(1) and proc.n == 2
 
 
+def made_again(proc: Proc) -> bool:
+    copied = evolve(proc)
+    copied.__init__(1)  # type: ignore[misc]
+    return copied == Proc(1) and proc.n == 2
+
+
+def is_blue(s: State) -> bool:
+    colours = s.all_colours
+    return colours[0] is Colour.BLUE
+
+
 def set_value(cells: Any) -> Any:
     made = Mutable(cells)
     made.value = cells
@@ -403,6 +422,12 @@ REACHED: dict[str, Callable[[State], Any]] = {
     "is, with an inherited attribute": lambda s: [c is Child.token for c in s.colours][0],
     "is, with an instance's attribute": lambda s: [c is CHILD.colour for c in s.colours][0],  # type: ignore[attr-defined]
     "is, with one of two": lambda s: [c is (Colour.BLUE if s.table else None) for c in s.colours][0],
+    "is, of a property": lambda s: s.first_colour is Colour.BLUE,
+    "is, of a property's element": lambda s: s.all_colours[0] is Colour.BLUE,
+    "is, of a property's element, by a name": lambda s: is_blue(s),
+    "__init__ of a copy": lambda s: made_again(s.procs[0]),
+    "length of an iterator": lambda s: (operator.length_hint(iter(s.cells)), s.cells[0]),
+    "generator": lambda s: (isinstance(iter(s.cells), collections.abc.Generator), s.cells[0]),
     "one of two is": lambda s: [(c if s.table else s.colours[0]) is Colour.BLUE for c in s.colours][0],
 }
 

@@ -47,12 +47,13 @@ class IdentityTest(NamedTuple):
     """A test such as ``left is right``.
 
     Attributes:
-        rooted: whether the left side is taken out of a state by attributes and indices only. Such a value is never a
-            copied element, for what a lazy state gives for an index is read.
+        taken_by: the names of the attributes by which, besides indices, the left side is taken out of a state; None if
+            it may come from elsewhere. If all are fields, it is not a copied element: what a lazy state gives for an
+            index is read.
         right: the instructions of the right side; None if they are too intricate.
     """
 
-    rooted: bool
+    taken_by: frozenset[str] | None
     right: tuple[Instruction, ...] | None
 
     def told_apart(self, names: Mapping[str, Any]) -> type | None:
@@ -110,10 +111,10 @@ def read(code: CodeType, given_states: bool) -> Code:
         code: the function's.
         given_states: whether it is an action's, so that its first parameter is a state.
     """
-    return _read(code, _rooted_names(code) if given_states else frozenset())
+    return _read(code, _rooted_names(code) if given_states else {})
 
 
-def _read(code: CodeType, roots: frozenset[str]) -> Code:
+def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
     global_names: set[tuple[str, ...]] = set()
     attributes: set[str] = set()
     has_remainder = has_format = False
@@ -132,9 +133,9 @@ def _read(code: CodeType, roots: frozenset[str]) -> Code:
         elif name == "IS_OP":
             begin = _operand(before)
             right = None if begin is None else tuple(before[begin:])
-            tests.append(IdentityTest(_is_rooted(before[:begin], roots), right))
+            tests.append(IdentityTest(_taken_by(before[:begin], roots), right))
         elif name.endswith(("_IF_NONE", "_IF_NOT_NONE")):
-            tests.append(IdentityTest(_is_rooted(before, roots), (("LOAD_CONST", None),)))
+            tests.append(IdentityTest(_taken_by(before, roots), (("LOAD_CONST", None),)))
         elif name in ("MATCH_SEQUENCE", "MATCH_MAPPING"):
             allows = Precision.ELEMENTS
         elif name == "PUSH_EXC_INFO":
@@ -149,7 +150,7 @@ def _read(code: CodeType, roots: frozenset[str]) -> Code:
         if isinstance(constant, str):
             attributes.update(part for part in constant.split(".") if part.isidentifier())
         elif isinstance(constant, CodeType):
-            inner = _read(constant, roots.intersection(constant.co_freevars))
+            inner = _read(constant, {name: roots[name] for name in constant.co_freevars if name in roots})
             global_names |= inner.global_names
             attributes |= inner.attributes
             has_remainder |= inner.has_remainder
@@ -214,20 +215,25 @@ def _operand(before: Sequence[Instruction]) -> int | None:
     return begin
 
 
-def _is_rooted(before: Sequence[Instruction], roots: frozenset[str]) -> bool:
-    """Whether the last value is taken out of a state by attributes and indices only."""
+def _taken_by(before: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
+    """The attributes by which the last value is taken out of a state; None if it may come from elsewhere."""
     begin = _operand(before)
-    return begin is not None and _is_chain(before[begin:], roots)
+    return None if begin is None else _of_chain(before[begin:], roots)
 
 
-def _is_chain(operand: Sequence[Instruction], roots: frozenset[str]) -> bool:
-    name, argument = operand[0]
-    steps = _LOADS | {"LOAD_ATTR", "BINARY_SUBSCR"}
-    return name in ("LOAD_FAST", "LOAD_DEREF") and argument in roots and all(step in steps for step, _ in operand)
+def _of_chain(operand: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
+    (name, argument), steps = operand[0], _LOADS | {"LOAD_ATTR", "BINARY_SUBSCR"}
+    if (
+        name not in ("LOAD_FAST", "LOAD_DEREF")
+        or argument not in roots
+        or any(step not in steps for step, _ in operand)
+    ):
+        return None
+    return roots[argument].union(attribute for step, attribute in operand if step == "LOAD_ATTR")
 
 
-def _rooted_names(code: CodeType) -> frozenset[str]:
-    """The local names that always stand for the state, or for a part taken out of it by attributes and indices."""
+def _rooted_names(code: CodeType) -> dict[str, frozenset[str]]:
+    """The local names that always stand for the state or a part of it, with the attributes by which that is taken."""
     instructions = list(_instructions(code))
     assigned: dict[str, list[Sequence[Instruction]]] = {}
     for place, (name, argument) in enumerate(instructions):
@@ -235,22 +241,22 @@ def _rooted_names(code: CodeType) -> frozenset[str]:
             begin = _operand(instructions[:place])
             assigned.setdefault(argument, []).append(() if begin is None else instructions[begin:place])
         elif name.startswith("STORE_FAST"):
-            return frozenset()  # two instructions in one, in newer versions
+            return {}  # two instructions in one, in newer versions
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             for name in _assigned_within(inner):
                 assigned.setdefault(name, []).append(())
     parameters = code.co_varnames[: code.co_argcount]
-    roots = frozenset(parameters[:1]) - assigned.keys()
+    roots: dict[str, frozenset[str]] = {name: frozenset() for name in parameters[:1] if name not in assigned}
     while True:
-        more = {
-            name
-            for name, values in assigned.items()
-            if name not in parameters and all(value and _is_chain(value, roots) for value in values)
-        }
-        if more <= roots:
+        more = dict(roots)
+        for name, values in assigned.items():
+            chains = [_of_chain(value, roots) if value else None for value in values]
+            if name not in parameters and None not in chains:
+                more[name] = frozenset[str]().union(*filter(None, chains))
+        if more == roots:
             return roots
-        roots |= more
+        roots = more
 
 
 def _assigned_within(code: CodeType) -> Iterator[str]:

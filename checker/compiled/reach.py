@@ -34,7 +34,7 @@ from typing import Any
 import attrs
 
 import checker
-from checker.compiled import constructs
+from checker.compiled import constructs, recording
 from checker.compiled.recording import Precision
 
 _BUILTINS = {
@@ -55,8 +55,8 @@ _LIBRARIES = {
     ),
     Precision.ELEMENTS: "collections.ChainMap itertools.accumulate",  # ask whether an argument is None
     Precision.FIELDS: (
-        "attr attrs cattr cattrs frozendict immutables networkx numpy operator.attrgetter _operator.is_"
-        " _operator.is_not operator.methodcaller pyrsistent sortedcontainers"
+        "attr attrs cattr cattrs collections.abc.Generator frozendict immutables networkx numpy operator.attrgetter"
+        " _operator.is_ _operator.is_not _operator.length_hint operator.methodcaller pyrsistent sortedcontainers"
     ),
     Precision.STATES: "_contextvars ctypes gc importlib inspect os socket subprocess sys threading",
 }
@@ -68,18 +68,21 @@ _NAMES_AT_RUN_TIME = "getattr setattr delattr attrgetter methodcaller format for
 
 _ATTRIBUTES = {
     Precision.COPIES: (
-        "__attrs_post_init__ __class__ __doc__ __init__ __members__ __module__ __name__ __qualname__ __wrapped__"
+        "__attrs_post_init__ __class__ __doc__ __members__ __module__ __name__ __qualname__ __wrapped__"
     ),
     Precision.FIELDS: "format format_map vformat",
     Precision.STATES: (
-        "__get__ __getattribute__ __set__ __setattr__ __setstate__ __subclasses__ _getframe getrefcount setprofile"
-        " settrace"
+        "__delattr__ __delete__ __get__ __getattribute__ __init__ __set__ __setattr__ __setstate__ __subclasses__"
+        " _getframe getrefcount setprofile settrace"
     ),
 }
 """Attributes by the precision that they allow. Other special methods, called by name, allow that of fields."""
 
 _WRITERS = ("abc", "attr", "attrs", "collections", "dataclasses", "enum", "functools", "reprlib", "typing")
 """Libraries that write methods of other classes, all of which look at their arguments in ways that are seen."""
+
+_GETTERS = ("__getattr__", "__getitem__")
+"""Methods by which a class may give copied elements for attributes and indices."""
 
 _DATA = (int, str, bytes, float, complex, type(None), type(NotImplemented), type(Ellipsis), range, slice)
 
@@ -120,7 +123,9 @@ class Reach:
         self._names: set[str] = set()
         self._owners: list[type | ModuleType] = []
         self._looked_for: dict[int, tuple[int, bool]] = {}
-        self._any_name = self._has_format = False
+        self._identity_tests: list[tuple[frozenset[str] | None, type]] = []
+        self._computed: set[str] = set()
+        self._any_name = self._has_format = self._computes_any = False
         self._has_remainder = ""
         self.extend([function, *given])
 
@@ -135,6 +140,9 @@ class Reach:
                 if self._looked_for.get(id(owner)) != names:
                     self._looked_for[id(owner)] = names
                     self._meet(*self._members(owner))
+        for taken_by, told_apart in self._identity_tests:
+            if taken_by is None or self._computes_any or not self._computed.isdisjoint(taken_by):
+                self.told_apart.add(told_apart)
         if self._has_remainder and self._has_format:
             self._lower(Precision.FIELDS, f"% in {self._has_remainder}")
 
@@ -225,14 +233,15 @@ class Reach:
                 self._meet(_member(function.__globals__[name], attributes))
             elif hasattr(builtins, name):
                 self._lower_for_library("builtins", name)
-        for name in read.attributes:
+        inherited = {"__init__"} if function.__name__ == "__init__" else set()  # of super(), as a rule
+        for name in read.attributes - inherited:
             self._use([name], f"{name} in {function.__qualname__}")
         for test in read.identity_tests:
             told_apart = test.told_apart(function.__globals__)
             if told_apart is None:
                 self._lower(Precision.STATES, f"is in {function.__qualname__}")
-            elif not test.rooted:
-                self.told_apart.add(told_apart)
+            else:
+                self._identity_tests.append((test.taken_by, told_apart))
 
     def _look_at_class(self, cls: type) -> None:
         for base in cls.__mro__:
@@ -250,7 +259,10 @@ class Reach:
         if vars(cls).get("_is_protocol"):
             self._lower(Precision.FIELDS, f"protocol {cls.__name__}")  # which may ask whether a field is set
         self._use(vars(cls).get("__match_args__", ()), f"a pattern of {cls.__name__}")
-        for field in vars(cls).get("__attrs_attrs__", ()):
+        fields = vars(cls).get("__attrs_attrs__", ())
+        self._computed.update(vars(cls).keys() - {field.name for field in fields})
+        self._computes_any |= bool(fields) and any(_is_own_code(getattr(cls, name, None)) for name in _GETTERS)
+        for field in fields:
             made = getattr(field.default, "factory", field.default)
             hooks = made, field.validator, field.converter, field.repr, field.eq_key, field.order_key, field.on_setattr
             self._meet(*(hook for hook in hooks if hook is not attrs.NOTHING))
@@ -287,6 +299,15 @@ def _member(value: Any, attributes: Iterable[str]) -> Any:
             break
         value = vars(value)[attribute]
     return value
+
+
+def _is_own_code(value: Any) -> bool:
+    """Whether a member of a class is code of the spec's."""
+    if isinstance(value, FunctionType) and value.__globals__.get("__name__") == recording.__name__:
+        return _is_own_code(value.__wrapped__)  # type: ignore[attr-defined]
+    if isinstance(value, FunctionType):
+        return not _is_generated(value)
+    return value is not None and not isinstance(value, _DESCRIPTORS)
 
 
 def _is_code(value: Any) -> bool:

@@ -473,6 +473,7 @@ def _getter(cls: type) -> Any:
             return getattr(lazy.recorder._whole(lazy.node, lazy.offset), name)
         raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
+    field.__wrapped__ = inherited  # type: ignore[attr-defined]
     return field
 
 
