@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import settings
@@ -43,3 +44,19 @@ def spark(java: None) -> Iterator[Any]:
 
     with Session("local[2]", {}) as session:
         yield session
+
+
+@pytest.fixture(scope="module")
+def no_comparisons() -> Iterator[None]:
+    """All comparisons of what was learned with what functions do are off, and blocks are small."""
+    from checker.compiled import calls, comparison, helpers, parts, search
+
+    with (
+        mock.patch.multiple(calls, COMPARED=0),
+        mock.patch.multiple(comparison, LOOKED_AT=0, ALL_OF=0),
+        mock.patch.object(search, "ALL_OF", 0),
+        mock.patch.multiple(search, BLOCK=50, ALONE=1000),
+        mock.patch.multiple(parts, MOST_ASKED=5),
+        mock.patch.multiple(helpers, STARTED_AFTER=10**9),
+    ):
+        yield

@@ -24,6 +24,7 @@ import operator
 import pickle
 import struct
 import types
+import typing
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -97,6 +98,14 @@ class State:
     error: bool = False
     seen: Any = None
     table: tuple[int, ...] = constant(default=(0, 1, 2))
+
+    @property
+    def first_colour(self) -> Any:
+        return next(iter(self.colours))
+
+    @property
+    def all_colours(self) -> list[Any]:
+        return [*self.colours]
 
 
 @action(i=range(2))
@@ -219,6 +228,208 @@ def matched(value: Any) -> str:
         case {"n": n}:
             return f"mapping {n}"
     return "nothing"
+
+
+# --- code that is reached in other ways than by its name ---
+
+
+def is_rare(cells: Any) -> bool:
+    """Asks for the exact type of a component tuple, so that whoever does not see this code is wrong."""
+    return type(cells) is tuple and cells[0] == 2
+
+
+class Ask:
+    """Asks, wherever a class calls one of its attributes."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Callable[[], bool]:
+        return lambda: is_rare(instance.cells)
+
+
+def asked(function: Callable[..., Any], cells: Any) -> Any:
+    return function(cells)
+
+
+@frozen
+class Holder:
+    """Holds a tuple, and looks at it in unusual places."""
+
+    cells: Any = attrs.field(repr=lambda cells: str(is_rare(cells)))
+    made: bool = attrs.field(default=attrs.Factory(lambda self: is_rare(self.cells), takes_self=True))
+
+    @functools.cached_property
+    def cached(self) -> bool:
+        return is_rare(self.cells)
+
+    @property
+    def found(self) -> bool:
+        return is_rare(self.cells)
+
+
+@frozen
+class Positional(Holder):
+    __match_args__ = ("found",)
+
+
+@frozen
+class Converted:
+    rare: Any = attrs.field(converter=attrs.Converter(lambda cells, self: is_rare(cells), takes_self=True))
+
+
+class Mutable:
+    __bool__ = functools.partialmethod(lambda self: is_rare(self.cells))  # type: ignore[assignment]
+    __len__ = Ask()
+
+    def __init__(self, cells: Any) -> None:
+        self.cells = cells
+
+    @property
+    def value(self) -> Any:
+        return self.kept
+
+    @value.setter
+    def value(self, cells: Any) -> None:
+        self.kept = is_rare(cells)
+
+
+class Parent:
+    token = Colour.BLUE
+
+    def ask(self, cells: Any) -> bool:
+        return is_rare(cells)
+
+
+class Child(Parent):
+    def other(self, cells: Any) -> bool:
+        return super().ask(cells)
+
+
+class Slotted:
+    __slots__ = ("look",)
+
+    def __init__(self, look: Callable[[Any], Any]) -> None:
+        self.look = look
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rule:
+    look: Callable[[Any], Any]
+
+
+@typing.runtime_checkable
+class HasNumber(typing.Protocol):
+    n: int
+
+
+@functools.wraps(itertools.chain)
+def disguised(cells: Any) -> bool:
+    return is_rare(cells)
+
+
+def plain(cells: Any) -> bool:
+    return bool(cells)
+
+
+plain.look = is_rare  # type: ignore[attr-defined]
+
+PROXY = types.MappingProxyType({"look": is_rare})
+NAMESPACE = types.SimpleNamespace(look=is_rare)
+SLOTTED = Slotted(is_rare)
+RULE = Rule(is_rare)
+CHILD = Child()
+CHILD.colour = Colour.BLUE  # type: ignore[attr-defined]
+QUEUE = collections.deque([is_rare])
+DEFAULTS = collections.defaultdict(lambda: is_rare)
+GET_DICT = operator.attrgetter("__dict__")
+GET_FOUND = operator.attrgetter("found")
+CALL_LOOK = operator.methodcaller("ask", (2, 1))
+FORMAT = "{0.found}"
+FORMATTED = "{0.found}".format
+GET_N = Proc.n.__get__  # type: ignore[attr-defined]
+PERCENT = "%s"
+
+
+def set_on_a_copy(proc: Proc) -> bool:
+    copied = evolve(proc)
+    object.__setattr__(copied, "n", 1)
+    return copied == Proc(1) and proc.n == 2
+
+
+def made_again(proc: Proc) -> bool:
+    copied = evolve(proc)
+    copied.__init__(1)  # type: ignore[misc]
+    return copied == Proc(1) and proc.n == 2
+
+
+def is_blue(s: State) -> bool:
+    colours = s.all_colours
+    return colours[0] is Colour.BLUE
+
+
+def set_value(cells: Any) -> Any:
+    made = Mutable(cells)
+    made.value = cells
+    return made.kept
+
+
+def matched_dict(node: Any) -> Any:
+    match node:
+        case Node(__dict__=fields):
+            return fields.get("n")
+    return None
+
+
+def matched_property(holder: Any) -> str:
+    match holder:
+        case Positional(True):
+            return "by position"
+        case Holder(found=True):
+            return "by name"
+    return "no"
+
+
+REACHED: dict[str, Callable[[State], Any]] = {
+    "in a mapping proxy": lambda s: PROXY["look"](s.cells),
+    "in a namespace": lambda s: NAMESPACE.look(s.cells),
+    "in a slot": lambda s: SLOTTED.look(s.cells),
+    "in a dataclass with slots": lambda s: RULE.look(s.cells),
+    "in a deque": lambda s: QUEUE[0](s.cells),
+    "in a default factory": lambda s: DEFAULTS["any"](s.cells),
+    "an attribute of a function": lambda s: plain.look(s.cells),  # type: ignore[attr-defined]
+    "under another module's name": lambda s: disguised(s.cells),
+    "by super": lambda s: CHILD.other(s.cells),
+    "cached_property of slots": lambda s: Holder(s.cells).cached,
+    "a property in a pattern": lambda s: matched_property(Holder(s.cells)),
+    "a property in a pattern, by position": lambda s: matched_property(Positional(s.cells)),
+    "a property in a format": lambda s: "{0.found}".format(Holder(s.cells)),
+    "a property in a format elsewhere": lambda s: FORMAT.format(Holder(s.cells)),
+    "a property in a bound format": lambda s: FORMATTED(Holder(s.cells)),
+    "a property in an attrgetter": lambda s: GET_FOUND(Holder(s.cells)),
+    "a repr": lambda s: f"{Holder(s.cells)}",
+    "a factory": lambda s: Holder(s.cells).made,
+    "a converter": lambda s: Converted(s.cells).rare,
+    "a setter": lambda s: set_value(s.cells),
+    "a special method made of a partial": lambda s: bool(Mutable(s.cells)),
+    "a special method of a descriptor": lambda s: len(Mutable(s.cells)),
+    "an argument": lambda s: asked(is_rare, s.cells),
+    "__dict__ in a format": lambda s: "{0.__dict__}".format(s.nodes[0]),
+    "__dict__ in an attrgetter": lambda s: GET_DICT(s.nodes[0]).get("n"),
+    "__dict__ in a pattern": lambda s: matched_dict(s.nodes[0]),
+    "a protocol with a field": lambda s: isinstance(s.nodes[0], HasNumber) and s.nodes[0].n,
+    "a descriptor's method": lambda s: tried(lambda: GET_N(s.procs[0])),
+    "percent of a tuple of one": lambda s: "%s" % s.cells[:1],
+    "percent of a tuple of one, by a name": lambda s: PERCENT % s.cells[:1] == "2",
+    "set on a copy": lambda s: set_on_a_copy(s.procs[0]),
+    "is, with an inherited attribute": lambda s: [c is Child.token for c in s.colours][0],
+    "is, with an instance's attribute": lambda s: [c is CHILD.colour for c in s.colours][0],  # type: ignore[attr-defined]
+    "is, with one of two": lambda s: [c is (Colour.BLUE if s.table else None) for c in s.colours][0],
+    "is, of a property": lambda s: s.first_colour is Colour.BLUE,
+    "is, of a property's element": lambda s: s.all_colours[0] is Colour.BLUE,
+    "is, of a property's element, by a name": lambda s: is_blue(s),
+    "__init__ of a copy": lambda s: made_again(s.procs[0]),
+    "length of an iterator": lambda s: (operator.length_hint(iter(s.cells)), s.cells[0]),
+    "generator": lambda s: (isinstance(iter(s.cells), collections.abc.Generator), s.cells[0]),
+    "one of two is": lambda s: [(c if s.table else s.colours[0]) is Colour.BLUE for c in s.colours][0],
+}
 
 
 def copies(values: Any) -> list[Any]:
@@ -439,7 +650,7 @@ OF_STATES: dict[str, Callable[[State], Any]] = {
     "simple": lambda s: (s.procs[0].n, s.cells[0], s.colours[0], s.nodes[0].n),
 }
 
-CONSTRUCTS = {**OF_STATES, **OF_ELEMENTS}
+CONSTRUCTS = {**OF_STATES, **OF_ELEMENTS, **REACHED}
 
 
 def elsewhere(s: State) -> bool:

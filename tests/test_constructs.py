@@ -10,15 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import pytest
+from attrs import evolve, frozen
 
-from checker import Limits, Spec, SpecError, compiled, oracle
-from checker.compiled import calls, comparison, helpers, parts, search
-from checker.compiled.reach import reach
+from checker import Limits, Spec, SpecError, Verdict, action, compiled, invariant, oracle
+from checker.compiled.reach import Reach
 from checker.compiled.recording import Precision
-from tests.constructs import CONSTRUCTS, RARE, Colour, State, spec_of
+from tests.constructs import CONSTRUCTS, RARE, STEPS, Colour, State, is_rare, spec_of
 
 
 def answer(explore: Callable[..., Any], spec: Spec[State], **settings: Any) -> Any:
@@ -32,26 +31,53 @@ def answer(explore: Callable[..., Any], spec: Spec[State], **settings: Any) -> A
     return item.verdict, list(map(len, item.traces)), statistics.distinct, statistics.generated
 
 
-@pytest.fixture(scope="module", autouse=True)
-def no_comparisons() -> Iterator[None]:
-    """All comparisons of what was learned with what functions do are off, and blocks are small."""
-    with (
-        mock.patch.multiple(calls, COMPARED=0),
-        mock.patch.multiple(comparison, LOOKED_AT=0, ALL_OF=0),
-        mock.patch.object(search, "ALL_OF", 0),
-        mock.patch.multiple(search, BLOCK=50, ALONE=1000),
-        mock.patch.multiple(parts, MOST_ASKED=5),
-        mock.patch.multiple(helpers, STARTED_AFTER=10**9),
-    ):
-        yield
-
-
+@pytest.mark.usefixtures("no_comparisons")
 @pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
 @pytest.mark.parametrize("guard", [True, False], ids=["action", "invariant"])
 @pytest.mark.parametrize("name", CONSTRUCTS)
 def test_a_construct_is_exact_or_refused(name: str, guard: bool, first: bool) -> None:
     spec = spec_of(CONSTRUCTS[name], guard=guard, first=first)
     assert answer(compiled.explore, spec, workers=1) in (answer(oracle.explore, spec), "refused")
+
+
+@pytest.mark.usefixtures("no_comparisons")
+def test_code_that_a_later_state_brings_is_followed() -> None:
+    @action()
+    def arm(s: State) -> Iterator[State]:
+        if s.procs[0].n == 1:
+            yield evolve(s, seen=is_rare)
+
+    @invariant("what the state holds finds nothing")
+    def right(s: State) -> bool:
+        return s.seen is None or not s.seen(s.cells)
+
+    spec = Spec(name="brought", initial_states=lambda _: [State()], actions=[*STEPS, arm], properties=[right])
+    expected = answer(oracle.explore, spec)
+    assert expected[0] is Verdict.VIOLATED
+    assert answer(compiled.explore, spec, workers=1) == expected
+
+
+@frozen
+class Indexed(State):
+    def __getitem__(self, place: int) -> Any:
+        return [*self.colours][place]
+
+
+@pytest.mark.usefixtures("no_comparisons")
+def test_an_index_of_a_class_of_its_own_may_give_a_copied_element() -> None:
+    @action()
+    def go_wrong(s: Indexed) -> Iterator[State]:
+        if s.cells[0] == 1 and s[0] is Colour.BLUE:
+            yield evolve(s, error=True)
+
+    @invariant("nothing goes wrong")
+    def right(s: State) -> bool:
+        return not s.error
+
+    spec = Spec(name="own", initial_states=lambda _: [Indexed()], actions=[*STEPS, go_wrong], properties=[right])
+    expected = answer(oracle.explore, spec)
+    assert expected[0] is Verdict.VIOLATED
+    assert answer(compiled.explore, spec, workers=1) == expected
 
 
 PRECISION = {
@@ -76,13 +102,13 @@ PRECISION = {
 
 @pytest.mark.parametrize(("name", "precision"), PRECISION.items())
 def test_reads_are_recorded_as_precisely_as_a_construct_allows(name: str, precision: Precision) -> None:
-    assert reach(CONSTRUCTS[name], [RARE], copies=True).precision == precision
+    assert Reach(CONSTRUCTS[name], [RARE], copies=True).precision == precision
 
 
 def test_is_with_a_part_of_the_state_tells_no_copies_apart() -> None:
-    assert reach(CONSTRUCTS["colour is"], [RARE], copies=True).told_apart == frozenset()
-    assert reach(CONSTRUCTS["none in a loop"], [RARE], copies=True).told_apart == {type(None)}
-    assert reach(CONSTRUCTS["colour is, in a loop"], [RARE], copies=True).told_apart == {Colour}
+    assert Reach(CONSTRUCTS["colour is"], [RARE], copies=True).told_apart == set()
+    assert Reach(CONSTRUCTS["none in a loop"], [RARE], copies=True).told_apart == {type(None)}
+    assert Reach(CONSTRUCTS["colour is, in a loop"], [RARE], copies=True).told_apart == {Colour}
 
 
 class Slotted:
@@ -111,4 +137,4 @@ HOLDERS = {
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
 def test_functions_are_found_whatever_holds_them(holder: Any) -> None:
     """Missed, its reads would be recorded more precisely than its code allows."""
-    assert reach(lambda state: holder.function(state), [RARE], copies=True).precision == Precision.STATES
+    assert Reach(lambda state: holder.function(state), [RARE], copies=True).precision == Precision.STATES

@@ -9,7 +9,7 @@ import attrs
 
 from checker.action import Action
 from checker.compiled.layout import Layout, NewKind, ShapeChanged
-from checker.compiled.reach import Reach, reach
+from checker.compiled.reach import Reach
 from checker.compiled.recording import LookedAt, Mismatch, Precision, Recorder, make_lazy
 from checker.errors import SpecError
 from checker.properties import Kind
@@ -90,9 +90,9 @@ class Caller(Generic[S]):
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self.instances = len(spec.instances)
         self.first_step = self.instances + len(self.state_checks)
-        found = self._reach()
-        self.precision = [item.precision for item in found]
-        self.told_apart = [item.told_apart for item in found]
+        self._reach = self._reached()
+        self.precision = [reach.precision for reach in self._reach]
+        self.told_apart = [frozenset(reach.told_apart) for reach in self._reach]
         for tree in given_states:
             self.precision[tree] = Precision.STATES
         self._classes = layout.classes()
@@ -100,16 +100,24 @@ class Caller(Generic[S]):
         self._compared = 0
         self._last: tuple[Row, S] | None = None
 
-    def _reach(self) -> list[Reach]:
-        """What the code of each tree can reach."""
-        state = self.spec.initials()[0]
+    def _reached(self) -> list[Reach]:
+        """What the code of each tree can reach, as far as is known what states hold."""
+        given: list[Any] = [self.spec.initials()[0], *self.layout.kinds.take()]
         arguments: dict[Action[S, ...], list[Any]] = {}
         for instance in self.spec.instances:
             arguments.setdefault(instance.action, []).append(instance.values)
-        of_actions = {action: reach(action.function, [state, *given], True) for action, given in arguments.items()}
+        of_actions = {action: Reach(action.function, [*given, *values], True) for action, values in arguments.items()}
         return [of_actions[instance.action] for instance in self.spec.instances] + [
-            reach(item.function, [state], False) for item in (*self.state_checks, *self.step_checks)
+            Reach(item.function, given, False) for item in (*self.state_checks, *self.step_checks)
         ]
+
+    def _reach_more(self) -> None:
+        """States may hold other classes and functions from now on, so that more code can be reached."""
+        kinds = self.layout.kinds.take()
+        for tree, reach in enumerate(self._reach):
+            reach.extend(kinds)
+            self.precision[tree] = min(self.precision[tree], reach.precision)
+            self.told_apart[tree] = frozenset(reach.told_apart)
 
     def make(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Make one call.
@@ -125,6 +133,8 @@ class Caller(Generic[S]):
             NewKind: it writes a value of a type that calls learned before may tell apart from the slot's others.
         """
         make_lazy(self._classes)
+        if self.layout.kinds.new:
+            self._reach_more()  # before the first call on a state that holds any of them
         if tree < self.instances:
             return self._take(tree, rows[0])
         return self._evaluate(tree, rows)

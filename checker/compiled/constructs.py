@@ -13,10 +13,12 @@ import dis
 import enum
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
+from checker.compiled.layout import kind_of
 from checker.compiled.recording import Precision
 from checker.inert import is_a
 
@@ -28,21 +30,31 @@ _SKIPPED = (
     *("PRECALL", "PUSH_NULL", "RESUME", "TO_BOOL"),
 )
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_OTHER_ATTRIBUTES = ("STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR", "IMPORT_FROM")
+_JUMP_TARGET: Instruction = ("JUMP_TARGET", None)
+"""Stands before an instruction that is jumped to: what it works on may come from elsewhere."""
+
 _LOADS = frozenset(("LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME"))
 _SINGLETONS = (type(None), bool, type(NotImplemented), type(Ellipsis), type, enum.Enum)
 """Types whose equal values are one object, so that ``is`` finds out no more than ``==`` does."""
+
+_UNKNOWN = object()
+
+_FORMATS_ANY = re.compile(r"%[-#0 +*.\d]*[sra]")
+"""A conversion of printf-style formatting that takes any object."""
 
 
 class IdentityTest(NamedTuple):
     """A test such as ``left is right``.
 
     Attributes:
-        rooted: whether the left side is taken out of a state by attributes and indices only. Such a value is never a
-            copied element, for what a lazy state gives for an index is read.
+        taken_by: the names of the attributes by which, besides indices, the left side is taken out of a state; None if
+            it may come from elsewhere. If all are fields, it is not a copied element: what a lazy state gives for an
+            index is read.
         right: the instructions of the right side; None if they are too intricate.
     """
 
-    rooted: bool
+    taken_by: frozenset[str] | None
     right: tuple[Instruction, ...] | None
 
     def told_apart(self, names: Mapping[str, Any]) -> type | None:
@@ -52,7 +64,7 @@ class IdentityTest(NamedTuple):
             names: what global names stand for.
 
         Returns:
-            `type` itself for a class or the class of something; None if it may be any object.
+            `type` for a class or the class of something, whatever its metaclass; None if it may be any object.
         """
         if self.right is None:
             return None
@@ -63,12 +75,10 @@ class IdentityTest(NamedTuple):
             return type if (name, argument) == ("LOAD_GLOBAL", "type") and argument not in names else None
         if name not in ("LOAD_CONST", "LOAD_GLOBAL") or any(step != "LOAD_ATTR" for step, _ in rest):
             return None
-        value = argument if name == "LOAD_CONST" else names.get(argument, getattr(builtins, argument, None))
+        value = argument if name == "LOAD_CONST" else names.get(argument, getattr(builtins, argument, _UNKNOWN))
         for _, attribute in rest:
-            value = vars(value).get(attribute) if is_a(value, ModuleType, type) else None
-        if is_a(value, type):
-            return type
-        return type(value) if is_a(value, *_SINGLETONS, int, str) else None
+            value = vars(value).get(attribute, _UNKNOWN) if is_a(value, ModuleType, type) else _UNKNOWN
+        return kind_of(value) if is_a(value, *_SINGLETONS, int, str) else None
 
 
 class Code(NamedTuple):
@@ -78,6 +88,8 @@ class Code(NamedTuple):
         global_names: the global names that they use, each with the attributes that are taken of it at once, as in
             ``itertools.chain``.
         attributes: the names of all attributes that they use, and text that may be one.
+        has_remainder: whether they use ``%``, which formats if its left side is text.
+        has_format: whether they hold text that formats any object that way.
         precision: how precisely reads can be recorded, as far as the instructions alone decide it.
         because: what lowers that, for a person.
         identity_tests: see there.
@@ -85,6 +97,8 @@ class Code(NamedTuple):
 
     global_names: frozenset[tuple[str, ...]]
     attributes: frozenset[str]
+    has_remainder: bool
+    has_format: bool
     precision: Precision
     because: str
     identity_tests: tuple[IdentityTest, ...]
@@ -98,28 +112,31 @@ def read(code: CodeType, given_states: bool) -> Code:
         code: the function's.
         given_states: whether it is an action's, so that its first parameter is a state.
     """
-    return _read(code, _rooted_names(code) if given_states else frozenset())
+    return _read(code, _rooted_names(code) if given_states else {})
 
 
-def _read(code: CodeType, roots: frozenset[str]) -> Code:
+def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
     global_names: set[tuple[str, ...]] = set()
     attributes: set[str] = set()
+    has_remainder = has_format = False
     precision, because = Precision.COPIES, ""
     tests: list[IdentityTest] = []
     instructions = list(_instructions(code))
     for place, (name, argument) in enumerate(instructions):
         before, allows = instructions[:place], Precision.COPIES
-        if name in ("LOAD_GLOBAL", "LOAD_NAME"):
+        if name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
             taken = itertools.takewhile(lambda step: step[0] in _ATTRIBUTES, instructions[place + 1 :])
             global_names.add((argument, *(attribute for _, attribute in taken)))
-        elif name in _ATTRIBUTES:
+        elif name in _ATTRIBUTES or name in _OTHER_ATTRIBUTES:
             attributes.add(argument)
+        elif name == "BINARY_OP":
+            has_remainder |= argument == "%"
         elif name == "IS_OP":
             begin = _operand(before)
             right = None if begin is None else tuple(before[begin:])
-            tests.append(IdentityTest(_is_rooted(before[:begin], roots), right))
+            tests.append(IdentityTest(_taken_by(before[:begin], roots), right))
         elif name.endswith(("_IF_NONE", "_IF_NOT_NONE")):
-            tests.append(IdentityTest(_is_rooted(before, roots), (("LOAD_CONST", None),)))
+            tests.append(IdentityTest(_taken_by(before, roots), (("LOAD_CONST", None),)))
         elif name in ("MATCH_SEQUENCE", "MATCH_MAPPING"):
             allows = Precision.ELEMENTS
         elif name == "PUSH_EXC_INFO":
@@ -128,17 +145,35 @@ def _read(code: CodeType, roots: frozenset[str]) -> Code:
             allows = Precision.STATES
         if allows < precision:
             precision, because = allows, f"{_WORDS[name]} in {code.co_qualname}"
-    for constant in code.co_consts:
+    for constant in _constants(code.co_consts):
+        if isinstance(constant, str | bytes):
+            has_format |= formats_any(constant)
         if isinstance(constant, str):
             attributes.update(part for part in constant.split(".") if part.isidentifier())
         elif isinstance(constant, CodeType):
-            inner = _read(constant, roots.intersection(constant.co_freevars))
+            inner = _read(constant, {name: roots[name] for name in constant.co_freevars if name in roots})
             global_names |= inner.global_names
             attributes |= inner.attributes
+            has_remainder |= inner.has_remainder
+            has_format |= inner.has_format
             tests += inner.identity_tests
             if inner.precision < precision:
                 precision, because = inner.precision, inner.because
-    return Code(frozenset(global_names), frozenset(attributes), precision, because, tuple(tests))
+    names = frozenset(global_names), frozenset(attributes)
+    return Code(*names, has_remainder, has_format, precision, because, tuple(tests))
+
+
+def _constants(constants: Iterable[Any]) -> Iterator[Any]:
+    """Constants, and what is in tuples and sets among them: a class pattern's keywords, for instance."""
+    for constant in constants:
+        yield constant
+        if isinstance(constant, tuple | frozenset):
+            yield from _constants(constant)
+
+
+def formats_any(text: str | bytes) -> bool:
+    """Whether a text that is formatted with ``%`` takes any object, so that a stand-in for a tuple goes unnoticed."""
+    return _FORMATS_ANY.search(text if isinstance(text, str) else text.decode("latin-1")) is not None
 
 
 _WORDS = {
@@ -153,10 +188,14 @@ def _instructions(code: CodeType) -> Iterator[Instruction]:
     """The instructions that matter, by their names in Python 3.11 whatever the version."""
     for instruction in dis.get_instructions(code):
         name, argument = instruction.opname.replace("_BORROW", "").replace("_CHECK", ""), instruction.argval
+        if instruction.is_jump_target:
+            yield _JUMP_TARGET
         if name == "LOAD_FAST_LOAD_FAST":
             yield from (("LOAD_FAST", local) for local in argument)
         elif name == "BINARY_OP" and instruction.argrepr == "[]":
             yield "BINARY_SUBSCR", None
+        elif name == "BINARY_OP":
+            yield name, instruction.argrepr.removesuffix("=")
         elif name == "LOAD_SMALL_INT":
             yield "LOAD_CONST", argument
         elif name not in _SKIPPED:
@@ -177,20 +216,25 @@ def _operand(before: Sequence[Instruction]) -> int | None:
     return begin
 
 
-def _is_rooted(before: Sequence[Instruction], roots: frozenset[str]) -> bool:
-    """Whether the last value is taken out of a state by attributes and indices only."""
+def _taken_by(before: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
+    """The attributes by which the last value is taken out of a state; None if it may come from elsewhere."""
     begin = _operand(before)
-    return begin is not None and _is_chain(before[begin:], roots)
+    return None if begin is None else _of_chain(before[begin:], roots)
 
 
-def _is_chain(operand: Sequence[Instruction], roots: frozenset[str]) -> bool:
-    name, argument = operand[0]
-    steps = _LOADS | {"LOAD_ATTR", "BINARY_SUBSCR"}
-    return name in ("LOAD_FAST", "LOAD_DEREF") and argument in roots and all(step in steps for step, _ in operand)
+def _of_chain(operand: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
+    (name, argument), steps = operand[0], _LOADS | {"LOAD_ATTR", "BINARY_SUBSCR"}
+    if (
+        name not in ("LOAD_FAST", "LOAD_DEREF")
+        or argument not in roots
+        or any(step not in steps for step, _ in operand)
+    ):
+        return None
+    return roots[argument].union(attribute for step, attribute in operand if step == "LOAD_ATTR")
 
 
-def _rooted_names(code: CodeType) -> frozenset[str]:
-    """The local names that always stand for the state, or for a part taken out of it by attributes and indices."""
+def _rooted_names(code: CodeType) -> dict[str, frozenset[str]]:
+    """The local names that always stand for the state or a part of it, with the attributes by which that is taken."""
     instructions = list(_instructions(code))
     assigned: dict[str, list[Sequence[Instruction]]] = {}
     for place, (name, argument) in enumerate(instructions):
@@ -198,22 +242,22 @@ def _rooted_names(code: CodeType) -> frozenset[str]:
             begin = _operand(instructions[:place])
             assigned.setdefault(argument, []).append(() if begin is None else instructions[begin:place])
         elif name.startswith("STORE_FAST"):
-            return frozenset()  # two instructions in one, in newer versions
+            return {}  # two instructions in one, in newer versions
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             for name in _assigned_within(inner):
                 assigned.setdefault(name, []).append(())
     parameters = code.co_varnames[: code.co_argcount]
-    roots = frozenset(parameters[:1]) - assigned.keys()
+    roots: dict[str, frozenset[str]] = {name: frozenset() for name in parameters[:1] if name not in assigned}
     while True:
-        more = {
-            name
-            for name, values in assigned.items()
-            if name not in parameters and all(value and _is_chain(value, roots) for value in values)
-        }
-        if more <= roots:
+        more = dict(roots)
+        for name, values in assigned.items():
+            chains = [_of_chain(value, roots) if value else None for value in values]
+            if name not in parameters and None not in chains:
+                more[name] = frozenset[str]().union(*filter(None, chains))
+        if more == roots:
             return roots
-        roots |= more
+        roots = more
 
 
 def _assigned_within(code: CodeType) -> Iterator[str]:

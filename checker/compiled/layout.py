@@ -7,14 +7,16 @@ state is a row of small integers.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
+from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType, NoneType
 from typing import Any
 
 import attrs
 
 from checker.errors import SpecError
 from checker.state import is_component, is_constant
-from checker.values import refusal
+from checker.values import difference, refusal
 
 HASH = "_attrs_cached_hash"
 """Where attrs keeps the hash of an instance of a class with ``cache_hash=True``."""
@@ -109,6 +111,65 @@ class StandIn:
     __slots__ = ()
 
 
+class Kinds:
+    """What the values of all slots are made of, as far as it decides which code a spec can reach.
+
+    Attributes:
+        new: the classes, functions and modules that nobody has taken note of yet.
+    """
+
+    def __init__(self) -> None:
+        self.new: list[Any] = []
+        self._met: dict[int, Any] = {}
+
+    def take(self) -> list[Any]:
+        """Those that are new; from here on they are not."""
+        taken, self.new = self.new, []
+        return taken
+
+    def note(self, value: Any, path: str) -> None:
+        """Note what a value is made of.
+
+        Parameters:
+            value: the value.
+            path: where it is in the state.
+
+        Raises:
+            SpecError: it holds something that stood in for a part of a state during a recorded call. The spec kept it,
+                so it is not made of pure functions.
+        """
+        waiting = [value]
+        walked: dict[int, Any] = {}
+        while waiting:
+            part = waiting.pop()
+            cls = type(part)
+            if cls in _PLAIN or id(part) in walked:
+                continue
+            walked[id(part)] = part
+            if isinstance(part, StandIn):
+                raise SpecError(
+                    f"{path} holds a part of another state, which the spec kept from an earlier call: it must not"
+                )
+            if isinstance(part, type | FunctionType | BuiltinFunctionType | ModuleType):
+                self._meet(part)
+            else:
+                self._meet(cls)
+                waiting += gc.get_referents(part)
+
+    def _meet(self, kind: Any) -> None:
+        if id(kind) not in self._met:
+            self._met[id(kind)] = kind
+            self.new.append(kind)
+
+
+_PLAIN = frozenset((int, bool, str, bytes, float, type(None)))
+
+
+def kind_of(value: Any) -> type:
+    """The type of a value; that of all classes is `type`, whatever their metaclass."""
+    return type if isinstance(value, type) else type(value)
+
+
 class Domain:
     """The values that a slot was seen to take, numbered in the order they were met.
 
@@ -116,14 +177,15 @@ class Domain:
         slot: the slot.
         path: where it is in the state.
         read_when_copied: whether its value counts as read when it is copied.
+        kinds: what the values are made of.
 
     Attributes:
         values: by number.
         types: the types of the values.
     """
 
-    def __init__(self, slot: int, path: str, read_when_copied: bool) -> None:
-        self.slot, self.path, self.read_when_copied = slot, path, read_when_copied
+    def __init__(self, slot: int, path: str, read_when_copied: bool, kinds: Kinds) -> None:
+        self.slot, self.path, self.read_when_copied, self._kinds = slot, path, read_when_copied, kinds
         self.values: list[Any] = []
         self.types: set[type] = set()
         self._numbers: dict[Any, int] = {}
@@ -138,11 +200,12 @@ class Domain:
         """
         number = self._numbers.get(value)
         if number is None:
-            check_ordinary(value, self.path)
-            if type(value) not in self.types:
-                if type(value) in self._copied:
+            self._kinds.note(value, self.path)
+            kind = kind_of(value)
+            if kind not in self.types:
+                if kind in self._copied:
                     raise NewKind(self.slot)
-                self.types.add(type(value))
+                self.types.add(kind)
             number = len(self.values)
             self.values.append(value)  # first, so that an interrupt in between does no harm
             self._numbers[value] = number
@@ -171,23 +234,6 @@ class Domain:
         del self.values[first:]
 
 
-def check_ordinary(value: Any, path: str) -> None:
-    """Refuse a value that holds something which stood in for a part of a state during a recorded call.
-
-    Parameters:
-        value: the value.
-        path: where it is in the state.
-
-    Raises:
-        SpecError: the spec kept it, so it is not made of pure functions.
-    """
-    if isinstance(value, StandIn):
-        raise SpecError(f"{path} holds a part of another state, which the spec kept from an earlier call: it must not")
-    if isinstance(value, tuple | frozenset):
-        for item in value:
-            check_ordinary(item, path)
-
-
 class Layout:
     """The slots of a spec's states, as its first initial state shows them.
 
@@ -199,6 +245,7 @@ class Layout:
     Attributes:
         root: the state as a tree of nodes.
         domains: the values of each slot.
+        kinds: what they are made of.
     """
 
     def __init__(
@@ -207,6 +254,7 @@ class Layout:
         self._whole, self._read_when_copied = whole, read_when_copied
         self._name = type(state).__name__
         self.domains: list[Domain] = []
+        self.kinds = Kinds()
         self.root = self._struct(state, "")
 
     @property
@@ -283,7 +331,7 @@ class Layout:
             else:
                 values = {name: self._build(child, numbers) for name, child in node.children.items()}
                 values.update(node.constants)
-                built = node.cls(**{alias: values[name] for alias, name in node.aliases.items()})
+                built = _constructed(node, values)
             if node is not self.root:
                 node.built[key] = built
         return built
@@ -291,7 +339,7 @@ class Layout:
     def _leaf(self, path: str) -> Leaf:
         slot = len(self.domains)
         full_path = f"{self._name}.{path}" if path else self._name
-        self.domains.append(Domain(slot, full_path, slot in self._read_when_copied))
+        self.domains.append(Domain(slot, full_path, slot in self._read_when_copied, self.kinds))
         return Leaf(path, slot)
 
     def _struct(self, value: Any, path: str) -> Node:
@@ -331,15 +379,47 @@ class Layout:
         return self._struct(value, path) if attrs.has(type(value)) else self._leaf(path)
 
 
+def _constructed(node: Struct, values: dict[str, Any]) -> Any:
+    """An instance with values in its fields.
+
+    Raises:
+        ShapeChanged: its class does not keep the values that it is given.
+    """
+    given = {alias: values[name] for alias, name in node.aliases.items()}
+    if node.copied_unread:
+        return node.cls(**given)
+    try:
+        made = node.cls(**given)
+        kept = ((getattr(made, name), value) for name, value in values.items())
+        if all(now is value or (now == value and not difference(now, value)) for now, value in kept):
+            return made
+    except Exception:
+        pass  # what the constructor makes of a value it cannot take again
+    raise ShapeChanged(node.path)
+
+
 def _can_be_taken_apart(cls: type) -> bool:
-    """Whether instances of an attrs class are nothing but their fields, and are made and read in the usual way."""
+    """Whether instances of an attrs class are nothing but their fields, and are read in the usual way."""
     plain = all(getattr(cls, name) is getattr(object, name) for name in ("__new__", "__getattribute__"))
-    return plain and not hasattr(cls, "__attrs_init__") and all(field.init for field in attrs.fields(cls))
+    fields = attrs.fields(cls)
+    in_place = all(isinstance(_member(cls, field.name), MemberDescriptorType | NoneType) for field in fields)
+    return plain and in_place and not hasattr(cls, "__attrs_init__") and all(field.init for field in fields)
+
+
+def _member(cls: type, name: str) -> Any:
+    """What an attribute of a class itself hides, if an instance has none of that name; None if nothing."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 
 
 def _copies_unread(cls: type) -> bool:
     """Whether the constructor of an attrs class does nothing but keep what it is given."""
     steps = ("__attrs_pre_init__", "__attrs_post_init__", "__attrs_init__")
-    return not any(hasattr(cls, step) for step in steps) and all(
-        field.converter is None and field.validator is None for field in attrs.fields(cls)
+    code = getattr(getattr(cls, "__init__"), "__code__", None)  # noqa: B009
+    return (
+        "__attrs_attrs__" in vars(cls)
+        and code is not None
+        and code.co_filename.startswith("<attrs generated")
+        and type(cls).__call__ is type.__call__
+        and not any(hasattr(cls, step) for step in steps)
+        and all(field.converter is None and field.validator is None for field in attrs.fields(cls))
     )

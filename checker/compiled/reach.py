@@ -9,36 +9,34 @@ and every method with one of the names, of every class that is met on the way.
 from __future__ import annotations
 
 import builtins
+import enum
 import functools
 import gc
 import sys
 import sysconfig
-from collections.abc import Iterable
+import weakref
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any
 
 import attrs
 
 import checker
-from checker.compiled import constructs
+from checker.compiled import constructs, recording
 from checker.compiled.recording import Precision
 from checker.inert import is_a, stored
-
-
-class Reach(NamedTuple):
-    """What the code that a function can reach allows.
-
-    Attributes:
-        precision: how precisely its reads can be recorded.
-        told_apart: the types of the values that ``is`` may compare a copied element with.
-        because: what lowers the precision, for a person; empty if nothing does.
-    """
-
-    precision: Precision
-    told_apart: frozenset[type]
-    because: str
-
 
 _BUILTINS = {
     Precision.COPIES: (
@@ -51,30 +49,50 @@ _BUILTINS = {
 }
 _LIBRARIES = {
     Precision.COPIES: (
-        "__future__ abc attr._make.evolve checker cmath collections collections.abc dataclasses.replace decimal enum"
-        " fractions functools.cached_property functools.cmp_to_key functools.partial functools.reduce itertools math"
+        "__future__ abc attr._make._CacheHashWrapper attr._make.evolve checker cmath collections collections.abc"
+        " dataclasses.replace decimal enum"
+        " fractions functools.cached_property functools.partial _functools.cmp_to_key _functools.reduce itertools math"
         " numbers _operator operator typing"
     ),
-    Precision.FIELDS: "_operator.attrgetter _operator.is_ _operator.is_not _operator.methodcaller",
-    Precision.STATES: "ctypes gc importlib inspect os socket subprocess sys threading",
+    Precision.ELEMENTS: "collections.ChainMap itertools.accumulate",  # ask whether an argument is None
+    Precision.FIELDS: (
+        "attr attrs cattr cattrs collections.abc.Generator frozendict immutables networkx numpy operator.attrgetter"
+        " _operator.length_hint operator.methodcaller pyrsistent sortedcontainers"
+    ),
+    Precision.STATES: (
+        "_contextvars _operator.is_ _operator.is_not ctypes gc importlib inspect os socket subprocess sys threading"
+    ),
 }
-"""Modules, and members of modules, by the precision that they allow. All others allow that of fields."""
+"""Modules, and members of modules, by the precision that they allow. The rest of Python's library allows that of
+fields, and other libraries, which may be written in C and read a value's memory, that of states."""
 
-_NAMES_AT_RUN_TIME = "getattr setattr delattr attrgetter methodcaller"
+_NAMES_AT_RUN_TIME = "getattr setattr delattr attrgetter methodcaller format format_map vformat"
 """What leads to attributes whose names may not be in the code."""
 
 _ATTRIBUTES = {
     Precision.COPIES: (
-        "__attrs_post_init__ __class__ __doc__ __init__ __members__ __module__ __name__ __qualname__ __wrapped__"
+        "__attrs_post_init__ __class__ __doc__ __members__ __module__ __name__ __qualname__ __wrapped__"
     ),
-    Precision.STATES: "__get__ __getattribute__ __set__ __subclasses__ _getframe getrefcount setprofile settrace",
+    Precision.FIELDS: "format format_map vformat",
+    Precision.STATES: (
+        "__delattr__ __delete__ __get__ __getattribute__ __init__ __set__ __setattr__ __setstate__ __subclasses__"
+        " _getframe getrefcount setprofile settrace"
+    ),
 }
 """Attributes by the precision that they allow. Other special methods, called by name, allow that of fields."""
 
 _WRITERS = ("abc", "attr", "attrs", "collections", "dataclasses", "enum", "functools", "reprlib", "typing")
 """Libraries that write methods of other classes, all of which look at their arguments in ways that are seen."""
 
+_GETTERS = ("__getattr__", "__getitem__")
+"""Methods by which a class may give copied elements for attributes and indices."""
+
 _DATA = (int, str, bytes, float, complex, type(None), type(NotImplemented), type(Ellipsis), range, slice)
+
+_DESCRIPTORS: tuple[Any, ...] = (
+    *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType),
+    *(MethodWrapperType, WrapperDescriptorType),
+)
 
 
 def _by_name(table: dict[Precision, str]) -> dict[str, Precision]:
@@ -84,70 +102,84 @@ def _by_name(table: dict[Precision, str]) -> dict[str, Precision]:
 _OF_BUILTIN, _OF_LIBRARY, _OF_ATTRIBUTE = map(_by_name, (_BUILTINS, _LIBRARIES, _ATTRIBUTES))
 
 
-def reach(function: Any, given: Iterable[Any], copies: bool) -> Reach:
-    """Follow a function to all code that it can reach.
+class Reach:
+    """What the code that a function can reach allows: follows all that it can get hold of, until there is nothing new.
 
     Parameters:
         function: an action's or a predicate's.
-        given: what it is called with: a state, for the classes in it, and an action's arguments.
+        given: what it is called with: a state, what other states hold, an action's arguments.
         copies: whether it is an action's, which may copy elements without looking at them.
-    """
-    search = _Search(function if copies else None)
-    for value in (function, *given):
-        search.meet(value)
-    search.follow()
-    if not copies:
-        search.lower(Precision.ELEMENTS, "")
-    return Reach(search.precision, frozenset(search.told_apart), search.because)
 
-
-class _Search:
-    """Follows all that code can get hold of, until there is nothing new.
-
-    Parameters:
-        action: the function whose first parameter is a state, if any.
+    Attributes:
+        precision: how precisely its reads can be recorded.
+        because: what lowers the precision, for a person; empty if nothing does.
+        told_apart: the types of the values that ``is`` may compare a copied element with.
     """
 
-    def __init__(self, action: Any) -> None:
-        self.precision, self.because = Precision.COPIES, ""
+    def __init__(self, function: Any, given: Sequence[Any], copies: bool) -> None:
+        self.precision, self.because = Precision.COPIES if copies else Precision.ELEMENTS, ""
         self.told_apart: set[type] = set()
-        self._action = action
+        self._action = function if copies else None
+        self._packages = _packages(function, given[0])
         self._met: dict[int, Any] = {}
         self._waiting: list[Any] = []
         self._names: set[str] = set()
         self._owners: list[type | ModuleType] = []
-        self._any_name = False
+        self._looked_for: dict[int, tuple[int, bool]] = {}
+        self._identity_tests: list[tuple[frozenset[str] | None, type]] = []
+        self._computed: set[str] = set()
+        self._any_name = self._has_format = self._computes_any = False
+        self._has_remainder = ""
+        self.extend([function, *given])
 
-    def meet(self, *values: Any) -> None:
+    def extend(self, values: Iterable[Any]) -> None:
+        """Follow what the function can get hold of besides."""
+        self._meet(*values)
+        while self._waiting:
+            while self._waiting:
+                self._look_at(self._waiting.pop())
+            names = len(self._names), self._any_name
+            for owner in self._owners:
+                if self._looked_for.get(id(owner)) != names:
+                    self._looked_for[id(owner)] = names
+                    self._meet(*self._members(owner))
+        for taken_by, told_apart in self._identity_tests:
+            if taken_by is None or self._computes_any or not self._computed.isdisjoint(taken_by):
+                self.told_apart.add(told_apart)
+        if self._has_remainder and self._has_format:
+            self._lower(Precision.FIELDS, f"% in {self._has_remainder}")
+
+    def _meet(self, *values: Any) -> None:
         """Note what the code can get hold of."""
         for value in values:
             if id(value) not in self._met:
                 self._met[id(value)] = value  # kept, so that nothing else gets the same identity
                 self._waiting.append(value)
 
-    def lower(self, precision: Precision, because: str) -> None:
+    def _lower(self, precision: Precision, because: str) -> None:
         """Allow no more than a precision."""
         if precision < self.precision:
             self.precision, self.because = precision, because
 
-    def follow(self) -> None:
-        """Follow all that was noted."""
-        while self._waiting:
-            while self._waiting:
-                self._look_at(self._waiting.pop())
-            for owner in self._owners:
-                self.meet(*self._members(owner))
-
     def _members(self, owner: type | ModuleType) -> list[Any]:
-        """What names that the code uses stand for in a class or a module; of a class, special methods too."""
-        if is_a(owner, ModuleType):
-            return [value for name, value in vars(owner).items() if self._any_name or name in self._names]
+        """What names that the code uses stand for in a class or a module; special methods too."""
         return [
             value
             for name, value in vars(owner).items()
             if (self._any_name or name in self._names or (_is_special(name) and _is_code(value)))
-            and not _is_written_by_library(value)
+            and not (is_a(owner, type) and _is_written_by_library(value))
         ]
+
+    def _use(self, names: Iterable[str], where: str) -> None:
+        """Note the names of attributes that code uses."""
+        for name in set(names) - self._names:
+            self._lower(_OF_ATTRIBUTE.get(name, Precision.FIELDS if _is_special(name) else Precision.COPIES), where)
+            self._any_name |= name in _NAMES_AT_RUN_TIME.split()
+            self._names.add(name)
+
+    def _is_library(self, module: str | None) -> bool:
+        origin = _origin(module)
+        return origin is not _Origin.SPEC and (module or "").partition(".")[0] not in self._packages
 
     def _look_at(self, value: Any) -> None:
         if is_a(value, FunctionType):
@@ -155,85 +187,99 @@ class _Search:
         elif is_a(value, type):
             self._look_at_class(value)
         elif is_a(value, ModuleType):
-            if _is_library(value.__name__):
+            if self._is_library(value.__name__):
                 self._lower_for_library(value.__name__, "")
             self._owners.append(value)
         elif is_a(value, BuiltinFunctionType):
             if is_a(value.__self__, ModuleType):
                 self._lower_for_library(value.__module__ or value.__self__.__name__, value.__name__)
             else:
-                self.meet(value.__self__)
+                self._use([value.__name__], value.__qualname__)
+                self._meet(value.__self__)
+        elif is_a(value, *_DESCRIPTORS):
+            self._use([value.__name__], value.__qualname__)
+            self._meet(stored(value, "__self__"))
         elif is_a(value, MethodType):
-            self.meet(value.__func__, value.__self__)
+            self._meet(value.__func__, value.__self__)
         elif is_a(value, property):
-            self.meet(value.fget, value.fset)
+            self._meet(value.fget, value.fset, value.fdel)
         elif is_a(value, staticmethod, classmethod):
-            self.meet(value.__func__)
+            self._meet(value.__func__)
         elif is_a(value, functools.cached_property):
-            self.meet(value.func)
+            self._meet(value.func)
         elif is_a(value, functools.partial):
-            self.meet(value.func, *value.args, *value.keywords.values())
+            self._meet(value.func, *value.args, *value.keywords.values())
+        elif is_a(value, str, bytes):
+            self._has_format |= constructs.formats_any(value)
         else:
             self._look_at_object(value)
 
     def _look_at_function(self, function: FunctionType) -> None:
         code = function.__code__
-        if code.co_filename.startswith("<attrs generated"):
+        held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *vars(function).values()]
+        held += [cell.cell_contents for cell in function.__closure__ or () if cell != type(cell)()]
+        if _is_generated(function):
+            self._meet(*(value for value in held if not is_a(value, *_DESCRIPTORS)))
             return
-        self.meet(*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-        for cell in function.__closure__ or ():
-            with_contents = [cell.cell_contents] if cell != type(cell)() else []
-            self.meet(*with_contents)
-        if _is_library(function.__module__):
-            self._lower_for_library(function.__module__, function.__name__)
+        self._meet(*held)
+        module = function.__globals__.get("__name__")
+        if self._is_library(module):
+            self._lower_for_library(str(module), function.__name__)
             return
         read = constructs.read(code, function is self._action)
-        self.lower(read.precision, read.because)
+        self._lower(read.precision, read.because)
+        self._has_format |= read.has_format
+        if read.has_remainder:
+            self._has_remainder = function.__qualname__
         for name, *attributes in read.global_names:
             if name in function.__globals__:
-                self.meet(_member(function.__globals__[name], attributes))
+                self._meet(_member(function.__globals__[name], attributes))
             elif hasattr(builtins, name):
                 self._lower_for_library("builtins", name)
-        for name in read.attributes - self._names:
-            allows = _OF_ATTRIBUTE.get(name, Precision.FIELDS if _is_special(name) else Precision.COPIES)
-            self.lower(allows, f"{name} in {function.__qualname__}")
-        self._names |= read.attributes
+        inherited = {"__init__"} if function.__name__ == "__init__" else set()  # of super(), as a rule
+        for name in read.attributes - inherited:
+            self._use([name], f"{name} in {function.__qualname__}")
         for test in read.identity_tests:
             told_apart = test.told_apart(function.__globals__)
             if told_apart is None:
-                self.lower(Precision.STATES, f"is in {function.__qualname__}")
-            elif told_apart is not type and not test.rooted:
-                self.told_apart.add(told_apart)
+                self._lower(Precision.STATES, f"is in {function.__qualname__}")
+            else:
+                self._identity_tests.append((test.taken_by, told_apart))
 
     def _look_at_class(self, cls: type) -> None:
-        if _is_library(cls.__module__):
-            if not (issubclass(cls, BaseException) or cls in _DATA):
-                self._lower_for_library(cls.__module__, cls.__name__)
+        for base in cls.__mro__:
+            if not self._is_library(base.__module__):
+                self._look_at_own_class(base)
+            elif not (issubclass(base, BaseException) or base in _DATA):
+                self._lower_for_library(base.__module__, base.__name__)
+
+    def _look_at_own_class(self, cls: type) -> None:
+        if cls in self._owners:
             return
-        self._owners += [base for base in cls.__mro__ if not _is_library(base.__module__) and base not in self._owners]
-        if not _is_library(type(cls).__module__):
-            self.meet(type(cls))
-        for field in attrs.fields(cls) if attrs.has(cls) else ():
-            self.meet(field.validator, field.converter, field.eq_key, field.order_key)
+        self._owners.append(cls)
+        if not self._is_library(type(cls).__module__):
+            self._meet(type(cls))
+        if vars(cls).get("_is_protocol"):
+            self._lower(Precision.FIELDS, f"protocol {cls.__name__}")  # which may ask whether a field is set
+        self._use(vars(cls).get("__match_args__", ()), f"a pattern of {cls.__name__}")
+        fields = vars(cls).get("__attrs_attrs__", ())
+        self._computed.update(vars(cls).keys() - {field.name for field in fields})
+        self._computes_any |= bool(fields) and any(_is_own_code(getattr(cls, name, None)) for name in _GETTERS)
+        for field in fields:
+            made = getattr(field.default, "factory", field.default)
+            hooks = made, field.validator, field.converter, field.repr, field.eq_key, field.order_key, field.on_setattr
+            self._meet(*(hook for hook in hooks if hook is not attrs.NOTHING))
 
     def _look_at_object(self, value: Any) -> None:
         cls = type(value)
-        if is_a(value, dict):
-            self.meet(*dict.keys(value), *dict.values(value))
-        elif is_a(value, tuple, list, set, frozenset):
-            self.meet(*value)
-        elif is_a(value, MappingProxyType):
-            self.meet(*gc.get_referents(value))
-        if cls.__module__ == "builtins":
-            return
-        self.meet(cls)
-        if (wrapped := stored(value, "__wrapped__")) is not None:  # a cache, for instance
-            self.lower(Precision.FIELDS, f"{cls.__name__} {stored(value, '__name__', '')}".strip())
-            self.meet(wrapped)
-        elif attrs.has(cls):
-            self.meet(*(stored(value, field.name) for field in attrs.fields(cls)))
-        elif not cls.__module__.startswith("checker."):
-            self.meet(*gc.get_referents(value))  # what it holds, in slots or in C too
+        if cls.__module__ != "builtins":
+            self._meet(cls)
+        if stored(value, "__wrapped__") is not None:  # a cache, for instance
+            self._lower(Precision.FIELDS, f"{cls.__name__} {stored(value, '__name__', '')}".strip())
+            self._meet(stored(value, "__wrapped__"))
+        if is_a(value, weakref.ReferenceType):
+            self._meet(value())
+        self._meet(*gc.get_referents(value))
 
     def _lower_for_library(self, module: str, name: str) -> None:
         """Allow no more than a library does, or a member of it."""
@@ -242,10 +288,11 @@ class _Search:
             allows = _OF_BUILTIN.get(name, Precision.COPIES if name[:1].isupper() else Precision.FIELDS)
         else:
             parents = (full_name, module, module.partition(".")[0])
-            allows = next((_OF_LIBRARY[known] for known in parents if known in _OF_LIBRARY), Precision.FIELDS)
+            others = Precision.FIELDS if _origin(module) is _Origin.PYTHON else Precision.STATES
+            allows = next((_OF_LIBRARY[known] for known in parents if known in _OF_LIBRARY), others)
         if name in _NAMES_AT_RUN_TIME.split():
             self._any_name = True
-        self.lower(allows, full_name.removeprefix("builtins."))
+        self._lower(allows, full_name.removeprefix("builtins."))
 
 
 def _member(value: Any, attributes: Iterable[str]) -> Any:
@@ -257,37 +304,69 @@ def _member(value: Any, attributes: Iterable[str]) -> Any:
     return value
 
 
+def _is_own_code(value: Any) -> bool:
+    """Whether a member of a class is code of the spec's."""
+    if is_a(value, FunctionType) and value.__globals__.get("__name__") == recording.__name__:
+        return _is_own_code(value.__wrapped__)
+    if is_a(value, FunctionType):
+        return not _is_generated(value)
+    return value is not None and not is_a(value, *_DESCRIPTORS)
+
+
 def _is_code(value: Any) -> bool:
-    return is_a(value, FunctionType, staticmethod, classmethod, property, functools.cached_property)
+    """Whether a class's or a module's member may run when it is not named."""
+    return (callable(value) or hasattr(type(value), "__get__")) and not is_a(value, *_DESCRIPTORS, type)
 
 
 def _is_special(name: str) -> bool:
     return name[:2] == "__" == name[-2:]
 
 
+def _is_generated(function: FunctionType) -> bool:
+    """Whether attrs or dataclasses wrote a method of a class."""
+    code = function.__code__
+    return code.co_filename.startswith("<attrs generated") or (
+        code.co_filename == "<string>" and code.co_qualname.startswith("__create_fn__.<locals>.")
+    )
+
+
 def _is_written_by_library(value: Any) -> bool:
-    """Whether a class's member is a method that a library wrote, or no code at all."""
+    """Whether a class's member is a method that a library wrote."""
     function = stored(value, "__func__", value)
-    if not is_a(function, FunctionType):
-        return False
-    return (function.__module__ or "").partition(".")[0] in _WRITERS and _is_library(function.__module__)
+    module = function.__globals__.get("__name__", "") if is_a(function, FunctionType) else ""
+    return module.partition(".")[0] in _WRITERS and _origin(module) is not _Origin.SPEC
+
+
+class _Origin(enum.Enum):
+    """Where a module comes from."""
+
+    SPEC = enum.auto()
+    PYTHON = enum.auto()
+    INSTALLED = enum.auto()
 
 
 _CHECKER = Path(checker.__file__).resolve().parent
-_INSTALLED = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib"))
+_MODELS = (_CHECKER.with_name("model"), _CHECKER.with_name("invariants"))
+_INSTALLED = frozenset(("site-packages", "dist-packages", Path(sysconfig.get_path("purelib")).name))
+_PYTHON = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "platstdlib"))
 
 
 @functools.cache
-def _is_library(module: str | None) -> bool:
-    """Whether a module is Python's or an installed library's, the checker's among them; the models are not."""
+def _origin(module: str | None) -> _Origin:
+    """Where a module comes from; the checker's count as installed, the models as a spec's."""
     found = sys.modules.get(module or "")
-    if found is None:
-        return False
     file = getattr(found, "__file__", None)
-    if file is None:
-        return module in sys.builtin_module_names
+    if file is None or module == "__main__":
+        return _Origin.PYTHON if module in sys.builtin_module_names else _Origin.SPEC
     path = Path(file).resolve()
-    models = (_CHECKER.with_name("model"), _CHECKER.with_name("invariants"))
-    if any(path.is_relative_to(folder) for folder in models):
-        return False
-    return any(path.is_relative_to(folder) for folder in (_CHECKER, *_INSTALLED))
+    if any(path.is_relative_to(folder) for folder in _MODELS):
+        return _Origin.SPEC
+    if path.is_relative_to(_CHECKER) or _INSTALLED.intersection(path.parts):
+        return _Origin.INSTALLED
+    return _Origin.PYTHON if any(path.is_relative_to(folder) for folder in _PYTHON) else _Origin.SPEC
+
+
+def _packages(function: Any, state: Any) -> frozenset[str]:
+    """The packages that a function and the class of its states are installed with, if they are: they are the spec's."""
+    names = {str(value.__module__).partition(".")[0] for value in (function, type(state))}
+    return frozenset(names - {"checker"})

@@ -136,7 +136,7 @@ class Recorder:
         self.layout, self.precision, self.told_apart = layout, precision, told_apart
         self.reads: dict[int, int] = {}
         self.copied: set[int] = set()
-        self.looked_at = self.escaped = False
+        self.looked_at = self.escaped = self._has_ended = False
         self._numbers = [number for row in rows for number in row]
         self._made: list[Any] = []
         self._evolved: list[Any] = []
@@ -162,6 +162,8 @@ class Recorder:
             return self.read(node.slot, offset)
         made = self._parts.get((node, offset))
         if made is None:
+            if self._has_ended:
+                return self.layout.part(node, self._numbers[offset : offset + self.layout.slots])
             made = self._parts[node, offset] = self._part(node, offset)
         return made
 
@@ -240,7 +242,8 @@ class Recorder:
             seen = self.read(_slot_of(seen))
         match node:
             case Leaf():
-                self.read_within(seen)
+                if not self.read_within(seen) and seen != value:
+                    raise Mismatch
                 changes[node.slot] = self.layout.domains[node.slot].number(value)
             case Struct():
                 lazy = _lazy.get(id(seen))
@@ -268,27 +271,34 @@ class Recorder:
         """What an item of a tuple or of a `TupleView` stands for."""
         return self.value(item) if type(item) in _NODES else item
 
-    def read_within(self, value: Any) -> None:
-        """Count as read all that a value which becomes a leaf holds of the states."""
+    def read_within(self, value: Any) -> bool:
+        """Count as read all that a value which becomes a leaf holds of the states.
+
+        Returns:
+            Whether it is known how; else a comparison with the leaf, which finds them equal, reads all.
+        """
         kind = type(value)
         if kind in _ATOMS:
-            return
+            return True
         if kind is Unread:
             self.read(_slot_of(value))
-        elif kind is TupleView or isinstance(value, tuple | frozenset):
-            for item in _items(value):
-                self.read_within(self._stood_for(item))
+            return True
+        if kind is TupleView or isinstance(value, tuple | frozenset):
+            parts = [self._stood_for(item) for item in _items(value)]
         elif attrs.has(kind):
-            for field in variables(kind):
-                self.read_within(getattr(value, field.name))
+            parts = [getattr(value, field.name) for field in variables(kind)]
         elif hasattr(kind, "__dataclass_fields__"):
-            for name in kind.__dataclass_fields__:
-                self.read_within(getattr(value, name))
+            parts = [getattr(value, name) for name in kind.__dataclass_fields__]
         else:
-            hash(value)  # reads all that the value's equality depends on
+            return False
+        is_known = True
+        for part in parts:
+            is_known &= self.read_within(part)
+        return is_known
 
     def end(self) -> None:
         """End the recording. What the spec keeps of it, in a cache for instance, becomes an ordinary value."""
+        self._has_ended = True
         self._parts.clear()
         # in the order in which they refer to each other, so that what is not kept is gone when its turn comes
         made = [*reversed(self._evolved), *self._made]
@@ -463,6 +473,7 @@ def _getter(cls: type) -> Any:
             return getattr(lazy.recorder._whole(lazy.node, lazy.offset), name)
         raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
+    field.__wrapped__ = inherited  # type: ignore[attr-defined]
     return field
 
 

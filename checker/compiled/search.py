@@ -159,6 +159,13 @@ class CompiledSearch(Generic[S]):
         self._adjustments, self._resumed = adjustments, saved is not None
         self._initials = spec.initials()
         self._layout = Layout(self._initials[0], adjustments.whole, adjustments.read_when_copied)
+        rows: list[list[int]] = []
+        if saved is None:
+            rows = [self._layout.row(state) for state in self._initials[: limits.max_states]]
+        else:
+            for domain, values in zip(self._layout.domains, saved.values, strict=True):
+                for value in values:
+                    domain.number(value)
         self._tables = Tables(Caller(spec, self._layout, adjustments.given_states, purity))
         self._comparison = Comparison(self._tables)
         self._at = Progression(
@@ -171,15 +178,8 @@ class CompiledSearch(Generic[S]):
         self._note = self._unsaved = ""
         self._buffers: Buffers | None = None
         self._guards: Guards | None = None
-        rows: list[list[int]] = []
-        if saved is None:
-            rows = [self._layout.row(state) for state in self._initials[: limits.max_states]]
-            packing = Packing(self._sizes())
-        else:
-            for domain, values in zip(self._layout.domains, saved.values, strict=True):
-                for value in values:
-                    domain.number(value)
-            packing = Packing(saved.sizes)
+        packing = Packing(self._sizes() if saved is None else saved.sizes)
+        if saved is not None:
             self._tables.slots_read = saved.slots_read
         self._tables.pack(packing)
         self._store = Store(packing, len(spec.instances), budget.memory.for_states, workers, len(rows))

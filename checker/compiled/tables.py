@@ -12,6 +12,7 @@ from checker.compiled.calls import Call, Caller, Changes
 from checker.compiled.forest import Forest, with_room
 from checker.compiled.kernel import NOT_SHOWN, SHOWN
 from checker.compiled.packing import Packing
+from checker.compiled.recording import Precision
 
 S = TypeVar("S")
 
@@ -50,7 +51,7 @@ class Tables(Generic[S]):
         self.calls = self.compared = 0
         self._packed, self._packing = 0, Packing([])
         self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
-        self._learned_at = list(caller.precision)
+        self._learned_as = self._recorded_as()
 
     @property
     def most_outcomes(self) -> int:
@@ -79,12 +80,16 @@ class Tables(Generic[S]):
         self.calls += 1
         for slot in call.copied:
             self.layout.domains[slot].note_copy(self.caller.told_apart[tree])
-        if self._learned_at[tree] != self.caller.precision[tree]:
-            self._learned_at[tree] = self.caller.precision[tree]
+        if self._learned_as[tree] != (self.caller.precision[tree], self.caller.told_apart[tree]):
+            self._learned_as[tree] = self.caller.precision[tree], self.caller.told_apart[tree]
             self.forest.forget(tree)  # what it reads from here on, it may read in another order
         self.forest.learn(tree, call.reads, leaf)
         if tree >= self.instances:
             self._note_reads(tree - self.instances, call.reads)
+
+    def _recorded_as(self) -> list[tuple[Precision, frozenset[type]]]:
+        """What decides how the calls of each tree are recorded."""
+        return list(zip(self.caller.precision, self.caller.told_apart, strict=True))
 
     def _note_reads(self, predicate: int, slots: Iterable[int]) -> None:
         noted = self.slots_read[predicate]
