@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
+from checker.bag import Bag
 from checker.errors import SpecError
 from checker.properties import Kind
 from checker.spec import Spec
@@ -21,11 +22,12 @@ from checker.state import check_state, identity_leaf, roles
 
 S = TypeVar("S")
 
-FIRST = 100
-"""The first states of a search are checked: that finds nearly all trouble, and costs nothing in a long search."""
+FIRST, GROWTH = 30, 1.1
+"""The first states of a search are checked, and later ones further and further apart: that finds nearly all trouble,
+and costs nothing in a long search."""
 
-LATER = 128
-"""Of later states, one in this number is checked."""
+BY_IDENTITY = "its {} depend on which of equal objects it is given, as with `is`; compare them with =="
+"""Why {} differ between equal states that are made of different objects."""
 
 KEPT = 16
 """States that are checked once more when the search ends."""
@@ -42,29 +44,31 @@ class Purity(Generic[S]):
         self.spec = spec
         self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
-        self._offered = 0
+        self._offered, self._next = 0, 0
         self._kept: list[tuple[S, dict[str, Any]]] = []
 
     def check(self, state: S) -> None:
-        """Check a state if it is one of the first, or by its turn.
+        """Check a state if it is its turn.
 
         Raises:
             SpecError: naming the action or property that is not a pure function, or the value that is no value.
         """
         self._offered += 1
-        if self._offered > FIRST and self._offered % LATER:
+        if self._offered <= self._next:
             return
+        self._next = self._offered if self._offered < FIRST else int(GROWTH * self._offered)
         check_state(state, self.spec.initials()[0])
         before = copy.deepcopy(state)
         if leaf := identity_leaf(state, before):
             raise SpecError(f"a state must equal a copy of itself, but {leaf} holds an object that only equals itself")
         once = self._outcomes(state, before)
         self._compare(once, self._outcomes(state, before), "the same state gave different {}")
+        self._compare(once, self._outcomes(fresh(state), before), BY_IDENTITY)
         for twin in (_reordered(state, lambda items: frozenset(items[::-1])), _reordered(state, _from_set)):
             if twin is not state:
                 self._compare(once, self._outcomes(twin, before), "it depends on the order of the elements of a set")
-        if self._offered in (1, 2) or (self._offered & (self._offered - 1)) == 0:
-            self._kept = [*self._kept, (state, once)][:KEPT]
+        if self._offered.bit_count() == 1 and len(self._kept) < KEPT:
+            self._kept.append((state, once))
 
     def check_again(self) -> None:
         """Check some states once more when the search ends, for functions that remember earlier calls.
@@ -105,6 +109,26 @@ class Purity(Generic[S]):
                 raise SpecError(f"{name} is not deterministic: {what}")
 
 
+def fresh(value: Any) -> Any:
+    """An equal value of which every part that may be another object is one."""
+    cls = type(value)
+    if cls is tuple:
+        return tuple([fresh(item) for item in value])
+    if cls is frozenset:
+        return frozenset([fresh(item) for item in value])
+    if cls is Bag:
+        return Bag.of({fresh(member): count for member, count in value.items()})
+    try:
+        made = copy.copy(value)
+    except Exception:
+        return value
+    if made is not value and attrs.has(cls):
+        for name, is_fixed, _ in roles(cls):
+            if not is_fixed:
+                object.__setattr__(made, name, fresh(getattr(value, name)))
+    return made
+
+
 def _from_set(items: list[Any]) -> frozenset[Any]:
     """Some items as a set whose table has another size than one that is filled item by item."""
     return frozenset(set(items))
@@ -118,6 +142,9 @@ def _reordered(value: Any, make: Callable[[list[Any]], frozenset[Any]]) -> Any:
         make: makes a set of its elements.
     """
     cls: type = type(value)
+    if cls is Bag:
+        reordered = [*value.items()][::-1]
+        return value if len(reordered) < 2 else Bag.of(dict(reordered))
     if cls in (frozenset, tuple):
         items = [_reordered(item, make) for item in value]
         made = make(items) if cls is frozenset else tuple(items)

@@ -7,7 +7,7 @@ in a class attribute ``legend``. A state without that gets a row for each compon
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -46,6 +46,8 @@ def written(value: Any) -> str:
         return "-"
     if isinstance(value, frozenset):
         return f"{{{', '.join(sorted(map(written, value)))}}}"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(sorted(f'{written(key)}: {written(item)}' for key, item in value.items()))}}}"
     if isinstance(value, tuple):
         return f"({', '.join(map(written, value))})"
     if attrs.has(type(value)) and "__str__" not in vars(type(value)):

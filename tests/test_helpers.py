@@ -10,7 +10,7 @@ from unittest import mock
 import attrs
 import pytest
 
-from checker import Limits, Spec, SpecError, action, compiled, component, oracle
+from checker import Limits, Spec, SpecError, action, compiled, component, oracle, put
 from checker.compiled import helpers
 from checker.compiled.calls import Caller, Job
 from checker.compiled.helpers import Helper, Helpers
@@ -127,40 +127,31 @@ def test_values_that_cannot_be_pickled_are_no_trouble() -> None:
 
 
 def test_helpers_have_the_very_objects_of_the_search() -> None:
-    """An action may ask for a constant by identity, and go through a set in its order: equal sets may have others."""
-
-    @attrs.frozen
-    class Owner:
-        name: str
-
-    nobody = Owner("nobody")
+    """An action may go through a set in its order: equal sets may have others."""
 
     @attrs.frozen
     class Locks:
-        owners: tuple[tuple[Owner, ...], ...] = component()
+        owners: tuple[str | None, ...] = component()
         asked: frozenset[str] = frozenset()
 
     names = ("ann", "bob", "cid")
 
     @action(name=names, lock=range(3))
     def take(locks: Locks, name: str, lock: int) -> Iterator[Locks]:
-        (owner,) = locks.owners[lock]
-        if owner is nobody:
-            owners = (*locks.owners[:lock], (Owner(name),), *locks.owners[lock + 1 :])
-            yield attrs.evolve(locks, owners=owners, asked=locks.asked | {name})
+        if locks.owners[lock] is None:
+            yield attrs.evolve(locks, owners=put(locks.owners, lock, name), asked=locks.asked | {name})
 
     @action(lock=range(3))
     def give(locks: Locks, lock: int) -> Iterator[Locks]:
-        if locks.asked and all(locks.owners[names.index(name)][0].name != "bob" for name in locks.asked):
-            owners = (*locks.owners[:lock], (nobody,), *locks.owners[lock + 1 :])
-            yield attrs.evolve(locks, owners=owners)
+        if locks.asked and all(locks.owners[names.index(name)] != "bob" for name in locks.asked):
+            yield attrs.evolve(locks, owners=put(locks.owners, lock, None))
 
     @action()
     def forget(locks: Locks) -> Iterator[Locks]:
         if locks.asked:
             yield attrs.evolve(locks, asked=locks.asked - {min(locks.asked)})
 
-    start = Locks(((nobody,),) * 3)
+    start = Locks((None,) * 3)
     assert_same_figures(Spec(name="locks", initial_states=lambda bounds: [start], actions=[take, give, forget]))
 
 

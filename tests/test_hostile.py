@@ -23,7 +23,7 @@ LIMITS = Limits(depth=5, keep_going=True)
 @pytest.fixture(scope="module", autouse=True)
 def few_extra_calls() -> Iterator[None]:
     """Purity is checked in two states only: its calls would fill the specs' caches before the recorded ones do."""
-    with mock.patch.multiple(purity, FIRST=2, LATER=10**9):
+    with mock.patch.multiple(purity, FIRST=2, GROWTH=10**9):
         yield
 
 

@@ -48,6 +48,7 @@ class Recording:
     """A lazy state and what is read of it."""
 
     def __init__(self, board: Any, precision: Precision = Precision.COPIES) -> None:
+        self.board = board
         self.layout = Layout(board)
         self.recorder = Recorder(self.layout, self.layout.row(board), precision=precision)
         self.state: Any = self.recorder.state()
@@ -57,7 +58,7 @@ class Recording:
         return [self.layout.domains[slot].path.partition(".")[2] for slot in self.recorder.reads]
 
     def written(self, recorded: Any, successor: Any) -> dict[str, Any]:
-        changes = self.recorder.changes(recorded, successor).items()
+        changes = self.recorder.changes(recorded, successor, self.board).items()
         domains = self.layout.domains
         return {domains[slot].path.partition(".")[2]: domains[slot].values[number] for slot, number in changes}
 
@@ -281,9 +282,10 @@ def test_recorded_reads_are_complete(name: str, precision: Precision, data: st.D
 def changed(
     spec: Spec[Any], layout: Layout, instance: Any, row: list[int], precision: Precision
 ) -> tuple[Recorder, list[dict[int, int]]]:
-    direct = spec.take(instance, layout.state(row))
+    state = layout.state(row)
+    direct = spec.take(instance, state)
     recorder = Recorder(layout, row, precision=precision)
     recorded = list(instance.successors(recorder.state()))
-    changes = list(map(recorder.changes, recorded, direct))
+    changes = [recorder.changes(*successors, state) for successors in zip(recorded, direct, strict=True)]
     recorder.end()
     return recorder, changes

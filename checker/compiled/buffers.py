@@ -26,7 +26,7 @@ class Buffers:
         self.routes = np.empty((parts, room), np.uint32)
         self.regions = np.zeros((parts, regions + 1), np.int64)
         self.places = np.empty((parts, room), np.int64)
-        self.shown = np.zeros((parts, room, step_checks), np.bool_)
+        self.shown = np.zeros((parts, room, step_checks), np.uint8)
 
     @property
     def nbytes(self) -> int:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import attrs
 
 from checker.action import Action
-from checker.compiled.layout import Layout, NewKind, ShapeChanged
+from checker.compiled.layout import Collection, Layout, NewKind, ShapeChanged
 from checker.compiled.reach import Reach
 from checker.compiled.recording import LookedAt, Mismatch, Precision, Recorder, make_lazy
 from checker.errors import SpecError
 from checker.properties import Kind
-from checker.purity import Purity
+from checker.purity import BY_IDENTITY, Purity, fresh
 from checker.spec import Spec
 
 S = TypeVar("S")
 
 COMPARED = 8
 """One recorded call of a predicate in this number is compared with a call on the states themselves; none if 0."""
+
+FIRST_STATES, COMPARED_LATER = 1000, 8
+"""An action or a predicate that may look at the identity of objects is called again on equal objects: on this number of
+states, and then on one in that number."""
 
 Row = Sequence[int]
 """A state, as the numbers of its slots' values."""
@@ -51,15 +56,17 @@ class Call:
         reads: the number in each slot that was read, in the order of reading; the slots of a second state are
             counted on from the first's.
         copied: the slots that were copied unread.
+        enumerated: the paths of the collections of which any member would have been read, one that is unknown yet too.
         gave: of an action, what each of its steps changes; of a predicate, whether it gives evidence.
     """
 
     reads: dict[int, int]
     copied: set[int]
+    enumerated: set[str]
     gave: list[Changes] | bool
 
     def writes_beyond(self, known: Sequence[int]) -> bool:
-        """Whether it gives a value that is not among so many of its slot that have numbers."""
+        """Whether it gives a value that is not among the first of its slot, as many as are given here."""
         steps = [] if isinstance(self.gave, bool) else self.gave
         return any(number >= known[slot] for step in steps for slot, number in step.items())
 
@@ -97,8 +104,9 @@ class Caller(Generic[S]):
             self.precision[tree] = Precision.STATES
         self._classes = layout.classes()
         self.purity = purity or Purity(spec)
-        self._compared = 0
+        self._compared = self._made_again = 0
         self._last: tuple[Row, S] | None = None
+        self._keep(spec.initials()[:FIRST_STATES])
 
     def _reached(self) -> list[Reach]:
         """What the code of each tree can reach, as far as is known what states hold."""
@@ -119,8 +127,20 @@ class Caller(Generic[S]):
             self.precision[tree] = min(self.precision[tree], reach.precision)
             self.told_apart[tree] = frozenset(reach.told_apart)
 
+    def _may_look_at_identity(self, tree: int) -> bool:
+        """Whether an action or a predicate may tell apart objects that are equal."""
+        return self._reach[tree].precision == Precision.STATES
+
+    def _keep(self, states: Sequence[S]) -> None:
+        """Have later states be made of the objects that these are made of, if that may make a difference."""
+        if any(map(self._may_look_at_identity, range(len(self._reach)))):
+            for state in states:
+                self.layout.keep(state)
+
     def make(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Make one call.
+
+        A call that looks through a collection and shows that there are more members than it knew is made again.
 
         Parameters:
             tree: of what.
@@ -133,11 +153,13 @@ class Caller(Generic[S]):
             NewKind: it writes a value of a type that calls learned before may tell apart from the slot's others.
         """
         make_lazy(self._classes)
-        if self.layout.kinds.new:
-            self._reach_more()  # before the first call on a state that holds any of them
-        if tree < self.instances:
-            return self._take(tree, rows[0])
-        return self._evaluate(tree, rows)
+        while True:
+            if self.layout.kinds.new:
+                self._reach_more()  # before the first call on a state that holds any of them
+            known = self.layout.slots
+            call = self._take(tree, rows[0]) if tree < self.instances else self._evaluate(tree, rows)
+            if not call.enumerated or self.layout.slots == known:
+                return call
 
     def _recorder(self, tree: int, rows: tuple[Row, ...]) -> Recorder:
         return Recorder(self.layout, *rows, precision=self.precision[tree], told_apart=self.told_apart[tree])
@@ -145,7 +167,7 @@ class Caller(Generic[S]):
     def _take(self, tree: int, row: Row) -> Call:
         """Call an action on a state, and on a lazy one to see what it reads."""
         instance, state = self.spec.instances[tree], self._state(row)
-        direct = self.spec.take(instance, state)
+        direct = self._successors(tree, state)
         recorder = self._recorder(tree, (row,))
         if self.precision[tree] == Precision.STATES:
             recorder.read_all()
@@ -155,10 +177,12 @@ class Caller(Generic[S]):
             recorded = list(instance.successors(recorder.state()))
             if len(recorded) != len(direct):
                 raise Mismatch
-            steps = list(map(recorder.changes, recorded, direct))
+            steps = [recorder.changes(*successors, state) for successors in zip(recorded, direct, strict=True)]
             del recorded
         except (NewKind, ShapeChanged, SpecError):
             raise
+        except Mismatch as error:
+            raise NotRecorded(tree) from error
         except (Exception, LookedAt):
             pass
         finally:
@@ -167,9 +191,43 @@ class Caller(Generic[S]):
             for successor in direct:
                 self.layout.row(successor)  # which raises if the shape of a component has changed
             return self._less_precisely(tree, (row,))
-        if COMPARED and [self.after(row, step) for step in steps] != direct:
-            raise NotRecorded(tree)
         return _call(recorder, steps)
+
+    def steps(self, tree: int, row: Row) -> list[Changes]:
+        """What the steps of an action instance change in a state, without recording what it reads."""
+        state = self._state(row)
+        return [self.layout.changes(state, after, row) for after in self._successors(tree, state)]
+
+    def _successors(self, tree: int, state: S) -> list[S]:
+        """The states that an action instance leads to from a state."""
+        instance = self.spec.instances[tree]
+        found = self.spec.take(instance, state)
+        self._keep(found)
+        if self._is_made_again(tree) and Counter(found) != Counter(self.spec.take(instance, fresh(state))):
+            raise SpecError(f"action {instance} is not deterministic: {BY_IDENTITY.format('next states')}")
+        return found
+
+    def _complaint(self, tree: int, states: Sequence[S]) -> str | None:
+        """What a predicate says of a state, or of a step."""
+        item = (*self.state_checks, *self.step_checks)[tree - self.instances]
+        found = self.spec.complaint(item, *states)
+        if self._is_made_again(tree) and (found is None) != (self.spec.complaint(item, *map(fresh, states)) is None):
+            what = f"{item.kind.value} {item.name}"
+            raise SpecError(f"{what} is not deterministic: {BY_IDENTITY.format('verdicts')}")
+        return found
+
+    def _is_made_again(self, tree: int) -> bool:
+        """Whether a call is to be made on an equal state of other objects too."""
+        if not self._may_look_at_identity(tree):
+            return False
+        self._made_again += 1
+        return self._made_again <= FIRST_STATES or self._made_again % COMPARED_LATER == 0
+
+    def shows(self, tree: int, *rows: Row) -> bool:
+        """Whether a predicate gives evidence of a state or a step, without recording what it reads."""
+        item = (*self.state_checks, *self.step_checks)[tree - self.instances]
+        states = [self._state(rows[0]), *map(self.layout.state, rows[1:])]
+        return (self._complaint(tree, states) is None) == item.kind.is_witness
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Make a call again, and later ones of its tree, recording less precisely."""
@@ -185,11 +243,15 @@ class Caller(Generic[S]):
 
     def after(self, row: Row, step: Changes) -> S:
         """The state after a step."""
-        numbers = list(row)
+        state: S = self.layout.state(self.row_after(row, step))
+        return state
+
+    def row_after(self, row: Row, step: Changes) -> list[int]:
+        """The numbers of the slots' values after a step."""
+        numbers = [*row, *[0] * (self.layout.slots - len(row))]
         for slot, number in step.items():
             numbers[slot] = number
-        state: S = self.layout.state(numbers)
-        return state
+        return numbers
 
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Call a predicate on a lazy state, or on the lazy states before and after a step."""
@@ -199,7 +261,7 @@ class Caller(Generic[S]):
         item, recorder = checks[tree - first], self._recorder(tree, rows)
         if self.precision[tree] == Precision.STATES:
             recorder.read_all()
-            complaint = self.spec.complaint(item, *map(self.layout.state, rows))
+            complaint = self._complaint(tree, [*map(self.layout.state, rows)])
         else:
             failed = False
             try:
@@ -216,11 +278,15 @@ class Caller(Generic[S]):
                 directly = self.spec.complaint(item, *map(self.layout.state, rows))
                 if (complaint is None) != (directly is None):
                     raise NotRecorded(tree)
-        return Call(recorder.reads, set(), (complaint is None) == item.kind.is_witness)
+        return Call(recorder.reads, set(), _paths(recorder.enumerated), (complaint is None) == item.kind.is_witness)
 
 
 def _call(recorder: Recorder, steps: list[Changes]) -> Call:
     """Of what a step writes, what was there already changes nothing."""
     reads = recorder.reads
     changes = [{slot: number for slot, number in step.items() if reads.get(slot) != number} for step in steps]
-    return Call(reads, recorder.copied, changes)
+    return Call(reads, recorder.copied, _paths(recorder.enumerated), changes)
+
+
+def _paths(collections: set[Collection]) -> set[str]:
+    return {collection.path for collection in collections}

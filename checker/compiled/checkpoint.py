@@ -47,6 +47,7 @@ class Saved:
     Attributes:
         adjustments: see `Adjustments`.
         values: for each slot, its values in the order of their numbers.
+        members: see `Layout`.
         slots_read: see `Tables`.
         sizes: of the packing.
         packings: how many packings there were before; the states' file is named for it.
@@ -57,6 +58,7 @@ class Saved:
 
     adjustments: Any
     values: list[list[Any]]
+    members: list[tuple[str, Any]]
     slots_read: list[set[int]]
     sizes: list[int]
     packings: int

@@ -38,7 +38,6 @@ class Comparison(Generic[S]):
 
     def __init__(self, tables: Tables[S]) -> None:
         self.tables, self.caller, self.layout = tables, tables.caller, tables.layout
-        self._compared = np.zeros(0, np.bool_)
 
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
         """Compare the paths that some states take and that were not compared, before the states are expanded.
@@ -54,14 +53,12 @@ class Comparison(Generic[S]):
             NotRecorded: an action or a property does otherwise.
         """
         looked_at = np.unique(np.linspace(first, last - 1, LOOKED_AT, dtype=np.int64))
-        trees, pool = self.caller.first_step, self.tables.forest.pool
+        trees, pool, compared = self.caller.first_step, self.tables.forest.pool, self.tables.forest.compared
         ends = np.empty((len(looked_at), trees), np.int64)
         kernel.path_ends(looked_at, states, pool, packing.word, packing.shift, packing.mask, ends)
-        if len(self._compared) < len(pool):
-            self._compared = np.concatenate([self._compared, np.zeros(2 * len(pool) - len(self._compared), np.bool_)])
-        ends[self._compared[ends] & (ends >= 0)] = -1
+        ends[compared[ends] & (ends >= 0)] = -1
         found, places = np.unique(ends, return_index=True)
-        self._compared[found[found >= 0]] = True
+        compared[found[found >= 0]] = True
         places = np.sort(places[found >= 0])
         for index, trees_there in _by_state(places, trees):
             row = packing.unpack(states[looked_at[index]])
@@ -82,27 +79,30 @@ class Comparison(Generic[S]):
         for tree in range(self.caller.first_step):
             successors = self._compare(tree, row, state)
             for step, successor in successors:
-                both = [*row, *(step.get(slot, number) for slot, number in enumerate(row))]
+                rows = row, self.caller.row_after(row, step)
                 for number, item in enumerate(self.caller.step_checks):
-                    self._compare_property(self.caller.first_step + number, item, both, state, successor)
+                    self._compare_property(self.caller.first_step + number, item, rows, (state, successor))
 
     def _compare(self, tree: int, row: Sequence[int], state: S) -> list[tuple[dict[int, int], S]]:
         """Compare one action instance or state property; gives the steps of the former."""
         if tree >= self.caller.instances:
             item = self.caller.state_checks[tree - self.caller.instances]
-            self._compare_property(tree, item, row, state)
+            self._compare_property(tree, item, (row,), (state,))
             return []
         steps = self.tables.steps(tree, row)
         if steps is None:
             return []
         self.tables.compared += 1
-        after = [self.caller.after(row, step) for step in steps]
-        if self.caller.spec.take(self.caller.spec.instances[tree], state) != after:
+        successors = self.caller.spec.take(self.caller.spec.instances[tree], state)
+        taken = [self.layout.changes(state, successor, row) for successor in successors]
+        if taken != [{slot: number for slot, number in step.items() if row[slot] != number} for step in steps]:
             raise NotRecorded(tree)
-        return list(zip(steps, after, strict=True))
+        return list(zip(steps, successors, strict=True))
 
-    def _compare_property(self, tree: int, item: Property, row: Sequence[int], *states: S) -> None:
-        leaf = self.tables.forest.leaf(tree, row)
+    def _compare_property(
+        self, tree: int, item: Property, rows: tuple[Sequence[int], ...], states: tuple[S, ...]
+    ) -> None:
+        leaf = self.tables.forest.leaf(tree, *rows)
         if leaf is None:
             return
         self.tables.compared += 1

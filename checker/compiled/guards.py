@@ -12,10 +12,10 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from checker.compiled import kernel
-from checker.compiled.kernel import EDGES, ROOM, SLOT
+from checker.compiled.forest import Forest
+from checker.compiled.kernel import SLOT
 from checker.compiled.packing import Packing
 from checker.compiled.tables import Tables
 
@@ -44,7 +44,7 @@ class Guards:
         self.always = np.zeros(words, np.uint64)
         groups: dict[tuple[int, int], list[int]] = {}
         for tree in range(tables.instances):
-            pair = _pair(pool, tree, packing)
+            pair = _pair(tables.forest, tree, packing)
             if pair is None:
                 self.always[tree // 64] |= np.uint64(1 << tree % 64)
             else:
@@ -61,16 +61,17 @@ class Guards:
             kernel.fill_guard(row, trees, values, pool, dead, words, self.table)
 
 
-def _pair(pool: NDArray[np.int32], tree: int, packing: Packing) -> tuple[int, int] | None:
+def _pair(forest: Forest, tree: int, packing: Packing) -> tuple[int, int] | None:
     """The slot that a tree reads first, and the one it mostly reads then; twice the first if none will do."""
-    node = int(pool[tree])
+    node = int(forest.pool[tree])
     if node <= 0:
         return None
-    first = int(pool[node + SLOT])
-    edges = pool[node + EDGES : node + EDGES + pool[node + ROOM]]
-    seconds = Counter(pool[edges[edges > 0] + SLOT].tolist())
+    first = int(forest.pool[node + SLOT])
     width = packing.width(first)
+    if 1 << width > LARGEST:
+        return None
+    seconds = Counter(int(forest.pool[code + SLOT]) for _, code in forest.edges(node) if code > 0)
     for second, _ in seconds.most_common(1):
         if 1 << width + packing.width(second) <= LARGEST:
             return first, second
-    return (first, first) if 1 << width <= LARGEST else None
+    return first, first

@@ -2,8 +2,8 @@
 
 A helper is forked from the search. So it has the very objects that the search has, whatever a spec is made of, and
 nothing but the numbers of slots and values is exchanged: what has been numbered since the fork is unknown to it. It
-answers nothing to a call that gives such a value, or at which anything out of the ordinary happens: the search makes
-that call itself, and finds out. So a helper is never needed.
+answers nothing to a call that gives such a value, that shows a new member of a collection, or at which anything out of
+the ordinary happens: the search makes that call itself, and finds out. So a helper is never needed.
 """
 
 from __future__ import annotations
@@ -160,12 +160,17 @@ class Helpers:
             yield tree, self.caller.make(tree, rows)
         for helper, share in shares:
             for (tree, rows), call in zip(share, helper.answers(len(share)), strict=True):
-                if call is None or asked_at[tree] != self.caller.precision[tree]:
+                if call is None or self._is_outdated(tree, call, asked_at):
                     self._missed += 1
                     yield tree, self.caller.make(tree, rows)
                 else:
                     yield tree, call
         self._busy = False
+
+    def _is_outdated(self, tree: int, call: Call, asked_at: Sequence[Precision]) -> bool:
+        """Whether the search has found out since a call was asked for what makes a difference to it."""
+        new_members = self.caller.layout.slots > len(self._known)
+        return asked_at[tree] != self.caller.precision[tree] or (bool(call.enumerated) and new_members)
 
     def _shares(self, jobs: list[Job]) -> tuple[list[Job], list[tuple[Helper, list[Job]]]]:
         """The calls for this process, and those for helpers, which are started when they first get some."""
@@ -192,7 +197,7 @@ class Helpers:
     def _is_known(self, job: Job) -> bool:
         """Whether helpers know all values in the states of a job."""
         _, rows = job
-        return all(all(map(operator.lt, row, self._known)) for row in rows)
+        return all(len(row) <= len(self._known) and all(map(operator.lt, row, self._known)) for row in rows)
 
     def _start(self) -> None:
         with interrupts_wait(), suppress(OSError):  # no more processes to be had
@@ -245,8 +250,12 @@ def _answer(
     """
     caller.precision = list(precision)
     try:
-        call = caller.make(tree, rows)
+        call: Call | None = caller.make(tree, rows)
     except BaseException:
+        call = None
+    if caller.layout.slots > len(known):
+        caller.layout.forget(known)  # the search gives such slots to other members
         return None
-    finds_more = call.writes_beyond(known) or caller.precision != precision
-    return None if finds_more else call
+    if call is None or call.writes_beyond(known) or caller.precision != precision:
+        return None
+    return call

@@ -13,14 +13,26 @@ import numba
 import numpy as np
 
 SLOT, ROOM, EDGES = 0, 1, 2
-"""A node of a decision tree: the slot it reads, for how many values it has edges, and from there on the edges."""
+"""A node of a decision tree: the slot it reads, its room, and from there on its edges.
 
-INDEX, WAITING, ASKED, FILLED, PLACES = range(5)
+If the room is positive, it has an edge for each number below. If it is negative, it has a hash table of that many
+pairs: a number plus one, or 0, and where its edge leads.
+"""
+
+FACTOR, SHIFT = 0x9E3779B1, 15
+"""By what a number is multiplied, and how far the product is shifted, for its place in a hash table."""
+
+SECOND = 1 << 24
+"""In the trees of step predicates, the slots of the state after the step are counted from here."""
+
+INDEX, WAITING, ASKED, FILLED, PATIENT, PLACES = range(6)
 """How far a part of a block is: the first state that was not looked at, how many before it wait until more is known,
-how many unknown paths are asked for, how much of the buffer is filled; and how many places these are."""
+how many unknown paths are asked for, how much of the buffer is filled; whether to go on when no more can be asked for;
+and how many places these are."""
 
-TREE, NODE, NUMBER, FIELDS = range(4)
-"""An unknown path: of which tree, and the node and the edge at which it ends; and how many fields these are."""
+TREE, NODE, NUMBER, WANTED, FIELDS = range(5)
+"""An unknown path: of which tree, the node and the edge at which it ends, and how often it was met; and how many fields
+these are."""
 
 STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
 """What `append` counts: states kept; states expanded; steps from the one that a limit cut short; deadlocks;
@@ -28,6 +40,9 @@ fewest and most steps from one state; and how many counters these are."""
 
 NOT_SHOWN, SHOWN = -1, -2
 """The leaves of a predicate's tree: whether it gives evidence, a violation or a witness."""
+
+SHOWN_BY_STEP, NOT_KNOWN = 1, 2
+"""What a step predicate says of a step, else 0: it gives evidence; it has to be called to know."""
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -40,15 +55,38 @@ RECENT = np.uint64(2**14)
 """Next states that `insert` remembers: steps that commute often lead to one state twice within a block."""
 
 
+@numba.njit(cache=True)
+def _hashed(pool, node, number):
+    """Where the edge for a number is in a node with a hash table; 0 if there is none."""
+    mask = -np.int64(pool[node + ROOM]) - 1
+    place = (number * FACTOR >> SHIFT) & mask
+    while True:
+        edge = np.int64(node) + EDGES + 2 * place
+        if pool[edge] == number + 1:
+            return edge + 1
+        if pool[edge] == 0:
+            return np.int64(0)
+        place = (place + 1) & mask
+
+
+@numba.njit(cache=True, inline="always")
+def _edge(pool, node, number):
+    """Where the edge for a number is in a node; 0, where no node is, if there is none."""
+    room = pool[node + ROOM]
+    if room < 0:
+        return _hashed(pool, node, number)
+    return np.int64(node) + EDGES + number if number < room else np.int64(0)
+
+
 @numba.njit(cache=True, inline="always")
 def _code(pool, tree, values):
     """The leaf that slot values reach in a tree, 0 if the path is not known."""
     code = pool[tree]
     while code > 0:
-        number = values[pool[code + SLOT]]
-        if number >= pool[code + ROOM]:
+        edge = _edge(pool, code, values[pool[code + SLOT]])
+        if edge == 0:
             return np.int32(0)
-        code = pool[code + EDGES + number]
+        code = pool[edge]
     return code
 
 
@@ -58,14 +96,15 @@ def _step_code(pool, tree, values, after, place, word, shift, mask):
     code = pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
-        if slot < len(values):
+        if slot < SECOND:
             number = values[slot]
         else:
-            slot -= len(values)
+            slot -= SECOND
             number = np.int64((after[place, word[slot]] >> shift[slot]) & mask[slot])
-        if number >= pool[code + ROOM]:
+        edge = _edge(pool, code, number)
+        if edge == 0:
             return np.int32(0)
-        code = pool[code + EDGES + number]
+        code = pool[edge]
     return code
 
 
@@ -119,6 +158,13 @@ for _bit in range(64):
 
 
 @numba.njit(cache=True)
+def _led_to(pool, node, number):
+    """What the edge of a node for a number leads to; 0 if that is not known."""
+    edge = _edge(pool, node, np.int64(number))
+    return pool[edge] if edge else np.int32(0)
+
+
+@numba.njit(cache=True)
 def fill_guard(pair, trees, first_values, pool, dead, words, table):
     """Fill the table of one pair of slots; see `Guards`."""
     _, stride, second, second_stride, base = pair
@@ -126,10 +172,9 @@ def fill_guard(pair, trees, first_values, pool, dead, words, table):
         for other in range(stride):
             entry = base + (number * stride + other * second_stride) * words
             for tree in trees:
-                code = pool[tree]
-                code = pool[code + EDGES + number] if number < pool[code + ROOM] else 0
+                code = _led_to(pool, pool[tree], number)
                 if code > 0 and second_stride and pool[code + SLOT] == second:
-                    code = pool[code + EDGES + other] if other < pool[code + ROOM] else 0
+                    code = _led_to(pool, code, other)
                 if code >= 0 or not dead[-code - 1]:
                     table[entry + tree // 64] |= ONE << np.uint64(tree % 64)
 
@@ -139,14 +184,17 @@ def _ask(pool, tree, row, cursor, unknown, rows):
     """Note an unknown path, unless one that ends at the same place is noted, or there is no room."""
     node, number, code = np.int64(tree), np.int64(0), pool[tree]
     while code > 0:
-        node, number = np.int64(code), row[pool[code + SLOT]]
-        code = pool[code + EDGES + number] if number < pool[code + ROOM] else np.int32(0)
+        slot = pool[code + SLOT]
+        node, number = np.int64(code), row[slot if slot < SECOND else slot - SECOND + len(row) // 2]
+        code = _led_to(pool, code, number)
     noted = cursor[ASKED]
     for other in range(noted):
         if unknown[other, NODE] == node and unknown[other, NUMBER] == number:
+            unknown[other, WANTED] += 1
             return
     if noted < len(unknown):
         unknown[noted, TREE], unknown[noted, NODE], unknown[noted, NUMBER] = tree, node, number
+        unknown[noted, WANTED] = 1
         for slot in range(len(row)):  # Numba compiles an assignment to a slice for seconds, for its error message
             rows[noted, slot] = row[slot]
         cursor[ASKED] += 1
@@ -163,7 +211,7 @@ def _taken_up(cursor):
 @numba.njit(cache=True, inline="always")
 def _has_next(cursor, last, turn, waited, waiting, unknown):
     """Whether there is a state to look at, and room to note that it has to wait and why."""
-    if cursor[ASKED] == len(unknown):
+    if cursor[ASKED] == len(unknown) and not cursor[PATIENT]:
         return False
     return turn < waited or (turn < waited + last - cursor[INDEX] and cursor[WAITING] < len(waiting))
 
@@ -193,6 +241,7 @@ def _pause(cursor, last, turn, waited, waiting):
 @numba.njit(cache=True, nogil=True)
 def expand(
     cursor, last, waiting, unknown, rows, states,
+    answer_begins, answer_trees, answer_start, answer_count, answer_keep, answer_put,
     first, found, hashes, parents, trees, shown, begins, routes, regions, wanted, always, pairs, guards, first_step,
     reads, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
 ):  # fmt: skip
@@ -205,6 +254,7 @@ def expand(
     Parameters:
         waiting: the states that wait.
         unknown, rows: filled with unknown paths, and the numbers of the slots of the states that they were met with.
+        answer_begins, ...: what is known of the states that wait besides what was learned; see `Answers`.
         first: the first state of the part.
         begins: for each state, where its next states begin in the buffer.
         routes: at last, the places of the next states in the buffer, by the region of the table they belong to.
@@ -231,6 +281,9 @@ def expand(
             for cell in range(len(left)):
                 left[cell] |= guards[entry + cell]
         place, known = filled, True
+        answer, last_answer = 0, 0
+        if turn < len(answer_begins) - 1:
+            answer, last_answer = answer_begins[turn], answer_begins[turn + 1]
         for group in range(len(left)):
             bits = left[group]
             while bits:
@@ -239,17 +292,26 @@ def expand(
                 tree = group * 64 + _LOWEST_BIT[(lowest * _DE_BRUIJN) >> np.uint64(58)]
                 code = _code(pool, tree, values)
                 if code == 0:
-                    known = False
-                    _ask(pool, tree, values, cursor, unknown, rows)
-                    continue
-                start = leaf_start[-code - 1]
-                stop = start + leaf_count[-code - 1]
+                    while answer < last_answer and answer_trees[answer] < tree:
+                        answer += 1
+                    if answer == last_answer or answer_trees[answer] != tree:
+                        known = False
+                        _ask(pool, tree, values, cursor, unknown, rows)
+                        continue
+                    start, stop = answer_start[answer], answer_start[answer] + answer_count[answer]
+                else:
+                    start = np.int64(leaf_start[-code - 1])
+                    stop = start + leaf_count[-code - 1]
                 full = place + stop - start > len(found)
                 if full:
                     break
                 for outcome in range(start, stop):
                     for cell in range(states.shape[1]):
-                        found[place, cell] = (states[index, cell] & keep[outcome, cell]) | put[outcome, cell]
+                        if code == 0:
+                            kept, added = answer_keep[outcome, cell], answer_put[outcome, cell]
+                        else:
+                            kept, added = keep[outcome, cell], put[outcome, cell]
+                        found[place, cell] = (states[index, cell] & kept) | added
                     for predicate in range(predicates):
                         if wanted[predicate]:
                             touched = _differ(states, index, found, place, reads, predicate)
@@ -259,13 +321,14 @@ def expand(
                                 verdict = _step_code(pool, step, values, found, place, word, shift, mask)
                                 if not touched:
                                     still[predicate] = verdict  # that of all steps that touch nothing it reads
+                            shown[place, predicate] = SHOWN_BY_STEP if verdict == SHOWN else 0
                             if verdict == 0:
-                                known = False
+                                shown[place, predicate] = NOT_KNOWN
+                                known = known and cursor[PATIENT] != 0
                                 for slot in range(slots):
                                     both[slot] = values[slot]
                                 _unpack(found, place, both[slots:], word, shift, mask)
                                 _ask(pool, step, both, cursor, unknown, rows)
-                            shown[place, predicate] = verdict == SHOWN
                     hashes[place] = _hash(found, place)
                     parents[place] = index
                     trees[place] = tree
@@ -418,7 +481,7 @@ def append(
             own[tree, 0] += 1
             degree += 1
             for predicate in range(seen.shape[1]):
-                if shown[part, place, predicate] and seen[part, predicate] < seen_at.shape[2]:
+                if shown[part, place, predicate] == SHOWN_BY_STEP and seen[part, predicate] < seen_at.shape[2]:
                     seen_at[part, predicate, seen[part, predicate]] = place
                     seen[part, predicate] += 1
             place += 1
@@ -570,6 +633,22 @@ def check(
 
 
 @numba.njit(cache=True)
+def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
+    """The leaves that the trees lead to from some states.
+
+    Parameters:
+        indices: the states.
+        first_tree: the first tree to look at.
+        codes: for each state and tree from there on, set to the code of the leaf; 0 if the path is not known.
+    """
+    values = np.empty(len(word), np.int64)
+    for row in range(len(indices)):
+        _unpack(states, indices[row], values, word, shift, mask)
+        for tree in range(codes.shape[1]):
+            codes[row, tree] = _code(pool, first_tree + tree, values)
+
+
+@numba.njit(cache=True)
 def path_ends(indices, states, pool, word, shift, mask, ends):
     """Where the paths of some states end.
 
@@ -583,12 +662,8 @@ def path_ends(indices, states, pool, word, shift, mask, ends):
         for tree in range(ends.shape[1]):
             place, code = np.int64(tree), pool[tree]
             while code > 0:
-                number = values[pool[code + SLOT]]
-                if number >= pool[code + ROOM]:
-                    code = np.int32(0)
-                else:
-                    place = np.int64(code + EDGES + number)
-                    code = pool[place]
+                place = _edge(pool, code, values[pool[code + SLOT]])
+                code = pool[place] if place else np.int32(0)
             ends[row, tree] = place if code < 0 else -1
 
 

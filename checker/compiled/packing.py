@@ -15,6 +15,7 @@ class Packing:
 
     Parameters:
         sizes: how many values each slot has; a slot with one value needs no bits.
+        spare: bits to leave for slots that are added later, at least.
 
     Attributes:
         sizes: as given.
@@ -22,7 +23,7 @@ class Packing:
         word, shift, mask: for each slot, its word, the bits to the right of it, and ones as many as its own.
     """
 
-    def __init__(self, sizes: Sequence[int]) -> None:
+    def __init__(self, sizes: Sequence[int], spare: int = 0) -> None:
         self.sizes = list(sizes)
         widths = [(size - 1).bit_length() for size in sizes]
         used: list[int] = [0]
@@ -34,15 +35,41 @@ class Packing:
             places.append((slot, word, used[word]))
             used[word] += widths[slot]
         places.sort()
-        self.words = len(used)
-        self.word = np.array([word for _, word, _ in places], np.int64)
-        self.shift = np.array([shift for _, _, shift in places], np.uint64)
-        self.mask = np.array([(1 << width) - 1 for width in widths], np.uint64)
+        while WORD * len(used) - sum(used) < spare:
+            used.append(0)
+        self.words, self._used = len(used), used
         self._places = [(word, shift, (1 << widths[slot]) - 1) for slot, word, shift in places]
+        self._make_arrays()
+
+    def _make_arrays(self) -> None:
+        self.word = np.array([word for word, _, _ in self._places], np.int64)
+        self.shift = np.array([shift for _, shift, _ in self._places], np.uint64)
+        self.mask = np.array([mask for _, _, mask in self._places], np.uint64)
+
+    def add(self, sizes: Sequence[int]) -> bool:
+        """Add slots whose number is 0 in all states packed so far, if bits were left for them.
+
+        Parameters:
+            sizes: of all slots, those that there are included.
+
+        Returns:
+            Whether there is room for all of them.
+        """
+        for size in sizes[len(self.sizes) :]:
+            width = (size - 1).bit_length()
+            word = next((word for word, bits in enumerate(self._used) if bits + width <= WORD), None)
+            if word is None:
+                break
+            self._places.append((word, self._used[word], (1 << width) - 1))
+            self._used[word] += width
+            self.sizes.append(size)
+        self._make_arrays()
+        return len(self.sizes) == len(sizes)
 
     def fits(self, sizes: Sequence[int]) -> bool:
         """Whether every slot still has bits for all its values."""
-        return all(size - 1 <= mask for size, (_, _, mask) in zip(sizes, self._places, strict=True))
+        pairs = zip(sizes, self._places, strict=False)
+        return len(sizes) == len(self._places) and all(size - 1 <= mask for size, (_, _, mask) in pairs)
 
     def width(self, slot: int) -> int:
         """How many bits a slot has."""
@@ -51,7 +78,7 @@ class Packing:
     def pack(self, numbers: Sequence[int]) -> NDArray[np.uint64]:
         """A state's words."""
         words = [0] * self.words
-        for number, (word, shift, _) in zip(numbers, self._places, strict=True):
+        for number, (word, shift, _) in zip(numbers, self._places, strict=False):
             words[word] |= number << shift
         return np.array(words, np.uint64)
 
@@ -68,14 +95,14 @@ class Packing:
             words[word] |= mask << shift
         return np.array(words, np.uint64)
 
-    def change(self, changes: dict[int, int]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """The bits to keep, and then the bits to set, so that some slots get other numbers."""
+    def change(self, changes: dict[int, int]) -> tuple[list[int], list[int]]:
+        """By word: the bits to keep, and then the bits to set, so that some slots get other numbers."""
         keep, put = [(1 << WORD) - 1] * self.words, [0] * self.words
         for slot, number in changes.items():
             word, shift, mask = self._places[slot]
             keep[word] &= ~(mask << shift)
             put[word] |= number << shift
-        return np.array(keep, np.uint64), np.array(put, np.uint64)
+        return keep, put
 
     def repack(self, states: NDArray[np.uint64], other: Packing) -> NDArray[np.uint64]:
         """States packed this way, packed the other way.
@@ -84,7 +111,7 @@ class Packing:
             states: shape (states, words).
         """
         repacked = np.zeros((len(states), other.words), np.uint64)
-        for slot in range(len(self.mask)):
+        for slot in range(len(self.sizes)):
             numbers = (states[:, self.word[slot]] >> self.shift[slot]) & self.mask[slot]
             repacked[:, other.word[slot]] |= numbers << other.shift[slot]
         return repacked

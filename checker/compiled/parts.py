@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,12 @@ class BlockParts:
         self.rows = np.empty((count, MOST_ASKED, 2 * slots), np.int64)
         self._slots = slots
 
+    def fit(self, slots: int) -> None:
+        """Make room for rows of more slots."""
+        if slots != self._slots:
+            self.rows = np.empty((*self.rows.shape[:2], 2 * slots), np.int64)
+            self._slots = slots
+
     @property
     def left(self) -> NDArray[np.int64]:
         """How many states of each part are still to be looked at."""
@@ -58,8 +65,8 @@ class BlockParts:
         end, cursor, waiting = self.ends[part + 1], self.cursors[part], self.waiting[part]
         return cursor, end, waiting, self.unknown[part], self.rows[part]
 
-    def jobs(self, first_step: int) -> list[Job]:
-        """The calls that show the unknown paths, one for each place where trees end.
+    def jobs(self, first_step: int) -> list[tuple[Job, int]]:
+        """The calls that show the unknown paths, one for each place where trees end, and how often it was met.
 
         Rows that end at the same place are likely to be on one path, and others are not.
 
@@ -67,13 +74,20 @@ class BlockParts:
             first_step: the first tree of a step predicate.
         """
         jobs: dict[tuple[int, int], Job] = {}
+        wanted: Counter[tuple[int, int]] = Counter()
         for cursor, unknown, rows in zip(self.cursors, self.unknown, self.rows, strict=True):
             found = cursor[kernel.ASKED]
             before: list[int] = []
-            for (tree, *end), row in zip(unknown[:found].tolist(), rows[:found], strict=True):
+            for (tree, node, number, times), row in zip(unknown[:found].tolist(), rows[:found], strict=True):
                 numbers = row[: self._slots].tolist()
                 if numbers != before:
                     before = numbers  # the same object for all calls of a state: see `Caller`
                 after = (row[self._slots :].tolist(),) if tree >= first_step else ()
-                jobs.setdefault(tuple(end), (tree, (before, *after)))
-        return list(jobs.values())
+                jobs.setdefault((node, number), (tree, (before, *after)))
+                wanted[node, number] += times
+        return [(job, wanted[end]) for end, job in jobs.items()]
+
+    def that_wait(self, part: int) -> NDArray[np.int64]:
+        """The states of a part that wait."""
+        waiting: NDArray[np.int64] = self.waiting[part, : self.cursors[part, kernel.WAITING]]
+        return waiting

@@ -14,16 +14,19 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 
-from checker.compiled.layout import HASH, Layout, Leaf, Node, Parts, ShapeChanged, StandIn, Struct
+from checker.bag import Bag
+from checker.compiled.collection_views import BagView, CollectionView, SetView
+from checker.compiled.kernel import SECOND
+from checker.compiled.layout import Collection, Layout, Leaf, Node, Parts, ShapeChanged, StandIn, Struct
 from checker.state import variables
 
-_set = object.__setattr__
+_new, _set = object.__new__, object.__setattr__
 
 
 class Precision(enum.IntEnum):
@@ -88,21 +91,10 @@ _recorder_of, _slot_of = Unread.recorder.__get__, Unread.slot.__get__  # type: i
 _set_recorder, _set_slot = Unread.recorder.__set__, Unread.slot.__set__  # type: ignore[attr-defined]
 
 
-class _Lazy(NamedTuple):
-    """What is known of a lazy instance.
-
-    Attributes:
-        recorder: of the call that it was made for.
-        node: its place in the layout: where fields that are not set are read.
-        offset: which of the recorder's states that is, as the number of its first slot.
-        changed: the fields that `attrs.evolve` changed; None in an instance that stands for the state's own part.
-    """
-
-    recorder: Recorder
-    node: Struct
-    offset: int
-    changed: dict[str, Any] | None
-
+_Lazy = tuple["Recorder", Struct, int, dict[str, Any] | None]
+"""What is known of a lazy instance: the recorder of the call that it was made for; its place in the layout, where
+fields that are not set are read; which of the recorder's states that is, as the number of its first slot; and the
+fields that `attrs.evolve` changed, None in an instance that stands for the state's own part."""
 
 _lazy: dict[int, _Lazy] = {}
 """The lazy instances of the call that is being recorded, by identity. Each is kept alive by its recorder."""
@@ -119,8 +111,8 @@ class Recorder:
             values are not copied unread.
 
     Attributes:
-        reads: the number of the value in each slot that was read. Slots of a second state are counted on from the
-            first's.
+        reads: the number of the value in each slot that was read. Slots of a second state are counted from `SECOND`.
+        enumerated: the collections of which any member would have been read, one that is unknown yet too.
         copied: the slots whose values were copied unread.
         looked_at: whether a copied element was looked at after all.
         escaped: whether a read may have been missed in another way.
@@ -133,28 +125,48 @@ class Recorder:
         precision: Precision = Precision.ELEMENTS,
         told_apart: frozenset[type] = frozenset(),
     ) -> None:
+        self._domains = layout.domains
         self.layout, self.precision, self.told_apart = layout, precision, told_apart
         self.reads: dict[int, int] = {}
         self.copied: set[int] = set()
         self.looked_at = self.escaped = self._has_ended = False
-        self._numbers = [number for row in rows for number in row]
+        self.enumerated: set[Collection] = set()
+        self._rows = {which * SECOND: list(row) for which, row in enumerate(rows)}
         self._made: list[Any] = []
         self._evolved: list[Any] = []
         self._parts: dict[tuple[Node, int], Any] = {}
 
     def read(self, slot: int, offset: int = 0) -> Any:
         """The value in a slot of the state whose first slot is the offset."""
-        number = self.reads[slot + offset] = self._numbers[slot + offset]
-        return self.layout.domains[slot].values[number]
+        number = self.reads[slot + offset] = self._rows[offset][slot]
+        return self._domains[slot].values[number]
+
+    def member(self, node: Collection, offset: int, member: Any) -> Any:
+        """How often a collection of a state holds a member; of a set, whether it does."""
+        slot = self.layout.slot_of(node, member)
+        row = self._rows[offset]
+        row += [0] * (slot + 1 - len(row))
+        return self.read(slot, offset)
+
+    def in_order(self, node: Collection, offset: int, changes: Mapping[Any, Any]) -> list[Any]:
+        """The members of a collection in the order of the value itself, with some changes. This is no read."""
+        value = self.layout.part(node, self._rows[offset])
+        if not changes:
+            return list(value)
+        counts = {**node.counts(value), **changes}
+        return list(node.of(counts))
 
     def read_all(self) -> None:
         """Count every slot of every state as read, after those that were."""
-        for slot, number in enumerate(self._numbers):
-            self.reads.setdefault(slot, number)
+        for offset, row in self._rows.items():
+            for slot, number in enumerate(row):
+                self.reads.setdefault(slot + offset, number)
+        root = self.layout.root
+        self.enumerated.update(root.collections if isinstance(root, Struct | Parts) else ())
 
     def state(self, which: int = 0) -> Any:
         """A lazy instance of one of the states."""
-        return self.value(self.layout.root, which * self.layout.slots)
+        return self.value(self.layout.root, which * SECOND)
 
     def value(self, node: Node, offset: int = 0) -> Any:
         """What stands for a part of a state: the value of a slot, a lazy instance, a tuple or a view of one."""
@@ -163,7 +175,7 @@ class Recorder:
         made = self._parts.get((node, offset))
         if made is None:
             if self._has_ended:
-                return self.layout.part(node, self._numbers[offset : offset + self.layout.slots])
+                return self.layout.part(node, self._rows[offset])
             made = self._parts[node, offset] = self._part(node, offset)
         return made
 
@@ -172,29 +184,40 @@ class Recorder:
             if self.precision <= Precision.FIELDS and not node.slotted:
                 return self._whole(node, offset)  # its __dict__ would show which fields are set
             return self._instance(node, offset)
+        if isinstance(node, Collection):
+            if self.precision <= Precision.FIELDS:
+                return self._whole(node, offset)
+            return (SetView if node.cls is frozenset else BagView)(self, offset, node)
         assert isinstance(node, Parts)
         if node.whole or self.precision <= Precision.FIELDS:
             return tuple([self.value(element, offset) for element in node.elements])
         return TupleView(self, offset, node.elements)
 
     def _instance(self, node: Struct, offset: int, changed: dict[str, Any] | None = None) -> Any:
-        made: Any = object.__new__(node.cls)
-        for name, value in node.constants.items():
+        made: Any = _new(node.cls)
+        for name, value in node.set_at_once:
             _set(made, name, value)
-        if node.caches_hash:
-            _set(made, HASH, None)
-        for name, value in (changed or {}).items():
-            _set(made, name, value)
-        _lazy[id(made)] = _Lazy(self, node, offset, changed)
-        (self._made if changed is None else self._evolved).append(made)
+        _lazy[id(made)] = (self, node, offset, changed)
+        if changed is None:
+            self._made.append(made)
+        else:
+            self._evolved.append(made)
+            for name, value in changed.items():
+                _set(made, name, value)
         return made
 
-    def _whole(self, node: Struct, offset: int) -> Any:
+    def _whole(self, node: Struct | Collection, offset: int) -> Any:
         """A part of the state itself; all of it counts as read."""
-        numbers = self._numbers[offset : offset + self.layout.slots]
-        for slot in range(*node.slots.indices(self.layout.slots)):
-            self.reads.setdefault(slot + offset, numbers[slot])
-        return self.layout.part(node, numbers)
+        row = self._rows[offset]
+        if isinstance(node, Struct):
+            for slot in range(*node.slots.indices(len(row))):
+                self.reads.setdefault(slot + offset, row[slot])
+        below = (node,) if isinstance(node, Collection) else node.collections
+        for collection in below:
+            self.enumerated.add(collection)
+            for member in collection.members:
+                self.member(collection, offset, member)
+        return self.layout.part(node, row)
 
     def copied_element(self, node: Node, offset: int) -> Any:
         """An element that is copied with others and may never be looked at."""
@@ -208,68 +231,93 @@ class Recorder:
         self.copied.add(node.slot)
         return Unread(self, node.slot)
 
-    def evolved(self, lazy: _Lazy, changes: dict[str, Any]) -> Any:
-        """A copy of a lazy instance with some fields changed. The others are not read.
-
-        Parameters:
-            lazy: what is known of the instance.
-            changes: new values by the name of the field.
-        """
-        return self._instance(lazy.node, lazy.offset, {**(lazy.changed or {}), **changes})
-
-    def changes(self, recorded: Any, successor: Any) -> dict[int, int]:
+    def changes(self, recorded: Any, successor: Any, state: Any) -> dict[int, int]:
         """What a step changes in the first state: the new number of each slot that was written.
 
         Parameters:
             recorded: the next state that the recorded call gave: says which slots are copies of themselves.
             successor: the one that the call on the state itself gave: its values are numbered, so nothing of the
                 recording can stay in them.
+            state: the state itself.
 
         Raises:
             ShapeChanged: a component is not shaped as in the initial state.
-            Mismatch: the two differ.
+            Mismatch: the two next states differ.
         """
         changes: dict[int, int] = {}
-        self._compare(self.layout.root, recorded, successor, changes)
+        self._compare(self.layout.root, recorded, successor, state, changes)
         return changes
 
-    def _compare(self, node: Node, seen: Any, value: Any, changes: dict[int, int]) -> None:
+    def _compare(self, node: Node, seen: Any, value: Any, before: Any, changes: dict[int, int]) -> None:
         if type(seen) is Unread:
             if _recorder_of(seen) is not self:
                 raise Mismatch
             if type(node) is Leaf and _slot_of(seen) == node.slot:
+                _must_be_same(value, before)
                 return
             seen = self.read(_slot_of(seen))
         match node:
             case Leaf():
-                if not self.read_within(seen) and seen != value:
-                    raise Mismatch
-                changes[node.slot] = self.layout.domains[node.slot].number(value)
+                self._read_written(seen, value)
+                changes[node.slot] = self.layout.number(node, value)
+            case Collection():
+                self._compare_collection(node, seen, value, before, changes)
             case Struct():
-                lazy = _lazy.get(id(seen))
-                if lazy is not None and lazy.node is node and not lazy.offset:
-                    for name, inner in (lazy.changed or {}).items():
-                        if name in node.children:
-                            self._compare(node.children[name], inner, getattr(value, name), changes)
-                    return
                 if type(value) is not node.cls:
                     raise ShapeChanged(node.path)
+                lazy = _lazy.get(id(seen))
+                if lazy is not None and lazy[1] is node and not lazy[2]:
+                    if value is before and not lazy[3]:
+                        return
+                    changed = lazy[3] or {}
+                    for name, child in node.children.items():
+                        inner, inner_before = getattr(value, name), getattr(before, name)
+                        if name in changed:
+                            self._compare(child, changed[name], inner, inner_before, changes)
+                        else:
+                            _must_be_same(inner, inner_before)
+                    return
                 if type(seen) is not node.cls:
                     raise Mismatch
                 for name, child in node.children.items():
-                    self._compare(child, getattr(seen, name), getattr(value, name), changes)
+                    self._compare(child, getattr(seen, name), getattr(value, name), getattr(before, name), changes)
             case Parts():
                 if type(value) is not tuple or len(value) != len(node.elements):
                     raise ShapeChanged(node.path)
                 if type(seen) not in (tuple, TupleView) or len(seen) != len(value):
                     raise Mismatch
-                for element, inner, item in zip(node.elements, _items(seen), value, strict=True):
-                    if inner is not element:
-                        self._compare(element, self._stood_for(inner), item, changes)
+                for element, inner, item, item_before in zip(node.elements, _items(seen), value, before, strict=True):
+                    if inner is element:
+                        _must_be_same(item, item_before)
+                    else:
+                        self._compare(element, self._stood_for(inner), item, item_before, changes)
+
+    def _compare_collection(
+        self, node: Collection, seen: Any, value: Any, before: Any, changes: dict[int, int]
+    ) -> None:
+        if type(value) is not node.cls:
+            raise ShapeChanged(node.path)
+        if isinstance(seen, CollectionView) and seen._node is node and not seen._offset:
+            _must_be_same(value, node.of({**node.counts(before), **seen._changes}) if seen._changes else before)
+            members: Iterable[Any] = seen._changes
+        else:  # it does not depend on what the state has there, so it says of each member whether it holds it
+            self._read_written(seen, value)
+            for member in node.counts(value):
+                self.layout.slot_of(node, member)
+            self.enumerated.add(node)
+            members = node.members
+        for member in members:
+            slot = self.layout.slot_of(node, member)
+            changes[slot] = self.layout.domains[slot].number(node.count(value, member))
 
     def _stood_for(self, item: Any) -> Any:
         """What an item of a tuple or of a `TupleView` stands for."""
         return self.value(item) if type(item) in _NODES else item
+
+    def _read_written(self, seen: Any, value: Any) -> None:
+        """Count as read what a recorded call writes, where the call on the state itself writes a value."""
+        if not self.read_within(seen) and seen != value:
+            raise Mismatch
 
     def read_within(self, value: Any) -> bool:
         """Count as read all that a value which becomes a leaf holds of the states.
@@ -283,6 +331,9 @@ class Recorder:
         if kind is Unread:
             self.read(_slot_of(value))
             return True
+        if isinstance(value, CollectionView):
+            value._value()
+            return True
         if kind is TupleView or isinstance(value, tuple | frozenset):
             parts = [self._stood_for(item) for item in _items(value)]
         elif attrs.has(kind):
@@ -295,6 +346,19 @@ class Recorder:
         for part in parts:
             is_known &= self.read_within(part)
         return is_known
+
+    def is_immutable(self, value: Any) -> bool:
+        """Whether a value cannot change while the call runs. This is no read; what is not known to be so is not."""
+        kind = type(value)
+        if kind in _ATOMS or issubclass(kind, StandIn | enum.Enum | type) or id(value) in _lazy:
+            return True
+        if kind in (tuple, frozenset):
+            return all(map(self.is_immutable, value))
+        if kind is FunctionType:
+            return not (value.__closure__ or value.__defaults__ or value.__kwdefaults__)
+        if attrs.has(kind) and kind.__setattr__ is _Frozen.__setattr__:
+            return all(self.is_immutable(getattr(value, field.name)) for field in attrs.fields(kind))
+        return kind in (Bag, range)
 
     def end(self) -> None:
         """End the recording. What the spec keeps of it, in a cache for instance, becomes an ordinary value."""
@@ -311,10 +375,16 @@ class Recorder:
 
     def _complete(self, instance: Any, lazy: _Lazy) -> None:
         """Set the fields of an instance that stays. This is no read: the call is over."""
-        numbers = self._numbers[lazy.offset : lazy.offset + self.layout.slots]
-        for name, child in lazy.node.children.items():
-            if name not in (lazy.changed or ()):
-                _set(instance, name, self.layout.part(child, numbers))
+        _, node, offset, changed = lazy
+        for name, child in node.children.items():
+            if name not in (changed or ()):
+                _set(instance, name, self.layout.part(child, self._rows[offset]))
+
+
+def _must_be_same(value: Any, before: Any) -> None:
+    """See that what was copied is what it was. Raises Mismatch: it is not."""
+    if value is not before and value != before:
+        raise Mismatch
 
 
 def _held_by_one_variable() -> int:
@@ -412,7 +482,12 @@ class TupleView(StandIn, Sequence[Any]):
         return tuple, (self._real(),)
 
 
-_NODES = frozenset((Leaf, Struct, Parts))
+@attrs.frozen
+class _Frozen:
+    """Has the `__setattr__` that attrs gives to immutable classes."""
+
+
+_NODES = frozenset((Leaf, Struct, Parts, Collection))
 _ATOMS = frozenset((int, bool, str, type(None), float, bytes))
 
 
@@ -459,18 +534,19 @@ def _getter(cls: type) -> Any:
         if lazy is None:
             if name in names and _lazy:
                 # a copy of a lazy instance, made by means that do not ask for the fields
-                next(iter(_lazy.values())).recorder.escaped = True
+                next(iter(_lazy.values()))[0].escaped = True
         else:
-            child = lazy.node.children.get(name)
+            recorder, node, offset, _ = lazy
+            child = node.children.get(name)
             if child is not None:
-                value = lazy.recorder.value(child, lazy.offset)
+                value = recorder.read(child.slot, offset) if type(child) is Leaf else recorder.value(child, offset)
                 _set(self, name, value)
                 return value
         if inherited is not None:
             return inherited(self, name)
         if lazy is not None and name[:2] != "__":
             # not a field: what the constructor may have set besides
-            return getattr(lazy.recorder._whole(lazy.node, lazy.offset), name)
+            return getattr(recorder._whole(node, offset), name)
         raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     field.__wrapped__ = inherited  # type: ignore[attr-defined]
@@ -489,10 +565,11 @@ _evolve_as_it_is.__kwdefaults__ = attrs.evolve.__kwdefaults__
 def _evolved(args: tuple[Any, ...], changes: dict[str, Any]) -> Any:
     """What `attrs.evolve` does while instances may be lazy."""
     lazy = _lazy.get(id(args[0])) if len(args) == 1 else None
-    if lazy is not None and lazy.node.copied_unread:
-        aliases = lazy.node.aliases
-        if all(alias in aliases for alias in changes):
-            return lazy.recorder.evolved(lazy, {aliases[alias]: value for alias, value in changes.items()})
+    if lazy is not None:
+        recorder, node, offset, changed = lazy
+        if node.copied_unread and changes.keys() <= node.aliases.keys():
+            named = {node.aliases[alias]: value for alias, value in changes.items()}
+            return recorder._instance(node, offset, {**changed, **named} if changed else named)
     return _evolve_as_it_is(*args, **changes)
 
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from checker.action import ActionInstance
 from checker.budget import Budget, LimitReached
 from checker.compiled import kernel
+from checker.compiled.answers import Answers
 from checker.compiled.buffers import Buffers
-from checker.compiled.calls import Call, Caller, NotRecorded
+from checker.compiled.calls import Call, Caller, Changes, NotRecorded
 from checker.compiled.checkpoint import Checkpoint, Saved
 from checker.compiled.comparison import ALL_OF, Comparison
 from checker.compiled.forest import with_room
@@ -51,6 +52,9 @@ PARTS = 4
 ALONE = 2_000
 """Fewer states are not worth waking a second thread for."""
 
+MOST_STATES_SEARCHED_AGAIN = 100_000
+"""With more, a search does not begin anew to take parts of the state apart."""
+
 OUTDATED = 1.05
 """By how much more has to be known for the guards to be made anew."""
 
@@ -74,25 +78,42 @@ class CutShort(StopSearch):
     """The search ended in the middle of a state's steps, or a call was lost: it cannot go on from here."""
 
 
+class Crowded(Exception):
+    """Parts of the state that take many values could be taken apart.
+
+    Attributes:
+        patterns: which; see `Layout`.
+    """
+
+    def __init__(self, patterns: frozenset[str]) -> None:
+        self.patterns = patterns
+        super().__init__(patterns)
+
+
 @attrs.frozen
 class Adjustments:
     """What a search has found out about its spec too late, so that it has to begin anew.
 
     Attributes:
         whole: paths of components to keep whole, because their shape changes.
+        apart: see `Layout`.
         given_states: the trees of actions and predicates whose reads cannot be recorded.
         read_when_copied: slots that count as read when they are copied.
     """
 
     whole: frozenset[str] = frozenset()
+    apart: frozenset[str] = frozenset()
     given_states: frozenset[int] = frozenset()
     read_when_copied: frozenset[int] = frozenset()
 
-    def after(self, change: ShapeChanged | NotRecorded | NewKind) -> Adjustments:
+    def after(self, change: ShapeChanged | Crowded | NotRecorded | NewKind) -> Adjustments:
         """With what has been found out now."""
         match change:
-            case ShapeChanged():  # slots are numbered anew by that
-                return Adjustments(whole=self.whole | {change.path}, given_states=self.given_states)
+            case ShapeChanged():  # slots are numbered anew
+                whole = self.whole | {change.path}
+                return attrs.evolve(self, whole=whole, read_when_copied=frozenset())
+            case Crowded():
+                return attrs.evolve(self, apart=self.apart | change.patterns, read_when_copied=frozenset())
             case NotRecorded():
                 return attrs.evolve(self, given_states=self.given_states | {change.tree})
             case NewKind():
@@ -158,11 +179,12 @@ class CompiledSearch(Generic[S]):
         self.budget, self.checkpoint = budget, checkpoint
         self._adjustments, self._resumed = adjustments, saved is not None
         self._initials = spec.initials()
-        self._layout = Layout(self._initials[0], adjustments.whole, adjustments.read_when_copied)
+        self._layout = Layout(self._initials[0], adjustments.whole, adjustments.apart, adjustments.read_when_copied)
         rows: list[list[int]] = []
         if saved is None:
             rows = [self._layout.row(state) for state in self._initials[: limits.max_states]]
         else:
+            self._layout.add_members(saved.members)
             for domain, values in zip(self._layout.domains, saved.values, strict=True):
                 for value in values:
                     domain.number(value)
@@ -224,6 +246,7 @@ class CompiledSearch(Generic[S]):
         saved = Saved(
             adjustments=self._adjustments,
             values=[domain.values for domain in self._layout.domains],
+            members=self._layout.members,
             slots_read=self._tables.slots_read,
             sizes=store.packing.sizes,
             packings=store.packings,
@@ -297,6 +320,8 @@ class CompiledSearch(Generic[S]):
                     return f"reached depth {self.limits.depth}"
                 for index in np.linspace(at.next, at.level_end - 1, ALL_OF, dtype=int):
                     self._comparison.state(self._row(index))
+            if self._layout.crowded and store.count < MOST_STATES_SEARCHED_AGAIN:
+                raise Crowded(frozenset(self._layout.crowded))
             self._stop_if_out_of_time()
             if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
                 self._save_if_possible()
@@ -352,12 +377,15 @@ class CompiledSearch(Generic[S]):
         parts, packing, looked_at = self._parts(first, last), store.packing, tables.calls
         buffers, guards = self._buffers_for(parts), self._guards_now(last - first)
         wanted = np.array([len(seen) < self.limits.traces for seen in self._at.steps_seen], np.bool_)
+        nothing = Answers([], packing)
+        answers = [nothing] * len(parts.cursors)
         while True:
+            parts.fit(len(packing.sizes))
             full = self.workers.run(
                 kernel.expand,
                 [
                     (
-                        *parts.of(part), store.states, parts.ends[part], buffers.found[part],
+                        *parts.of(part), store.states, *answers[part].arrays, parts.ends[part], buffers.found[part],
                         buffers.hashes[part], buffers.parents[part], buffers.trees[part],
                         buffers.shown[part], buffers.begins[part], buffers.routes[part], buffers.regions[part],
                         wanted, guards.always, guards.pairs, guards.table, tables.first_step,
@@ -369,13 +397,19 @@ class CompiledSearch(Generic[S]):
                 ],
                 alone=parts.left.sum() < ALONE,
             )  # fmt: skip
-            self._learn(parts)
+            too_many = self._learn(parts, first)
+            answers = [nothing] * len(parts.cursors)
+            for part in too_many if store.packing is packing else ():
+                found = self._steps_from(parts.that_wait(part))
+                if store.packing is packing:
+                    answers[part] = Answers(found, packing)
             if store.packing is not packing:
                 return None
             if any(full):
                 self._stop_if_out_of_memory(2 * buffers.nbytes)
                 buffers.grow()
             if not parts.busy:
+                self._judge_steps(parts, buffers)
                 return parts, buffers
             self._stop_if_out_of_time()
             if tables.calls - looked_at >= CALLS_A_LOOK:
@@ -461,6 +495,7 @@ class CompiledSearch(Generic[S]):
         inherit = np.array([not seen and first >= len(self._initials) for seen in self._at.seen], np.bool_)
         shown = np.zeros((store.count - first, len(missing)), np.bool_)
         while parts.busy:
+            parts.fit(len(store.packing.sizes))
             self.workers.run(
                 kernel.check,
                 [
@@ -473,22 +508,104 @@ class CompiledSearch(Generic[S]):
                 ],
                 alone=parts.left.sum() < ALONE,
             )  # fmt: skip
-            self._learn(parts)
+            for part in self._learn(parts, first):
+                self._judge(parts, part, first, wanted, shown)
         with interrupts_wait():
             for seen, column, count in zip(self._at.seen, shown.T, missing, strict=True):
                 seen += (first + np.flatnonzero(column)[:count]).tolist()
             self._at.checked = store.count
 
-    def _learn(self, parts: BlockParts) -> None:
-        """Make the calls that are missing, and learn from them."""
-        jobs = parts.jobs(self._tables.first_step)
+    def _learn(self, parts: BlockParts, states: int) -> list[int]:
+        """Make the calls that are missing and worth it, and learn from them.
+
+        Parameters:
+            parts: the parts that ask for them.
+            states: how many states the search has had so far.
+
+        Returns:
+            The parts that ask for more. Their states wait for answers of their own.
+        """
+        effort = self._tables.effort
+        asked = parts.jobs(self._tables.first_step)
+        jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
         for tree, call in self.workers.helpers(self._tables.caller).make(jobs):
             self._learn_from(tree, call)
+        if len(jobs) == len(asked):
+            parts.cursors[:, kernel.PATIENT] = False
+            return []
+        parts.cursors[:, kernel.PATIENT] = True
+        return [part for part in parts.busy if len(parts.that_wait(part))]
+
+    def _leaves(self, indices: NDArray[np.int64], first_tree: int, trees: int) -> NDArray[np.int32]:
+        """For some states, the code of the leaf that each of some trees leads to; 0 if the path is not known."""
+        packing, codes = self._store.packing, np.zeros((len(indices), trees), np.int32)
+        pool = self._tables.forest.pool
+        kernel.leaves(indices, self._store.states, first_tree, pool, packing.word, packing.shift, packing.mask, codes)
+        return codes
+
+    def _steps_from(self, indices: NDArray[np.int64]) -> list[list[tuple[int, list[Changes]]]]:
+        """The steps from some states of those action instances whose paths are not known there."""
+        tables, found = self._tables, []
+        for index, codes in zip(indices, self._leaves(indices, 0, tables.instances), strict=True):
+            row = self._row(index)
+            of_state = []
+            for tree in np.flatnonzero(codes == 0).tolist():
+                of_state.append((tree, tables.caller.steps(tree, row)))
+                tables.note_called(tree)
+            found.append(of_state)
+        self._note_values()
+        return found
+
+    def _note_values(self) -> None:
+        """See that there are bits for the values and the members of collections that were met."""
+        packing = self._store.packing
+        if self._tables.note_members():
+            packing.add(self._sizes())
+            self._guards = None
+        if not packing.fits(self._sizes()):
+            self._widen()
+
+    def _judge(
+        self, parts: BlockParts, part: int, first: int, wanted: NDArray[np.bool_], shown: NDArray[np.bool_]
+    ) -> None:
+        """Evaluate the state predicates on the states of a part that wait, by calls where paths are not known.
+
+        Parameters:
+            first, wanted, shown: see `kernel.check`.
+        """
+        tables, indices = self._tables, parts.that_wait(part)
+        codes = self._leaves(indices, tables.instances, len(wanted))
+        for index, of_state in zip(indices.tolist(), codes, strict=True):
+            shown[index - first] |= of_state == kernel.SHOWN  # as some were learned since the loop asked for them
+            row = self._row(index)
+            for predicate in np.flatnonzero((of_state == 0) & wanted).tolist():
+                shown[index - first, predicate] = tables.caller.shows(tables.instances + predicate, row)
+                tables.note_called(tables.instances + predicate)
+        parts.cursors[part, kernel.WAITING] = 0
+
+    def _judge_steps(self, parts: BlockParts, buffers: Buffers) -> None:
+        """Call the step predicates on the steps of a block of which they are not known."""
+        tables, packing = self._tables, self._store.packing
+        for part, filled in enumerate(parts.cursors[:, kernel.FILLED]):
+            shown = buffers.shown[part, :filled]
+            before: tuple[int, list[int]] = (-1, [])
+            for place, predicate in np.argwhere(shown == kernel.NOT_KNOWN).tolist():
+                parent = int(buffers.parents[part, place])
+                if before[0] != parent:
+                    before = parent, self._row(parent)
+                tree = tables.first_step + predicate
+                shown[place, predicate] = tables.caller.shows(
+                    tree, before[1], packing.unpack(buffers.found[part, place])
+                )
+                tables.note_called(tree)
 
     def _learn_from(self, tree: int, call: Call) -> None:
         tables, packing = self._tables, self._store.packing
         leaf = tables.leaf_of(call)
-        if not tables.all_packed:
+        if tables.note_members():
+            packing.add(self._sizes())
+            self._guards = None
+        if not tables.all_packed or len(packing.sizes) < self._layout.slots:
             if packing.fits(self._sizes()):
                 tables.pack(packing)
             else:
@@ -497,7 +614,7 @@ class CompiledSearch(Generic[S]):
 
     def _widen(self) -> None:
         """A slot has more values than bits: pack everything again, with bits for all of them."""
-        packing = Packing(self._sizes())
+        packing = Packing(self._sizes(), spare=len(self._layout.members) and 16 + len(self._layout.members) // 2)
         self._stop_if_out_of_memory(8 * packing.words * self._store.count)
         with interrupts_wait():
             self._store.repack(packing)
@@ -616,8 +733,9 @@ class CompiledSearch(Generic[S]):
         """
         store, tables = self._store, self._tables
         parts, steps = BlockParts(first, last, 1, self._layout.slots), np.zeros((64, 3), np.int64)
-        table = np.empty(4 * len(targets()), np.uint64)
+        table, more = np.empty(4 * len(targets()), np.uint64), []
         while parts.busy:
+            parts.fit(len(store.packing.sizes))
             packed = targets()
             self.workers.run(kernel.rebuild, [(0, 1, 0, len(packed), packed, table)])
             (full,) = self.workers.run(
@@ -630,10 +748,31 @@ class CompiledSearch(Generic[S]):
                     )
                 ],
             )  # fmt: skip
-            self._learn(parts)  # an earlier run knew it, or it was forgotten
+            for part in self._learn(parts, last):  # an earlier run knew it, it was forgotten, or it was not learned
+                more += self._steps_of(parts.that_wait(part).tolist(), packed)
+                parts.cursors[part, kernel.WAITING] = 0
             steps = with_room(steps, len(steps) + tables.most_outcomes if full else 0)
-        found: list[tuple[int, int, int]] = steps[: parts.cursors[0, kernel.FILLED]].tolist()
-        return sorted(found)
+        found = [(before, tree, target) for before, tree, target in steps[: parts.cursors[0, kernel.FILLED]].tolist()]
+        return sorted(found + more)
+
+    def _steps_of(self, indices: list[int], targets: NDArray[np.uint64]) -> list[tuple[int, int, int]]:
+        """The same, by calling the action instances whose paths are not known.
+
+        Parameters:
+            indices: the states before.
+            targets: the states, packed as all are.
+        """
+        wanted = {target.tobytes(): number for number, target in enumerate(targets)}
+        tables, found = self._tables, []
+        for index in indices:
+            row = self._row(index)
+            for tree in range(tables.instances):
+                steps = tables.steps(tree, row)
+                for step in tables.caller.steps(tree, row) if steps is None else steps:
+                    after = self._store.packing.pack(tables.caller.row_after(row, step)).tobytes()
+                    if after in wanted:
+                        found.append((index, tree, wanted[after]))
+        return found
 
 
 def explore(
@@ -682,7 +821,7 @@ def explore(
                     search = CompiledSearch(spec, limits, progress, threads, adjustments, budget, folder, saved, purity)
                     result = search.run()
                     break
-                except (ShapeChanged, NotRecorded, NewKind) as change:
+                except (ShapeChanged, Crowded, NotRecorded, NewKind) as change:
                     purity.check_again()
                     adjustments = adjustments.after(change)
                 saved = None

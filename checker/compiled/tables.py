@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.compiled.calls import Call, Caller, Changes
+from checker.compiled.effort import Effort
 from checker.compiled.forest import Forest, with_room
-from checker.compiled.kernel import NOT_SHOWN, SHOWN
+from checker.compiled.kernel import NOT_SHOWN, SECOND, SHOWN
 from checker.compiled.packing import Packing
 from checker.compiled.recording import Precision
 
 S = TypeVar("S")
+
+ALL_BITS = np.uint64(2**64 - 1)
 
 
 class Tables(Generic[S]):
@@ -32,7 +35,7 @@ class Tables(Generic[S]):
         slots_read: for each predicate, all slots that it was seen to read; those of a second state are counted
             on from the first's.
         reads: the same by word, as bits that are set, of either state.
-        calls: calls learned from so far.
+        effort: how often each action instance and predicate was called.
         compared: comparisons made; see `comparison`.
     """
 
@@ -48,10 +51,19 @@ class Tables(Generic[S]):
         self.leaf_count = np.zeros(16, np.int32)
         self.keep = self.put = self.reads = np.zeros((0, 0), np.uint64)
         self.slots_read: list[set[int]] = [set() for _ in (*self.state_checks, *self.step_checks)]
-        self.calls = self.compared = 0
+        self.compared = 0
+        self.effort = Effort(self.first_step + len(self.step_checks))
+        self._reads_all: set[int] = set()
         self._packed, self._packing = 0, Packing([])
         self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
         self._learned_as = self._recorded_as()
+        self._enumerating: dict[str, set[int]] = {}
+        self._members = 0
+
+    @property
+    def calls(self) -> int:
+        """Calls learned from so far."""
+        return sum(self.effort.learned)
 
     @property
     def most_outcomes(self) -> int:
@@ -67,6 +79,23 @@ class Tables(Generic[S]):
             self._leaves[written] = self._new_leaf(call.gave)
         return -self._leaves[written] - 1
 
+    def note_members(self) -> bool:
+        """Take note of members of collections that are new; whether there are any.
+
+        Of a call that looked through a collection it is not known what it does if a new member is in there, so what
+        was learned from it is forgotten.
+        """
+        new = self.layout.members[self._members :]
+        self._members = len(self.layout.members)
+        first = self.layout.slots - len(new)
+        for slot, (path, _) in enumerate(new, first):
+            for tree in self._enumerating.get(path, ()):
+                self.forest.forget(tree)
+                if tree >= self.instances:  # its verdicts depend on the new member too
+                    self.slots_read[tree - self.instances] |= {slot, slot + SECOND}
+                    self.reads[tree - self.instances] = ALL_BITS  # until there are bits for it
+        return bool(new)
+
     def learn(self, tree: int, call: Call, leaf: int) -> None:
         """Add what a call showed to the tree it is of.
 
@@ -77,9 +106,11 @@ class Tables(Generic[S]):
             SpecError: the tree knows another path for what was read: what was called is not a pure function.
             NewKind: a slot that was copied unread has values that the code may tell apart by identity.
         """
-        self.calls += 1
+        self.effort.learned[tree] += 1
         for slot in call.copied:
             self.layout.domains[slot].note_copy(self.caller.told_apart[tree])
+        for path in call.enumerated:
+            self._enumerating.setdefault(path, set()).add(tree)
         if self._learned_as[tree] != (self.caller.precision[tree], self.caller.told_apart[tree]):
             self._learned_as[tree] = self.caller.precision[tree], self.caller.told_apart[tree]
             self.forest.forget(tree)  # what it reads from here on, it may read in another order
@@ -93,12 +124,21 @@ class Tables(Generic[S]):
 
     def _note_reads(self, predicate: int, slots: Iterable[int]) -> None:
         noted = self.slots_read[predicate]
-        if not noted.issuperset(slots):
+        if not noted.issuperset(slots) or (self.reads[predicate] == ALL_BITS).all():
             noted.update(slots)
-            self.reads[predicate] = self._bits(noted)
+            if predicate not in self._reads_all:
+                self.reads[predicate] = self._bits(noted)
+
+    def note_called(self, tree: int) -> None:
+        """Note that a call was not recorded. What a predicate may have read is everything."""
+        self.effort.called[tree] += 1
+        predicate = tree - self.instances
+        if predicate >= 0 and predicate not in self._reads_all:
+            self._reads_all.add(predicate)
+            self.reads[predicate] = ALL_BITS
 
     def _bits(self, slots: set[int]) -> NDArray[np.uint64]:
-        return self._packing.bits({slot % self.layout.slots for slot in slots})
+        return self._packing.bits({slot % SECOND for slot in slots})
 
     def _new_leaf(self, steps: list[Changes]) -> int:
         leaf = len(self._leaves)
@@ -120,7 +160,7 @@ class Tables(Generic[S]):
             self.keep, self.put = (np.zeros((16, packing.words), np.uint64) for _ in range(2))
             self.reads = np.zeros((len(self.slots_read), packing.words), np.uint64)
             for predicate, slots in enumerate(self.slots_read):
-                self.reads[predicate] = self._bits(slots)
+                self.reads[predicate] = ALL_BITS if predicate in self._reads_all else self._bits(slots)
         self.keep, self.put = with_room(self.keep, len(self.outcomes)), with_room(self.put, len(self.outcomes))
         for number in range(self._packed, len(self.outcomes)):
             self.keep[number], self.put[number] = packing.change(self.outcomes[number])

@@ -1,0 +1,43 @@
+"""Effort: which unknown paths are worth learning.
+
+A recorded call costs some ten times what a plain one does, and pays off if its path is taken often. Where few states
+want a path, the action or property is called on these states instead, as the oracle does. So a search never takes much
+longer than the oracle, however little of its spec can be learned.
+"""
+
+from __future__ import annotations
+
+PAYS = 6
+"""States of a block that want a path for it to be learned in any case."""
+
+ALWAYS = 40
+"""Calls of each action instance and property that are recorded in any case."""
+
+SELDOM = 60
+"""States for each call of an action instance or property that is recorded besides."""
+
+
+class Effort:
+    """How often each action instance and property was called, and how.
+
+    Parameters:
+        trees: how many there are.
+
+    Attributes:
+        learned: for each, calls that were recorded.
+        called: for each, calls that were not.
+    """
+
+    def __init__(self, trees: int) -> None:
+        self.learned = [0] * trees
+        self.called = [0] * trees
+
+    def is_worthwhile(self, tree: int, wanted: int, states: int) -> bool:
+        """Whether to learn a path.
+
+        Parameters:
+            tree: of what.
+            wanted: how many states want it, of those that wait now.
+            states: how many states the search has had so far.
+        """
+        return wanted >= PAYS or self.learned[tree] < ALWAYS + states // SELDOM

@@ -1,0 +1,47 @@
+"""A value with one of its parts replaced, as ``EXCEPT`` gives in TLA+."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import attrs
+
+T = TypeVar("T")
+
+
+def put(value: T, /, *path_and_new: Any) -> T:
+    """A copy of a value in which one part, at any depth, is another.
+
+    ``put(grid, 1, 2, 0)`` is what ``[grid EXCEPT ![1][2] = 0]`` is in TLA+. The compiled engine records no read of
+    what is copied beside the path.
+
+    Parameters:
+        value: a tuple or an attrs value.
+        path_and_new: for each level, the index in the tuple, counted from 0, or the name of the attrs field; and at
+            last the new part.
+
+    Returns:
+        The copy, of the same type.
+
+    Raises:
+        IndexError: a tuple has no such index. Indices are not counted from the end.
+        TypeError: there is no path, or something on the path is neither a tuple nor an attrs value.
+
+    Example:
+        >>> put(((0, 0), (0, 0)), 1, 0, 7)
+        ((0, 0), (7, 0))
+    """
+    if len(path_and_new) < 2:
+        raise TypeError("put takes a value, an index or the name of a field for each level, and the new part")
+    place, *rest = path_and_new
+    current: Any = value
+    if isinstance(place, str):
+        new = rest[0] if len(rest) == 1 else put(getattr(current, place), *rest)
+        changed: T = attrs.evolve(current, **{place: new})
+        return changed
+    if not isinstance(current, tuple):
+        raise TypeError(f"put replaces an element of a tuple or a field of an attrs value, not of {current!r}")
+    if not 0 <= place < len(current):
+        raise IndexError(f"put at index {place} of a tuple with {len(current)} elements")
+    new = rest[0] if len(rest) == 1 else put(current[place], *rest)
+    return (*current[:place], new, *current[place + 1 :])  # type: ignore[return-value]

@@ -1,0 +1,48 @@
+"""Sets, bags and nested tuples are taken apart, and whatever code does with them, the answers are the oracle's."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from checker import Limits, Spec, SpecError, compiled, oracle
+from checker.compiled import effort, layout
+from tests.collection_constructs import CONSTRUCTS, State, spec_of
+
+
+def answer(explore: Any, spec: Spec[State], **settings: Any) -> Any:
+    """What an engine says, or "refused"."""
+    try:
+        result = explore(spec, Limits(), **settings)
+    except SpecError:
+        return "refused"
+    (item,) = result.properties
+    return item.verdict, list(map(len, item.traces)), result.statistics.distinct, result.statistics.generated
+
+
+@functools.cache
+def expected(name: str, guard: bool) -> Any:
+    """What the oracle says."""
+    return answer(oracle.explore, spec_of(CONSTRUCTS[name], guard=guard))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def taken_apart() -> Iterator[None]:
+    """What takes a few values is taken apart."""
+    with mock.patch.multiple(layout, MANY_VALUES=3):
+        yield
+
+
+@pytest.mark.usefixtures("no_comparisons")
+@pytest.mark.parametrize("learns", [True, False], ids=["learned", "called"])
+@pytest.mark.parametrize("guard", [True, False], ids=["action", "invariant"])
+@pytest.mark.parametrize("name", CONSTRUCTS)
+def test_a_construct_is_exact_or_refused(name: str, guard: bool, learns: bool) -> None:
+    spec = spec_of(CONSTRUCTS[name], guard=guard)
+    with mock.patch.multiple(effort, ALWAYS=effort.ALWAYS if learns else 1, PAYS=effort.PAYS if learns else 3):
+        found = answer(compiled.explore, spec, workers=1)
+    assert found in (expected(name, guard), "refused")
