@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from checker.properties import invariant, step_invariant
 from invariants.known import RPC
+from invariants.view import Complaint
 from model.rpc.consume import readable
 from model.rpc.state import Partition, Promise
 
@@ -16,7 +17,7 @@ from model.rpc.state import Partition, Promise
     source="seeds 000, 001, 002, 003: the first scenario, lost data; seed 004: what is below HW survives any failure",
     fails_in=RPC,
 )
-def committed_never_lost(state: Partition) -> Iterator[str]:
+def committed_never_lost(state: Partition) -> Iterator[Complaint]:
     yield from _lost(state, state.exposed, "could be read from")
 
 
@@ -26,7 +27,7 @@ def committed_never_lost(state: Partition) -> Iterator[str]:
     "By design this fails with acks=1, where a clean election picks a follower that has not fetched it",
     fails_in=RPC,
 )
-def acked_never_lost(state: Partition) -> Iterator[str]:
+def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     yield from _lost(state, state.acked, "was acknowledged by")
 
 
@@ -35,23 +36,27 @@ def acked_never_lost(state: Partition) -> Iterator[str]:
     source="seed 002: monotonic reads, a message is not there at one time and gone at another",
     fails_in=RPC,
 )
-def reads_monotonic(before: Partition, after: Partition) -> Iterator[str]:
+def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
     for leader, replica in after.believed_leaders():
         for promise in before.exposed:
             if promise.offset in readable(replica) and replica.log[promise.offset] != promise.record:
-                yield (
+                yield Complaint.about(
                     f"{promise.record} could be read at offset {promise.offset}; "
-                    f"now broker {leader} has {replica.log[promise.offset]} there"
+                    f"now broker {leader} has {replica.log[promise.offset]} there",
+                    leader,
+                    offset=promise.offset,
                 )
 
 
-def _lost(state: Partition, promises: Iterable[Promise], how: str) -> Iterator[str]:
+def _lost(state: Partition, promises: Iterable[Promise], how: str) -> Iterator[Complaint]:
     for leader, replica in state.believed_leaders():
         for promise in promises:
             log, offset = replica.log, promise.offset
             held = log[offset] if log.has(offset) else None
             if replica.epoch > promise.epoch and held != promise.record:
-                yield (
-                    f"{promise.record} at offset {offset} {how} the leader of epoch {promise.epoch}; "
-                    f"broker {leader}, which leads in epoch {replica.epoch}, has {held or 'nothing'} there"
+                yield Complaint.about(
+                    f"{promise.record} at offset {offset} {how} {promise.teller}; "
+                    f"broker {leader}, which leads in epoch {replica.epoch}, has {held or 'nothing'} there",
+                    leader,
+                    offset=offset,
                 )

@@ -31,7 +31,7 @@ def leadership_moves(state: Partition) -> bool:
 def log_truncated(before: PartitionView, after: PartitionView) -> bool:
     return any(
         replica.log.end_offset < earlier.log.end_offset
-        for earlier, replica in zip(before.replicas, after.replicas, strict=True)
+        for (_, earlier), (_, replica) in zip(before.replicas_of(), after.replicas_of(), strict=True)
     )
 
 

@@ -101,6 +101,11 @@ class Promise:
     offset: int
     epoch: int
 
+    @property
+    def teller(self) -> str:
+        """Who told, in words."""
+        return f"the leader of epoch {self.epoch}"
+
 
 @attrs.frozen(cache_hash=True)
 class Partition(Leadership[Replica]):
