@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -82,3 +83,8 @@ def matrix_page(title: str, matrix: Matrix, columns: Iterable[Column]) -> Iterat
 
 def _emphasised(text: str) -> str:
     return text.replace("violated", "**violated**") if text.startswith("violated") else text
+
+
+def cell(text: str) -> str:
+    """A text that is one cell of a table, and nothing else, whatever is in it."""
+    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", visible(text))

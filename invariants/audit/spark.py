@@ -111,7 +111,7 @@ def _in_shared_storage(
             wave = tasks[first : first + size]
             step = max(1, len(wave) // (4 * session.cores))
             parts = [wave[place : place + step] for place in range(0, len(wave), step)]
-            for part in session.run(run, parts, lambda: False):
+            for part in session.run(run, parts, _never):
                 reports += part
                 for report in part:
                     done.add(report, time.monotonic() - began)
@@ -168,8 +168,8 @@ def _on_machines(
     return clusters, reports, False
 
 
-def _never() -> bool:
-    return False
+def _never() -> None:
+    """The job is never given up."""
 
 
 def _machines_of(where: Mapping[str, Seen], place: ReplicaPlace) -> tuple[str, ...]:

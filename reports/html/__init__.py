@@ -101,6 +101,7 @@ def page(
     runs: Sequence[Run] = (),
     beside: int = 0,
     notes: Sequence[str] = (),
+    above: Markup | None = None,
 ) -> str:
     """The page, as HTML.
 
@@ -110,7 +111,16 @@ def page(
         runs: the runs that found them, if the page is of these too.
         beside: if not 0, the traces are shown side by side, the longest one first, at the state of this number.
         notes: what else is to be said of the whole page.
+        above: what else is on the page, above the traces.
     """
+    files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
+    return rendered(
+        "page.html", title=title, chapters=chapters, runs=runs, beside=beside, notes=notes, above=above, **files
+    )
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A template of this folder, with values in it."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -119,10 +129,7 @@ def page(
         lstrip_blocks=True,
         finalize=_visible,
     )
-    files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
-    return environment.get_template("page.html").render(
-        title=title, chapters=chapters, runs=runs, beside=beside, notes=notes, **files
-    )
+    return environment.get_template(template).render(**values)
 
 
 def _visible(value: Any) -> Any:
