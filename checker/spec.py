@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Generic, TypeVar
 
 import attrs
 
-from checker.action import Action, ActionInstance
+from checker.action import Action, ActionInstance, Step
 from checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
+from checker.drawing import Drawing, Event, Message, Row
 from checker.errors import LeadlineError, SpecError, raised
 from checker.names import nearest
 from checker.properties import DEADLOCK, Kind, Property
 from checker.state import check_shape, check_state, check_state_class
+from checker.visible import visible
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -46,6 +48,7 @@ class Spec(Generic[S]):
         properties: what is checked: invariants, step invariants and witnesses.
         bounds: a frozen attrs value whose fields were declared with `bound`.
         check_deadlock: whether a state without a next state is a violation.
+        drawing: how views draw its states; by default, by their components and fields.
 
     Raises:
         SpecError: a part that makes no sense, named.
@@ -58,6 +61,7 @@ class Spec(Generic[S]):
     properties: tuple[Property, ...] = attrs.field(default=(), converter=as_tuple)
     bounds: Any = attrs.field(factory=NoBounds)
     check_deadlock: bool = False
+    drawing: Drawing[S] | None = None
 
     def __attrs_post_init__(self) -> None:
         if not callable(self.initial_states):
@@ -77,6 +81,8 @@ class Spec(Generic[S]):
             for name in names:
                 if names.count(name) > 1:
                     raise SpecError(f"spec {self.name}: two {kind} are called {name!r}")
+        if not isinstance(self.drawing, Drawing | None):
+            raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {_name(self.drawing)}")
         if not (attrs.has(type(self.bounds)) and attrs.inspect(type(self.bounds)).is_frozen):
             raise SpecError(f"spec {self.name}: bounds must be a frozen attrs value, not {self.bounds!r}")
         for name, value, *_ in describe_bounds(self.bounds):
@@ -195,6 +201,49 @@ class Spec(Generic[S]):
             f"{item.kind.value} {item.name}",
             lambda: list(itertools.islice(item.complaints(*states), MOST_COMPLAINTS)),
         )
+
+    def rows(self, state: S) -> dict[str, Row]:
+        """The rows of a state by its drawing; empty if the spec has none.
+
+        Raises:
+            SpecError: the drawing raised an exception, or gave something else.
+        """
+        rows = _guarded("the drawing's rows", lambda: dict(self.drawing.rows(state)) if self.drawing else {})
+        for row in rows.values():
+            _check_drawn("rows", row, Row)
+        return {visible(name): row for name, row in rows.items()}
+
+    def messages(self, state: S) -> list[Message]:
+        """The messages on their way in a state, by the drawing. Raises SpecError: see `rows`."""
+        return self._drawn_messages("messages", lambda drawing: drawing.messages(state))
+
+    def arrivals(self, step: Step[S]) -> list[Message]:
+        """The messages that arrive in a step, by the drawing. Raises SpecError: see `rows`."""
+        return self._drawn_messages("arrivals", lambda drawing: drawing.arrivals(step))
+
+    def events(self, steps: Sequence[Step[S]]) -> list[Event]:
+        """What decided the outcome of a behaviour, by the drawing, in the order of the steps.
+
+        Raises:
+            SpecError: see `rows`; or an event names a state that the behaviour does not have.
+        """
+        events = _guarded("the drawing's events", lambda: list(self.drawing.events(steps)) if self.drawing else [])
+        for event in events:
+            _check_drawn("events", event, Event)
+            if not 0 <= event.state <= len(steps):
+                raise SpecError(f"the drawing's events name state {event.state}, of a behaviour of {len(steps)} steps")
+        return sorted(events, key=lambda event: event.state)
+
+    def _drawn_messages(self, what: str, call: Callable[[Drawing[S]], Iterable[Message]]) -> list[Message]:
+        messages = _guarded(f"the drawing's {what}", lambda: list(call(self.drawing)) if self.drawing else [])
+        for message in messages:
+            _check_drawn(what, message, Message)
+        return messages
+
+
+def _check_drawn(what: str, value: Any, right: type) -> None:
+    if not isinstance(value, right):
+        raise SpecError(f"the drawing's {what} must be of class {right.__name__}, not {value!r}")
 
 
 def _hashable(value: Any) -> bool:

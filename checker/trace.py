@@ -7,20 +7,11 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from checker.action import ActionInstance
+from checker.action import ActionInstance, Step
 from checker.properties import Kind, Property
 from checker.spec import Spec, as_tuple
 
 S = TypeVar("S")
-
-
-@attrs.frozen
-class Step(Generic[S]):
-    """An action instance with the states before and after it."""
-
-    before: S
-    instance: ActionInstance[S]
-    after: S
 
 
 @attrs.frozen(eq=False)

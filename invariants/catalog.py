@@ -7,10 +7,12 @@ from typing import Any
 
 from checker.spec import Spec
 from invariants import durability, followers, leadership, logs, promises, watermarks, witnesses
+from model.atomic import drawing as atomic_drawing
 from model.atomic.actions import ACTIONS, truncate
 from model.atomic.protocols import PROTOCOLS, Protocol, never
 from model.atomic.state import Bounds, Partition, initial_states
 from model.rpc import actions as rpc_actions
+from model.rpc import drawing as rpc_drawing
 from model.rpc import protocols as rpc_protocols
 from model.rpc import state as rpc_state
 
@@ -62,6 +64,7 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
         actions=[action for action in ACTIONS if action is not truncate or protocol.diverges is not never],
         properties=ATOMIC_PROPERTIES,
         bounds=Bounds(),
+        drawing=atomic_drawing.DRAWING,
     )
 
 
@@ -74,6 +77,7 @@ def rpc(protocol: rpc_protocols.Protocol) -> Spec[rpc_state.Partition]:
         actions=rpc_actions.ACTIONS,
         properties=RPC_PROPERTIES,
         bounds=rpc_state.Bounds(),
+        drawing=rpc_drawing.DRAWING,
     )
 
 

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from checker.properties import Property
-from checker.result import ActionCount, Result, Statistics, Verdict
+from checker.properties import Kind
+from checker.result import ActionCount, Statistics, Verdict
+from reports.origin import Origin
+from reports.run_view import PropertyView, RunView
 from reports.story import Story
 
 
-def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> dict[str, Any]:
-    """A result as an object that `json.dumps` takes.
+def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[str, Any]:
+    """A run as an object that `json.dumps` takes. `read_run` reads it.
 
     Parameters:
-        result: the result.
-        trace_files: the trace files written for each property.
+        run: the run.
+        trace_files: the trace files written for each property, by its name.
 
     Returns:
         Counts are as TLC counts; ``trace_length`` is in states; ``seconds`` is wall-clock time;
         ``distinct_states_by_second`` has pairs of seconds and the distinct states found until then.
     """
-    statistics = result.statistics
+    statistics = run.statistics
     return {
-        "spec": result.spec.name,
-        "bounds": attrs.asdict(result.spec.bounds),
-        "engine": result.engine,
-        "settings": result.settings,
-        "verdict": result.verdict.value,
-        "reason": result.reason if result.verdict is Verdict.INCOMPLETE else None,
-        "exhausted": result.exhausted,
-        "note": result.note or None,
+        "leadline": attrs.asdict(run.origin) if run.origin is not None else None,
+        "spec": run.spec,
+        "bounds": dict(run.bounds),
+        "engine": run.engine,
+        "settings": dict(run.settings),
+        "verdict": run.verdict.value,
+        "reason": run.reason if run.verdict is Verdict.INCOMPLETE else None,
+        "exhausted": run.exhausted,
+        "note": run.note or None,
         "distinct_states": statistics.distinct,
         "generated_states": statistics.generated,
         "expanded_states": statistics.expanded,
@@ -52,15 +56,16 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
         "distinct_states_by_second": statistics.samples,
         "properties": [
             {
-                "name": item.property.name,
-                "kind": item.property.kind.value,
-                "sentence": item.property.sentence,
+                "name": item.name,
+                "kind": item.kind.value,
+                "sentence": item.sentence,
+                "source": item.source,
                 "verdict": item.verdict.value,
-                "trace_length": len(item.traces[0]) if item.traces else None,
-                "trace_file": str(trace_files[item.property][0]) if item.property in trace_files else None,
-                "trace_files": [str(path) for path in trace_files.get(item.property, [])],
+                "trace_length": item.trace_length,
+                "trace_file": str(trace_files[item.name][0]) if item.name in trace_files else None,
+                "trace_files": [str(path) for path in trace_files.get(item.name, [])],
             }
-            for item in result.properties
+            for item in run.properties
         ],
         "actions": [
             {"name": name, "generated": count.generated, "distinct": count.distinct}
@@ -69,8 +74,38 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
     }
 
 
-def statistics_of(content: dict[str, Any]) -> Statistics:
-    """The statistics that `result_object` wrote."""
+def read_run(content: Mapping[str, Any]) -> RunView:
+    """The run that `result_object` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it is not as this version writes it.
+    """
+    return RunView(
+        spec=content["spec"],
+        bounds=dict(content["bounds"]),
+        engine=content["engine"],
+        settings=dict(content["settings"]),
+        verdict=Verdict(content["verdict"]),
+        reason=content["reason"],
+        exhausted=content["exhausted"],
+        note=content["note"] or "",
+        statistics=_statistics(content),
+        properties=tuple(
+            PropertyView(
+                name=item["name"],
+                kind=Kind(item["kind"]),
+                sentence=item["sentence"],
+                source=item["source"],
+                verdict=Verdict(item["verdict"]),
+                trace_length=item["trace_length"],
+            )
+            for item in content["properties"]
+        ),
+        origin=Origin(**content["leadline"]) if content["leadline"] is not None else None,
+    )
+
+
+def _statistics(content: Mapping[str, Any]) -> Statistics:
     degree, expanded = content["out_degree"], content["expanded_states"]
     return Statistics(
         distinct=content["distinct_states"],
@@ -102,12 +137,16 @@ def story_object(story: Story) -> dict[str, Any]:
                 "action": frame.label or None,
                 "sentence": frame.sentence or None,
                 "losses": frame.losses or None,
-                "rows": frame.lanes,
+                "rows": {name: row.columns for name, row in frame.rows.items()},
                 "changed": sorted(frame.changed),
                 "happened_in": story.diagram.touched[number],
             }
             for number, frame in enumerate(story.frames)
         ],
-        "messages": [attrs.asdict(arrow) for arrow in story.diagram.arrows],
+        "messages": [
+            attrs.asdict(each.message) | {"sent": each.sent, "ended": each.ended, "lost": each.lost}
+            for each in story.diagram.deliveries
+        ],
+        "what_happened": [{**attrs.asdict(event), "state": event.state + 1} for event in story.happened],
         "ending": story.ending,
     }

@@ -9,6 +9,7 @@ from checker.bounds import bounds_text
 from checker.result import PropertyResult, Verdict
 from checker.visible import visible
 from reports.matrix import Column, Matrix
+from reports.story import story_of
 from reports.suite import Outcome
 
 
@@ -43,10 +44,13 @@ def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
         return
     trace = item.traces[0]
     yield from (f"- {name} is **violated**, by a trace of {len(trace)} states: {sentence}.", "")
-    for number, instance in enumerate(trace.instances, start=1):
-        yield f"  {number}. {visible(instance.sentence or repr(instance))}"
-    if trace.complaint:
-        yield from ("", f"  {visible(trace.complaint)}.")
+    story = story_of(trace)
+    for event in story.happened:
+        label = f"*{event.label}*: " if event.label else ""
+        yield f"  - step {event.state + 1}: {label}{event.text}."
+    yield from ("", "  All steps; the initial state is 1.", "")
+    for number, frame in enumerate(story.frames[1:], start=2):
+        yield f"  {number}. {frame.words}"
 
 
 def _command(outcome: Outcome, suite: Path) -> Iterator[str]:

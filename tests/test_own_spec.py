@@ -48,13 +48,13 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
 
     fuzzed = leadline("fuzz", spec, "--trace-out", "fuzzed", folder=tmp_path)
     assert (fuzzed.code, fuzzed.err) == (1, "")
-    assert ends_like(fuzzed, " 5/5  process 0 takes the lock and goes in", "violated: mutual_exclusion")
+    assert ends_like(fuzzed, " 5/5  process 0 takes the lock and goes in  [violated]", "violated: mutual_exclusion")
 
     shown = leadline("trace", file, "--spec", spec, folder=tmp_path)
     assert (shown.code, shown.err) == (0, "")
     assert ends_like(
         shown,
-        " 5/5  process 0 takes the lock and goes in",
+        " 5/5  process 0 takes the lock and goes in  [violated]",
         "       enter(process=0)",
         "       process 0           inside*",
         "mutual_exclusion is violated: at most one process is inside",

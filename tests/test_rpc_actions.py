@@ -15,6 +15,7 @@ from model.rpc.controller import (
     session_expires,
 )
 from model.rpc.crash import crash, crash_after_append, crash_losing_tail, followers_first, offsets, restart
+from model.rpc.drawing import DRAWING
 from model.rpc.fetch import handle_fetch, handle_fetch_response, park_fetch
 from model.rpc.isr import shrink_isr
 from model.rpc.leadership import become_follower, become_leader
@@ -426,7 +427,7 @@ def test_a_follower_that_is_back_was_never_missed_and_a_leader_was() -> None:
 # --- how a state is drawn -----------------------------------------------------------------------------------
 
 
-def test_lanes_show_brokers_what_is_in_flight_requests_and_clients() -> None:
+def test_a_drawing_has_brokers_what_is_in_flight_requests_and_clients() -> None:
     state = partition(
         leads(0, "m0@0 ┃ m1@0", remote=[-1, 1, -1]),
         follows(0, "┃ m0@0"),
@@ -435,9 +436,10 @@ def test_lanes_show_brokers_what_is_in_flight_requests_and_clients() -> None:
         requests={0: (0, {0, 1}), 1: (0, {0, 1})},
         exposed=[told("m0@0", 0, epoch=0)],
     )
-    follower = {"role": "follows 0", "epoch": "0", "ISR": "-", "log": "┃ m0@0", "HW": "0", "LEO": "1"}
-    assert state.lanes() == {
+    log = {"ISR": "-", "log": "┃ m0@0", "HW": "0", "LEO": "1", "remote": ""}
+    assert {name: row.columns for name, row in DRAWING.rows(state).items()} == {
         "controller": {"role": "leader: 0", "epoch": "1", "ISR": "0 1"},
+        "producers": {"log": "-"},
         "broker 0": {
             "role": "leads",
             "epoch": "0",
@@ -446,35 +448,29 @@ def test_lanes_show_brokers_what_is_in_flight_requests_and_clients() -> None:
             "HW": "1",
             "LEO": "2",
             "remote": "1:1 2:?",
-            "in flight": "",
         },
-        "broker 1": {**follower, "remote": "", "in flight": "→ fetch 1"},
-        "broker 2": {
-            "role": "down",
-            "epoch": "-",
-            "ISR": "-",
-            "log": "m0@0 ┃",
-            "HW": "1",
-            "LEO": "1",
-            "remote": "",
-            "in flight": "",
-        },
-        "request 1": {"role": "leader: 0", "epoch": "1", "ISR": "0 1", "log": "to 0 1"},
+        "broker 1": {"role": "follows 0", "epoch": "0", **log},
+        "broker 2": {"role": "down", "epoch": "-", **log, "log": "m0@0 ┃", "HW": "1"},
         "consumers": {"log": "m0@0"},
-        "producers": {"log": "-"},
     }
-    restarted = partition(RESTARTED, leader=None).lanes()
-    assert (restarted["controller"]["role"], restarted["broker 0"]["role"]) == ("no leader", "-")
+    assert [(message.source, message.target, message.whole) for message in DRAWING.messages(state)] == [
+        ("controller", "broker 0", "LeaderAndIsr, epoch 1 (leader 0, ISR 0 1)"),
+        ("controller", "broker 1", "LeaderAndIsr, epoch 1 (leader 0, ISR 0 1)"),
+        ("broker 1", "broker 0", "fetch 1, epoch 0"),
+    ]
+    restarted = DRAWING.rows(partition(RESTARTED, leader=None))
+    roles = [restarted[name].columns["role"] for name in ("controller", "broker 0")]
+    assert roles == ["no leader", "-"]
 
 
 @pytest.mark.parametrize(
     ("message", "drawn"),
     [
-        (FetchResponse((), high_watermark=1), "← nothing, HW 1"),
-        (FetchResponse(log("m0@0 m1@1").records, high_watermark=1), "← m0@0 m1@1, HW 1"),
-        (EpochRequest(0, 0, 0), "→ epoch 0?"),
-        (EpochResponse(0, 2), "← epoch 0: 2"),
-        (EpochResponse(1, None), "← epoch 1: ?"),
+        (FetchResponse((), high_watermark=1), "nothing, HW 1"),
+        (FetchResponse(log("m0@0 m1@1").records, high_watermark=1), "m0@0 m1@1, HW 1"),
+        (EpochRequest(0, 0, 0), "epoch 0?"),
+        (EpochResponse(0, 2), "epoch 0: 2"),
+        (EpochResponse(1, None), "epoch 1: ?"),
     ],
 )
 def test_messages_show_what_they_say(message: Message, drawn: str) -> None:

@@ -27,7 +27,7 @@ class FetchRequest:
     offset: int
 
     def __str__(self) -> str:
-        return f"→ fetch {self.offset}"
+        return f"fetch {self.offset}"
 
 
 @attrs.frozen(cache_hash=True)
@@ -38,7 +38,7 @@ class FetchResponse:
     high_watermark: int
 
     def __str__(self) -> str:
-        return f"← {' '.join(map(str, self.records)) or 'nothing'}, HW {self.high_watermark}"
+        return f"{' '.join(map(str, self.records)) or 'nothing'}, HW {self.high_watermark}"
 
 
 @attrs.frozen(cache_hash=True)
@@ -48,7 +48,7 @@ class OffsetOutOfRange:
     end_offset: int
 
     def __str__(self) -> str:
-        return f"← LEO {self.end_offset}"
+        return f"LEO {self.end_offset}"
 
 
 @attrs.frozen(cache_hash=True)
@@ -66,7 +66,7 @@ class EpochRequest:
     wanted: int
 
     def __str__(self) -> str:
-        return f"→ epoch {self.wanted}?"
+        return f"epoch {self.wanted}?"
 
 
 @attrs.frozen(cache_hash=True)
@@ -82,7 +82,7 @@ class EpochResponse:
     end_offset: int | None
 
     def __str__(self) -> str:
-        return f"← epoch {self.epoch}: {'?' if self.end_offset is None else self.end_offset}"
+        return f"epoch {self.epoch}: {'?' if self.end_offset is None else self.end_offset}"
 
 
 Message = FetchRequest | FetchResponse | OffsetOutOfRange | EpochRequest | EpochResponse

@@ -7,7 +7,7 @@ broker that is down knows nothing but its log and high watermark, a follower no 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -15,8 +15,7 @@ from checker.bounds import bound
 from checker.state import component, constant
 from model.leadership import Leadership
 from model.log import Log, Record
-from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
-from model.rpc import drawing
+from model.quorum import NO_EPOCH, Quorum, Request
 from model.rpc.messages import EpochRequest, EpochResponse, FetchRequest, Message
 
 if TYPE_CHECKING:
@@ -129,52 +128,9 @@ class Partition(Leadership[Replica]):
     protocol: Protocol = constant()
     bounds: Bounds = constant()
 
-    legend: ClassVar[str] = (
-        "m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; remote: "
-        "the followers' LEO as the leader knows it; in flight: a request to the leader (→) or its response (←); "
-        "consumers: the records they could read; producers: those acknowledged"
-    )
-
     def has_to_truncate(self, broker: int) -> bool:
         """Whether a broker's log may still differ from its leader's, because it is not past its truncation."""
         return self.replicas[broker].truncating
-
-    def lanes(self) -> dict[str, dict[str, str]]:
-        """How views draw the state: a row for the controller, each broker, consumers and producers, in columns."""
-        quorum = self.quorum
-        rows = {
-            "controller": {
-                "role": "no leader" if quorum.leader is None else f"leader: {quorum.leader}",
-                "epoch": str(quorum.epoch),
-                "ISR": drawn_isr(quorum.isr),
-            }
-        }
-        for broker, replica in enumerate(self.replicas):
-            leads = self.believes_to_lead(broker)
-            follows = "-" if replica.leader is None else f"follows {replica.leader}"
-            rows[f"broker {broker}"] = {
-                "role": "leads" if leads else follows if replica.up else "down",
-                "epoch": "-" if replica.epoch == NO_EPOCH else str(replica.epoch),
-                "ISR": drawn_isr(replica.isr),
-                "log": replica.log.drawn(replica.high_watermark),
-                "HW": str(replica.high_watermark),
-                "LEO": str(replica.log.end_offset),
-                "remote": self._drawn_remote_leos(broker) if leads else "",
-                "in flight": "" if replica.in_flight is None else str(replica.in_flight),
-            }
-        for epoch, request in enumerate(self.requests):
-            if request is not None and (unheard := self._still_to_hear(epoch)):
-                rows[f"request {epoch}"] = {
-                    "role": f"leader: {request.leader}",
-                    "epoch": str(epoch),
-                    "ISR": drawn_isr(request.isr),
-                    "log": f"to {drawn_isr(unheard)}",
-                }
-        for clients, promises in (("consumers", self.exposed), ("producers", self.acked)):
-            rows[clients] = {"log": " ".join(str(promise.record) for promise in promises) or "-"}
-        return rows
-
-    picture, messages, arrivals = drawing.picture, drawing.messages, drawing.arrivals
 
     def obeys(self, broker: int, epoch: int) -> bool:
         """Whether a broker would obey the request of an epoch: only of a higher one than it knows.
@@ -185,15 +141,6 @@ class Partition(Leadership[Replica]):
         if not replica.up or epoch <= replica.epoch:
             return False
         return replica.leader is not None or (epoch == self.quorum.epoch and self.quorum.leader is not None)
-
-    def _still_to_hear(self, epoch: int) -> list[int]:
-        return [broker for broker in range(len(self.replicas)) if self.obeys(broker, epoch)]
-
-    def _drawn_remote_leos(self, leader: int) -> str:
-        known = enumerate(self.replicas[leader].remote_leos)
-        return " ".join(
-            f"{broker}:{'?' if leo == UNKNOWN_OFFSET else leo}" for broker, leo in known if broker != leader
-        )
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import io
@@ -25,6 +26,7 @@ from reports.cli.graph import graph
 from reports.cli.matrix import matrix
 from reports.cli.page import page
 from reports.cli.report import report
+from reports.cli.serve import serve
 from reports.cli.specs import specs
 from reports.cli.trace import replay, trace
 from reports.exit_codes import INCOMPLETE, USAGE
@@ -70,6 +72,7 @@ def app() -> None:
     leadline explore atomic/hw-truncation     search every reachable state
     leadline fuzz atomic/hw-truncation        search at random with Hypothesis
     leadline trace FILE                       show a counterexample that was saved
+    leadline serve SPEC                       walk a state space in a browser
     leadline matrix                           what holds where: protocols, properties, configurations
     leadline page                             what readers of the articles ask, answered by runs
 
@@ -78,12 +81,25 @@ def app() -> None:
     """
 
 
-for command in (check, specs, explore, fuzz, trace, replay, matrix, page, graph, report, diff):
+for command in (check, specs, explore, fuzz, trace, replay, matrix, page, graph, report, diff, serve):
     app.add_command(command)
 
 
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What a full disk, a limit, a terminal that is gone or a closed file give those who write."""
+
+
+IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-"}
+"""What stands for a character that a terminal's encoding does not have; ? for all others. Each is as wide."""
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """What an error handler of `codecs` does with characters that cannot be encoded."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("leadline", _in_ascii)
 
 
 def main() -> None:
@@ -92,7 +108,7 @@ def main() -> None:
     sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows ?
+            stream.reconfigure(errors="leadline")
     notes = Notes()
     logging.getLogger("leadline").addHandler(notes)
     try:

@@ -76,7 +76,7 @@ def trace(file: Path, spec: str | None, form: str) -> int:
         case _ if view.trace is None:
             raise TraceError(f"--format {form} needs the model: {view.note}")
         case "dot":
-            say(dot(neighbourhood(view.trace), view.trace.spec.initials(), view.trace))
+            say(dot(view.trace.spec, neighbourhood(view.trace), view.trace))
         case "itf":
             say_json(encode_trace(view.trace), indent=1)
     if view.note:

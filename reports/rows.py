@@ -1,8 +1,4 @@
-"""Lanes: a state as rows of named cells, which every view draws.
-
-A state says how it is drawn by a method ``lanes()`` that returns its rows, and may explain its notation
-in a class attribute ``legend``. A state without that gets a row for each component. All texts are `visible`.
-"""
+"""The rows of a state, which every view shows: by the spec's drawing, or else a row for each component."""
 
 from __future__ import annotations
 
@@ -12,30 +8,31 @@ from typing import Any
 
 import attrs
 
+from checker.drawing import Row
 from checker.itf import Json, shown
+from checker.spec import Spec
 from checker.state import element_name, is_component, variables
 from checker.visible import visible
 
-Lanes = dict[str, dict[str, str]]
-"""For each row, by its name, the text of its cells by column."""
+Rows = dict[str, Row]
+"""The rows of a state by name, in the order in which they are shown."""
 
 REST = "state"
 """The row of what belongs to no component."""
 
 
-def lanes_of(state: Any) -> Lanes:
-    """The rows of a state."""
-    if callable(getattr(state, "lanes", None)):
-        return _visible(state.lanes())
+def rows_of(spec: Spec[Any], state: Any) -> Rows:
+    """The rows of a state.
+
+    Raises:
+        SpecError: the spec's drawing misbehaved.
+    """
+    if spec.drawing is not None:
+        return spec.rows(state)
     fields = variables(state)
     parts = {field.name: (getattr(state, field.name), element_name(field)) for field in fields}
     components = {field.name for field in fields if is_component(field)}
     return _generic(parts, components, _items, _fields, written)
-
-
-def legend_of(state: Any) -> str:
-    """What the notation of a state's rows means; empty if the state does not say."""
-    return visible(str(getattr(type(state), "legend", "")))
 
 
 def written(value: Any) -> str:
@@ -56,7 +53,7 @@ def written(value: Any) -> str:
     return str(value)
 
 
-def lanes_of_file(values: dict[str, Json]) -> Lanes:
+def rows_of_file(values: dict[str, Json]) -> Rows:
     """The rows of a state as a trace file has it, where its spec is not at hand: one for each record."""
     parts = {name: (value, name) for name, value in values.items()}
     return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)
@@ -68,7 +65,7 @@ def _generic(
     items: Callable[[Any], Sequence[Any] | None],
     fields: Callable[[Any], dict[str, Any] | None],
     text: Callable[[Any], str],
-) -> Lanes:
+) -> Rows:
     """A row for each component, and one for the rest.
 
     Parameters:
@@ -79,7 +76,7 @@ def _generic(
         text: a value as a person writes it.
     """
     called = [each for name, (value, each) in parts.items() if name in components and items(value) is not None]
-    lanes: Lanes = {}
+    columns: dict[str, dict[str, str]] = {}
     for name, (value, each) in parts.items():
         elements = items(value)
         if name in components and elements is not None:
@@ -88,18 +85,12 @@ def _generic(
                 # what two components have of one broker is one row, whose columns must not be taken for each other
                 prefix = f"{name}." if inner is not None and called.count(each) > 1 else ""
                 cells = {name: element} if inner is None else {f"{prefix}{key}": part for key, part in inner.items()}
-                lanes.setdefault(f"{each} {index}", {}).update({key: text(part) for key, part in cells.items()})
+                columns.setdefault(f"{each} {index}", {}).update({key: text(part) for key, part in cells.items()})
         elif name in components and (inner := fields(value)) is not None:
-            lanes[name] = {key: text(part) for key, part in inner.items()}
+            columns[name] = {key: text(part) for key, part in inner.items()}
         else:
-            lanes.setdefault(REST, {})[name] = text(value)
-    return _visible(lanes)
-
-
-def _visible(lanes: Lanes) -> Lanes:
-    return {
-        visible(row): {visible(column): visible(text) for column, text in cells.items()} for row, cells in lanes.items()
-    }
+            columns.setdefault(REST, {})[name] = text(value)
+    return {visible(name): Row(columns=cells) for name, cells in columns.items()}
 
 
 def _items(value: Any) -> Sequence[Any] | None:
