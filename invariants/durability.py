@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from checker.properties import invariant
-from invariants.known import ATOMIC_BEFORE_KIP_320, RPC
+from invariants.known import ATOMIC_BEFORE_KIP_320, RPC, releases
 from invariants.view import PartitionView, ReplicaView
 
 
 @invariant(
     "for each believed leader, every member of its own ISR holds the same records below its high watermark",
     source="seeds 003, 004: HW is what every ISR member has replicated; TLA+ specification, WeakIsr",
-    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC),
+    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.0")),
 )
 def weak_isr(state: PartitionView) -> Iterator[str]:
     for leader, replica in state.believed_leaders():
@@ -24,7 +24,7 @@ def weak_isr(state: PartitionView) -> Iterator[str]:
     "for each believed leader, every member of the quorum's ISR, from which leaders are elected, "
     "holds the same records below its high watermark",
     source="seed 004: whoever is elected from the ISR has all below HW; TLA+ specification, StrongIsr",
-    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC),
+    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.1")),
 )
 def strong_isr(state: PartitionView) -> Iterator[str]:
     for leader, replica in state.believed_leaders():

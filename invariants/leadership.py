@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checker.properties import invariant
+from checker.properties import invariant, step_invariant
 from invariants.view import PartitionView
+from model.kafka.state import Partition
 
 
 @invariant(
@@ -34,3 +35,15 @@ def one_leader_per_epoch(state: PartitionView) -> Iterator[str]:
         other = leaders.setdefault(replica.epoch, leader)
         if other != leader:
             yield f"brokers {other} and {leader} both lead in epoch {replica.epoch}"
+
+
+@step_invariant(
+    "whoever is elected is alive for the controller",
+    source="KIP-966: the last known leader is elected if it is unfenced; KAFKA-19522",
+)
+def leaders_elected_alive(before: Partition, after: Partition) -> Iterator[str]:
+    """Of the `kafka` family, whose controller has a view of its own."""
+    leader = after.quorum.leader
+    elected = after.quorum.epoch > before.quorum.epoch and leader != before.quorum.leader
+    if elected and leader is not None and not after.takes_for_alive(leader):
+        yield f"broker {leader} is elected in epoch {after.quorum.epoch}, and the controller does not see it"

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from checker.properties import invariant
-from invariants.known import ATOMIC_BEFORE_KIP_320, RPC_BEFORE_KIP_320
+from invariants.known import ATOMIC_BEFORE_KIP_320, RPC_BEFORE_KIP_320, releases
 from invariants.view import PartitionView, ReplicaView
 
 
@@ -18,7 +18,11 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
     "two replicas in the same leader epoch agree on every offset below both high watermarks, "
     "each being the leader or past its truncation",
     source="seeds 001, 003, 004: the second scenario, inconsistent data; KIP-101",
-    fails_in=("atomic/hw-truncation", "rpc/hw-truncation", "rpc/kip-101"),
+    fails_in=(
+        *("atomic/hw-truncation", "rpc/hw-truncation", "rpc/kip-101"),
+        *releases("kafka/0.10.2", "kafka/2.1"),
+        *releases("kafka/3.2-kraft", "kafka/3.7"),
+    ),
 )
 def logs_prefix_consistent(state: PartitionView) -> Iterator[str]:
     for (one, replica), (other, peer) in _pairs(state):
@@ -65,6 +69,7 @@ def follower_log_is_prefix(state: PartitionView) -> Iterator[str]:
     "where two logs hold records of the same leader epoch at the same offset, they are the same record, "
     "and so is everything before",
     source="KIP-101: an epoch has one leader, which gives each offset once; Raft's log matching property",
+    fails_in=(*releases("kafka/0.10.2", "kafka/2.1"), *releases("kafka/3.2-kraft", "kafka/3.7")),
 )
 def log_matching(state: PartitionView) -> Iterator[str]:
     for (one, replica), (other, peer) in _pairs(state):
@@ -81,7 +86,7 @@ def log_matching(state: PartitionView) -> Iterator[str]:
 
 @invariant(
     "leader epochs never go down from one offset of a log to the next",
-    source="seeds 000, 001, 002: a leader epoch is a number that only grows; KIP-101; KAFKA-3919",
+    source="seeds 000, 001, 002: a leader epoch is a number that only grows; KIP-101",
     fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC_BEFORE_KIP_320),
 )
 def epochs_monotonic_in_log(state: PartitionView) -> Iterator[str]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from checker.properties import invariant, step_invariant
-from invariants.known import RPC
-from model.rpc.consume import readable
-from model.rpc.state import Partition, Promise
+from invariants.known import ALL_RELEASES, RPC, releases
+from model.kafka.consume import readable
+from model.kafka.state import Partition, Promise
 
 
 @invariant(
     "a record that consumers could read, or that was acknowledged with acks=all, is in the log of every later "
     "leader at the same offset",
     source="seeds 000, 001, 002, 003: the first scenario, lost data; seed 004: what is below HW survives any failure",
-    fails_in=RPC,
+    fails_in=(*RPC, *ALL_RELEASES),
 )
 def committed_never_lost(state: Partition) -> Iterator[str]:
     yield from _lost(state, state.exposed, "could be read from")
@@ -24,7 +24,7 @@ def committed_never_lost(state: Partition) -> Iterator[str]:
     "a record that was acknowledged to its producer is in the log of every later leader at the same offset",
     source="seeds 000, 001, 003: with min.insync.replicas=1 a record counts as written once the leader has it. "
     "By design this fails with acks=1, where a clean election picks a follower that has not fetched it",
-    fails_in=RPC,
+    fails_in=(*RPC, *ALL_RELEASES),
 )
 def acked_never_lost(state: Partition) -> Iterator[str]:
     yield from _lost(state, state.acked, "was acknowledged by")
@@ -43,6 +43,36 @@ def reads_monotonic(before: Partition, after: Partition) -> Iterator[str]:
                     f"{promise.record} could be read at offset {promise.offset}; "
                     f"now broker {leader} has {replica.log[promise.offset]} there"
                 )
+
+
+@invariant(
+    "what consumers could once read, no later leader hides: each tells them a log end at least as large (ListOffsets)",
+    source="seed 002: a message is not there at one time and gone at another; KIP-207, KAFKA-2334",
+    fails_in=(*RPC, *ALL_RELEASES),
+)
+def reads_not_taken_back(state: Partition) -> Iterator[str]:
+    for leader, replica in state.believed_leaders():
+        if not state.protocol.lists_offsets(replica):
+            continue
+        for promise in state.exposed:
+            if promise.epoch < replica.epoch and promise.offset not in readable(replica):
+                yield (
+                    f"{promise.record} could be read at offset {promise.offset} in epoch {promise.epoch}; broker "
+                    f"{leader}, which leads in epoch {replica.epoch}, says the log ends at {replica.high_watermark}"
+                )
+
+
+@invariant(
+    "a record acknowledged with acks=all survives as long as fewer than min.insync.replicas brokers have lost the end "
+    "of their log, and no election is unclean",
+    source="KIP-966",
+    fails_in=(*RPC, *releases("kafka/2.2", "kafka/4.0")),
+)
+def durable_as_promised(state: Partition) -> Iterator[str]:
+    if state.bounds.acks != "all" or state.bounds.unclean_leader_election:
+        return
+    if state.spent.lossy_crashes < state.bounds.min_insync_replicas:
+        yield from _lost(state, state.acked, "was acknowledged by")
 
 
 def _lost(state: Partition, promises: Iterable[Promise], how: str) -> Iterator[str]:

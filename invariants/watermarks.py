@@ -10,7 +10,7 @@ from invariants.view import PartitionView
 
 @invariant(
     "on each replica, the high watermark is never beyond the log end offset",
-    source="seeds 000, 001, 002: HW <= LEO; KAFKA-3919",
+    source="seeds 000, 001, 002: HW <= LEO",
 )
 def hw_within_log(state: PartitionView) -> Iterator[str]:
     for broker, replica in enumerate(state.replicas):

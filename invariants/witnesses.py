@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from checker.properties import step_witness, witness
 from invariants.view import PartitionView
-from model.rpc.state import PREFERRED, Partition
+from model.kafka.state import PREFERRED, Partition
 
 
 @witness("a record gets committed")

@@ -30,6 +30,8 @@ from checker.result import FIRST_VIOLATION, Result, Statistics, Verdict
 from checker.spec import Spec
 from checker.trace import Trace
 from checker.visible import visible
+from model.kafka.releases import Column
+from model.kafka.rules import RULES
 from reports.lanes import Lanes
 from reports.lines import inert
 from reports.story import Frame, Story, story_of
@@ -353,6 +355,22 @@ def spec_view(spec: Spec[Any]) -> RenderableType:
     for item in spec.checks:
         properties.add_row(visible(item.name), item.kind.value, _explanation(item))
     return Group(Text(visible(spec.name), style="bold"), Text(visible(spec.summary)), bounds, actions, properties)
+
+
+def rules_view(column: Column) -> RenderableType:
+    """The rules of a release: the values there are, which it has, and what changed in it."""
+    table = _list("rules", ("--rule", "value", "says"))
+    for rule in RULES:
+        table.add_row(rule.name, "", Text(f"{rule.question}:", style="italic"))
+        for value in rule.values:
+            has = column.values[rule.name] == value.name
+            says = Text(value.sentence, style="" if has else "dim").append(f"\n{value.source}", style="dim")
+            if has and rule.name in column.changed:
+                says.append("\nchanged here", style="yellow")
+            table.add_row("", Text(f"{'*' if has else ' '} {value.name}", style="bold" if has else "dim"), says)
+    known = f"{column.name}{f', with {column.controller}' if column.controller else ', a design'}; * it has"
+    also = f"; also called {', '.join(column.aliases)}" if column.aliases else ""
+    return Group(table, Text(f"\n{known}{also}", style="dim"))
 
 
 def _explanation(item: Property) -> Text:

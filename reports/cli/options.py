@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 import sys
@@ -34,8 +35,17 @@ from reports.terminal import console, heading, progress_line, result_view, show_
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def spec_options(command: Command) -> Command:
-    """The argument SPEC with its bounds, and the choice of properties."""
+def spec_options(command: Callable[..., int]) -> Callable[..., int]:
+    """The argument SPEC with its rules and bounds, and the choice of properties.
+
+    The command gets rules as part of the spec's name, as in ``kafka/3.7+elr=on``.
+    """
+
+    @functools.wraps(command)
+    def with_rules(*args: Any, spec: str, rules: tuple[str, ...], **kwargs: Any) -> int:
+        return command(*args, spec="+".join([spec, *rules]), **kwargs)
+
+    decorated = with_rules
     for decorate in (
         click.option("--no-invariants", is_flag=True, help="Check no property at all: only search and count."),
         click.option(
@@ -53,10 +63,18 @@ def spec_options(command: Command) -> Command:
             metavar="NAME=VALUE,...",
             help="Change bounds, e.g. -b brokers=3,max_epoch=2. `leadline specs SPEC` lists them.",
         ),
+        click.option(
+            "--rule",
+            "rules",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Change a rule of a release, e.g. --rule elr=on (repeat for more); the same as kafka/3.7+elr=on. "
+            "`leadline specs SPEC` lists them.",
+        ),
         click.argument("spec"),
     ):
-        command = decorate(command)
-    return command
+        decorated = decorate(decorated)
+    return decorated
 
 
 def output_options(command: Command) -> Command:

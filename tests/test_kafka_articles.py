@@ -1,4 +1,4 @@
-"""The articles' worked examples, played on the `rpc` family step by step; each test says which passage it is.
+"""The articles' worked examples, played on the `kafka` family step by step; each test says which passage it is.
 
 The articles' A and B are brokers 0 and 1 here, except in seed 001, where B leads first.
 """
@@ -12,17 +12,17 @@ import pytest
 
 from checker import Spec
 from invariants.catalog import CATALOG
+from model.kafka.consume import readable
+from model.kafka.fetch import handle_fetch, handle_fetch_response
+from model.kafka.high_watermark import smallest_leo
+from model.kafka.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse
+from model.kafka.protocols import Protocol, the_old_high_watermark
+from model.kafka.readings import the_leaders
+from model.kafka.state import Partition, Replica
+from model.kafka.truncation import handle_epoch_request, handle_epoch_response
 from model.log import Log, Record
-from model.rpc.consume import readable
-from model.rpc.fetch import handle_fetch, handle_fetch_response
-from model.rpc.high_watermark import smallest_leo
-from model.rpc.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse
-from model.rpc.protocols import HW_TRUNCATION, KIP_101, KIP_279, KIP_320, PROTOCOLS, Protocol
-from model.rpc.readings import the_leaders, the_old_high_watermark
-from model.rpc.state import Partition, Replica
-from model.rpc.truncation import handle_epoch_request, handle_epoch_response
-from tests.rpc_mutants import changed
-from tests.rpc_states import follows, leads, partition
+from tests.kafka_mutants import changed
+from tests.kafka_states import HW_TRUNCATION, KIP_101, KIP_279, KIP_320, PROTOCOLS, follows, leads, partition
 from tests.scenario import Scenario
 
 
@@ -155,12 +155,24 @@ def test_remote_leo_is_0_when_the_producer_request_is_handled() -> None:
     assert scenario.state.replicas[0].remote_leos[1] == 0
 
 
-def test_the_second_response_carries_the_new_high_watermark() -> None:
-    """Seed 003's comments 5 to 9 and 14 to 17: remote LEO first, then the high watermark, then the response."""
+def test_a_response_without_records_carries_the_new_high_watermark() -> None:
+    """Seed 003's comments 5 to 9, 15 and 17: remote LEO first, then the high watermark, then the response.
+
+    That is so of a request that has waited, as the second one of the table has: it is read again as it completes.
+    """
     scenario = playing(HW_TRUNCATION).play(["produce(leader=0)", *ROUND, FETCH])
     assert scenario.state.replicas[1].in_flight == FetchResponse((), high_watermark=1)
     scenario.play([RESPONSE])
     assert scenario.state.replicas[1].high_watermark == 1
+
+
+def test_a_response_with_records_carries_the_old_high_watermark() -> None:
+    """Seed 003's comments 14 and 16 are right where there are records to send: they are read with them."""
+    scenario = playing(HW_TRUNCATION).play(["produce(leader=0)", "produce(leader=0)", *ROUND, FETCH])
+    assert row(scenario.state)[:3] == (2, 1, 1)
+    assert scenario.state.replicas[1].in_flight == FetchResponse((Record(1, 0),), high_watermark=0)
+    scenario.play([RESPONSE, *ROUND])
+    assert row(scenario.state) == (2, 2, 2, 2, 2)
 
 
 def test_with_the_old_high_watermark_in_the_response_it_takes_three_rounds() -> None:
@@ -299,13 +311,7 @@ def test_a_control_request_makes_a_data_request_void() -> None:
 # --- Lost data: the first figure of seeds 000, 001, 002 and 003; seed 004 ----------------------------------------
 
 
-TWO_RECORDS_AND_A_STALE_FOLLOWER = (
-    "produce(leader=0)",
-    "produce(leader=0)",
-    *ROUND,
-    *ROUND,
-    "handle_fetch(leader=0, follower=1)",
-)
+TWO_RECORDS_AND_A_STALE_FOLLOWER = ("produce(leader=0)", *ROUND, *ROUND, "produce(leader=0)", *ROUND, FETCH)
 """Both brokers have two records, the leader has HW 2, the follower HW 1: the response that tells is on its way."""
 
 FOLLOWER_BOUNCES = ("crash(broker=1)", "restart(broker=1)", "become_follower(broker=1, epoch=0)")
@@ -364,7 +370,7 @@ def test_the_leader_dies_before_it_answers(protocol: Protocol) -> None:
 
 def test_a_crash_between_the_log_and_the_high_watermark() -> None:
     """Seed 003: the follower dies after it has written the records and before it has moved its high watermark."""
-    scenario = playing(HW_TRUNCATION).play(["produce(leader=0)", "produce(leader=0)", *ROUND, FETCH])
+    scenario = playing(HW_TRUNCATION).play(["produce(leader=0)", *ROUND, PARK, "produce(leader=0)", FETCH])
     assert scenario.state.replicas[1].in_flight == FetchResponse((Record(1, 0),), high_watermark=1)
     scenario.play(["crash_after_append(broker=1)"])
     dead = scenario.state.replicas[1]
@@ -409,7 +415,7 @@ def test_second_figure_before_kip_101() -> None:
 
     The articles do not say how B can lack a record below A's high watermark. Here it had it, in the page cache.
     """
-    scenario = playing(HW_TRUNCATION, unflushed_loss=True).play(TWO_RECORDS_AND_A_STALE_FOLLOWER)
+    scenario = playing(HW_TRUNCATION, lossy_crashes=1).play(TWO_RECORDS_AND_A_STALE_FOLLOWER)
     scenario.play(BOTH_DIE_AND_THE_SHORTER_LEADS)
     assert (values(scenario.state.replicas[1]), scenario.state.replicas[1].high_watermark) == ([0, 2], 2)
     scenario.play(LEADER_IS_BACK)
@@ -443,7 +449,7 @@ def test_second_figure_by_an_unclean_election() -> None:
 @pytest.mark.parametrize("protocol", [KIP_101, KIP_279, KIP_320], ids=lambda protocol: protocol.name)
 def test_second_figure_with_leader_epochs(protocol: Protocol) -> None:
     """Seeds 001 and 003: the entry is (1, 1), the old leader truncates to 1 and fetches. Lost all the same."""
-    scenario = playing(protocol, unflushed_loss=True).play(TWO_RECORDS_AND_A_STALE_FOLLOWER)
+    scenario = playing(protocol, lossy_crashes=1).play(TWO_RECORDS_AND_A_STALE_FOLLOWER)
     scenario.play(BOTH_DIE_AND_THE_SHORTER_LEADS)
     assert scenario.state.replicas[1].starts_own_epoch_at == 1
     assert "m1@0 at offset 1" in scenario.violations()["committed_never_lost"]
@@ -518,7 +524,7 @@ def test_pairs_of_epoch_and_start_offset(
     leader = Replica(held, epoch=starts[-1][0], leader=0)
     assert [held.first_offset_after(epoch - 1) for epoch, _ in starts] == [start for _, start in starts]
     assert leader.starts_own_epoch_at == starts[-1][1]
-    assert protocol.answers(leader, asked) == EpochResponse(asked, ends)
+    assert protocol.answers(leader, asked, protocol.end_of_epoch) == EpochResponse(asked, ends)
 
 
 def test_seed_004_no_data_lost() -> None:

@@ -10,15 +10,14 @@ import pytest
 
 from checker import Limits, Spec, Verdict
 from checker.compiled import explore
-from invariants.catalog import CATALOG, atomic, rpc
+from invariants.catalog import CATALOG, atomic, find
 from model.atomic import protocols as atomic_protocols
 from model.atomic.state import Replica as AtomicReplica
+from model.kafka.controller import controller_elects
+from model.kafka.state import Partition
 from model.log import Log
-from model.rpc.controller import controller_elects
-from model.rpc.messages import EpochResponse
-from model.rpc.protocols import KIP_101, KIP_279
-from model.rpc.state import Partition, Replica
-from tests.rpc_mutants import replaced
+from tests.kafka_mutants import replaced
+from tests.kafka_states import KIP_279
 from tests.scenario import Scenario
 
 BOTH_HAVE = (
@@ -94,14 +93,6 @@ def test_atomic_looks_at_both_logs_at_once_which_hides_it() -> None:
 # --- KIP-101: when a leader's epoch begins -------------------------------------------------------------------------
 
 
-def known_from_its_first_record(leader: Replica, wanted: int) -> EpochResponse:
-    """A leader that has written nothing in its epoch does not know that the one before has ended (KAFKA-7415)."""
-    larger = leader.log.first_offset_after(wanted)
-    if leader.log.last_epoch == wanted:
-        return EpochResponse(wanted, leader.log.end_offset)
-    return EpochResponse(wanted, larger)
-
-
 def test_kip_101_keeps_another_log_in_rpc_only() -> None:
     """A new leader's epoch starts with its election here, as KIP-101 has it; in atomic, with its first record."""
     assert violated(CATALOG["atomic/kip-101"], ATOMIC_TWO) == {
@@ -119,7 +110,8 @@ def test_kip_101_keeps_another_log_in_rpc_only() -> None:
 
 
 def test_kip_101_with_epochs_known_from_their_first_record_agrees_with_atomic() -> None:
-    late = rpc(attrs.evolve(KIP_101, answers=known_from_its_first_record))
+    late = find("rpc/kip-101+epoch_cache=first-append")
+    assert late is not None
     assert set(violated(late, RPC_TWO)) == set(violated(CATALOG["atomic/kip-101"], ATOMIC_TWO))
 
 
@@ -173,10 +165,11 @@ def shortest(spec: Spec[Any], bounds: dict[str, int]) -> int | None:
     return len(found.traces[0]) if found.traces else None
 
 
-def test_kip_279_fetches_from_a_zombie_after_two_leader_changes_in_atomic_only() -> None:
+def test_kip_279_fetches_from_a_zombie_sooner_in_atomic() -> None:
+    """In rpc it takes a leader whose session expires, and who is elected again."""
     assert shortest(CATALOG["atomic/kip-279"], ATOMIC_THREE | {"max_epoch": 2}) == 10
     bounds = RPC_THREE | {"max_epoch": 2, "crashes": 0}
-    assert shortest(CATALOG["rpc/kip-279"], bounds) is None
+    assert shortest(CATALOG["rpc/kip-279"], bounds) == 17
     assert shortest(replaced({controller_elects: elect_any_member}, KIP_279), bounds) == 12
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import attrs
 
 from checker.action import action
+from model.kafka.messages import EpochRequest, EpochResponse, FetchRequest
+from model.kafka.state import Partition, Replica
 from model.quorum import brokers
-from model.rpc.messages import EpochRequest, EpochResponse, FetchRequest
-from model.rpc.state import Partition, Replica
+
+if TYPE_CHECKING:
+    from model.kafka.protocols import Protocol
 
 
 @action(
@@ -21,21 +25,21 @@ def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterat
     request = target.in_flight
     if not isinstance(request, EpochRequest) or request.leader != leader or not state.believes_to_lead(leader):
         return
-    source = state.replicas[leader]
-    if state.protocol.accepts(source.epoch, request.epoch):
-        answer = state.protocol.answers(source, request.wanted)
+    source, protocol = state.replicas[leader], state.protocol
+    if protocol.accepts(source.epoch, request.epoch):
+        answer = protocol.answers(source, request.wanted, protocol.end_of_epoch)
         yield state.with_replica(follower, attrs.evolve(target, in_flight=answer))
 
 
 @action("broker {follower} is told where to truncate", follower=brokers)
 def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition]:
     """A follower truncates by its protocol's rule, and fetches, or asks again."""
-    replica = state.replicas[follower]
+    replica, protocol = state.replicas[follower], state.protocol
     if isinstance(replica.in_flight, EpochResponse):
-        truncation = state.protocol.truncates_to(replica, replica.in_flight)
+        truncation = protocol.truncates_to(replica, replica.in_flight, protocol.end_of_epoch)
         shorter = truncated(replica, truncation.offset)
-        asks = truncation.asks_again and state.protocol.asks(shorter.log)
-        yield state.with_replica(follower, attrs.evolve(shorter, in_flight=next_request(shorter, asks=asks)))
+        request = next_request(protocol, shorter, asks=truncation.asks_again)
+        yield state.with_replica(follower, attrs.evolve(shorter, in_flight=request))
 
 
 def truncated(replica: Replica, offset: int) -> Replica:
@@ -47,15 +51,18 @@ def truncated(replica: Replica, offset: int) -> Replica:
     )
 
 
-def next_request(follower: Replica, *, asks: bool) -> FetchRequest | EpochRequest:
+def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchRequest | EpochRequest:
     """What a follower sends to its leader next.
 
     Parameters:
+        protocol: the rules.
         follower: its replica, which names a leader.
-        asks: whether it asks about the epoch of its last record, rather than fetch from its log end on.
+        asks: whether it has to ask where to truncate, if its protocol does and its log has an epoch to ask about,
+            before it fetches from its log end on.
     """
     assert follower.leader is not None
-    last_epoch = follower.log.last_epoch
-    if asks and last_epoch is not None:
-        return EpochRequest(follower.leader, follower.epoch, last_epoch)
-    return FetchRequest(follower.leader, follower.epoch, follower.log.end_offset)
+    wanted = protocol.asks_about(follower.log) if asks else None
+    if wanted is not None:
+        return EpochRequest(follower.leader, follower.epoch, wanted)
+    last_epoch = protocol.sends_last_epoch(follower.log)
+    return FetchRequest(follower.leader, follower.epoch, follower.log.end_offset, last_epoch)

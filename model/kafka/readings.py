@@ -1,6 +1,7 @@
 """What the articles and their readers dispute: the other readings of the rules, as protocols.
 
-Each is a shipped protocol with a rule changed. They are not in the catalog: they are wrong, or idle.
+Each is a KIP's design with a rule changed to what is no value of the table. They are not in the catalog: they are
+wrong, or idle.
 """
 
 from __future__ import annotations
@@ -10,17 +11,13 @@ from collections.abc import Iterator
 import attrs
 
 from checker.action import action
+from model.kafka.leadership import become_leader
+from model.kafka.messages import EpochResponse
+from model.kafka.protocols import EpochLookup, Truncation
+from model.kafka.releases import KIP_101, KIP_320
+from model.kafka.state import Partition, Replica
+from model.kafka.truncation import truncated
 from model.quorum import brokers, epochs
-from model.rpc.leadership import become_leader
-from model.rpc.messages import EpochResponse
-from model.rpc.protocols import KIP_101, KIP_320, Truncation
-from model.rpc.state import Partition, Replica
-from model.rpc.truncation import truncated
-
-
-def the_old_high_watermark(before: Replica, after: Replica) -> int:
-    """The response carries the leader's high watermark as it was before the request (seed 003, comments 14 and 16)."""
-    return before.high_watermark
 
 
 def the_leaders(end_offset: int, told: int) -> int:
@@ -39,12 +36,12 @@ def the_isr_and_all_that_fetch(leader: Replica) -> frozenset[int]:
     return leader.isr | {broker for broker, leo in enumerate(leader.remote_leos) if leo >= 0}
 
 
-def keep_all(follower: Replica, answer: EpochResponse) -> Truncation:
+def keep_all(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
     """Nothing is truncated: what is on disk is on disk (seed 000, comments of 2020-01-19 and 2020-04-26)."""
     return Truncation(follower.log.end_offset)
 
 
-def the_log_end(leader: Replica, wanted: int) -> EpochResponse:
+def the_log_end(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> EpochResponse:
     """The leader tells its log end offset, whatever epoch is asked about (seed 000, comment of 2019-11-02)."""
     return EpochResponse(wanted, leader.log.end_offset)
 
@@ -58,9 +55,10 @@ def fall_back_and_lead(state: Partition, broker: int, epoch: int) -> Iterator[Pa
     yield from become_leader(state, broker, epoch)
 
 
-OLD_HIGH_WATERMARK = attrs.evolve(KIP_101, name="old-high-watermark", tells=the_old_high_watermark)
-NO_MINIMUM = attrs.evolve(KIP_101, name="no-minimum", learns=the_leaders)
-IN_SYNC_AND = attrs.evolve(KIP_320, name="in-sync-and", counts=isr_members_that_are_caught_up)
-IN_SYNC_OR = attrs.evolve(KIP_320, name="in-sync-or", counts=the_isr_and_all_that_fetch)
-NO_TRUNCATION = attrs.evolve(KIP_101, name="no-truncation", truncates_to=keep_all)
-LOG_END_ONLY = attrs.evolve(KIP_101, name="log-end-only", answers=the_log_end)
+_KIP_101, _KIP_320 = KIP_101.protocol(), KIP_320.protocol()
+
+NO_MINIMUM = attrs.evolve(_KIP_101, name="no-minimum", learns=the_leaders)
+IN_SYNC_AND = attrs.evolve(_KIP_320, name="in-sync-and", counts=isr_members_that_are_caught_up)
+IN_SYNC_OR = attrs.evolve(_KIP_320, name="in-sync-or", counts=the_isr_and_all_that_fetch)
+NO_TRUNCATION = attrs.evolve(_KIP_101, name="no-truncation", truncates_to=keep_all)
+LOG_END_ONLY = attrs.evolve(_KIP_101, name="log-end-only", answers=the_log_end)

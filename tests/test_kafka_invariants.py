@@ -1,21 +1,23 @@
-"""The properties of the `rpc` family: on states made by hand, what each accepts, and what it says of the rest."""
+"""The properties of the `kafka` family: on states made by hand, what each accepts, and what it says of the rest."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from checker import Property, Verdict
 from checker.compiled import explore
-from invariants import durability, followers, leadership, logs, promises, watermarks, witnesses
-from invariants.catalog import CATALOG, RPC_PROPERTIES
-from model.rpc.messages import EpochRequest, EpochResponse
-from model.rpc.state import Partition
-from tests.rpc_states import down, follows, leads, partition, told
+from invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
+from invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from model.kafka.messages import EpochRequest, EpochResponse, Proposal
+from model.kafka.state import Partition, Spent
+from tests.kafka_states import OF_RELEASE, ROOMY, down, follows, leads, partition, told
 
 RPC = [name for name in CATALOG if name.startswith("rpc/")]
 READ = [told("m0@0", 0, epoch=0)]
+PROMISED: dict[str, Any] = {"acked": READ, "bounds": attrs.evolve(ROOMY, acks="all")}
 
 ACCEPTED: list[tuple[str, Property, Partition]] = [
     ("the leader has it", promises.committed_never_lost, partition(leads(0, "m0@0 ┃"), exposed=READ)),
@@ -35,6 +37,44 @@ ACCEPTED: list[tuple[str, Property, Partition]] = [
     ("acknowledged, not readable", promises.committed_never_lost, partition(leads(0, "┃", epoch=1), acked=READ)),
     ("a later leader has it", promises.acked_never_lost, partition(leads(0, "┃ m0@0", epoch=1), acked=READ)),
     ("readable, not acknowledged", promises.acked_never_lost, partition(leads(0, "┃", epoch=1), exposed=READ)),
+    ("a later leader has it", promises.durable_as_promised, partition(leads(0, "m0@0 ┃", epoch=1), **PROMISED)),
+    (
+        "more brokers have lost their log than is promised",
+        promises.durable_as_promised,
+        partition(leads(0, "┃", epoch=1), spent=Spent(lossy_crashes=1), **PROMISED),
+    ),
+    ("it tells of it", promises.reads_not_taken_back, partition(leads(0, "m0@0 ┃", epoch=1), exposed=READ)),
+    (
+        "it does not tell before its epoch's start",
+        promises.reads_not_taken_back,
+        partition(leads(0, "┃ m0@0", epoch=1), exposed=READ, protocol=OF_RELEASE["kafka/2.2"]),
+    ),
+    ("no reads from followers", followers.follower_reads, partition(leads(0, "┃ m0@0"), follows(0, "m0@0 ┃"))),
+    (
+        "what could be read",
+        followers.follower_reads,
+        partition(leads(0, "┃ m0@0"), follows(0, "m0@0 ┃"), exposed=READ, protocol=OF_RELEASE["kafka/2.4"]),
+    ),
+    (
+        "what a leader shows now",
+        followers.follower_reads,
+        partition(leads(0, "m1@1 ┃"), follows(0, "m1@1 ┃"), exposed=READ, protocol=OF_RELEASE["kafka/2.4"]),
+    ),
+    (
+        "who is down may lack it",
+        candidates.leader_candidates_complete,
+        partition(leads(0, "m0@0 ┃"), down("┃"), exposed=READ),
+    ),
+    (
+        "an expansion is waited for",
+        candidates.quorum_in_maximal_isr,
+        partition(attrs.evolve(leads(0, "┃", isr=[0]), proposal=Proposal(frozenset({0, 1}), frozenset({0})))),
+    ),
+    ("a zombie may not know", candidates.quorum_in_maximal_isr, partition(leads(0, "┃", isr=[0]), leader=0, epoch=1)),
+    ("replicas", candidates.isr_within_replicas, partition(leads(0, "┃"), follows(0, "┃"))),
+    ("apart", candidates.isr_and_elr_disjoint, partition(leads(0, "┃"), down("┃"), isr=[0], elr=[1])),
+    ("the last one", candidates.isr_members_active, partition(leads(0, "┃"), isr=[0], fenced=[0])),
+    ("out of the ISR", candidates.isr_members_active, partition(leads(0, "┃"), follows(0, "┃"), isr=[0], fenced=[1])),
     ("followers may lack what is not committed", durability.weak_isr, partition(leads(0, "┃ m0@0"), follows(0, "┃"))),
     ("the ISR has it", durability.strong_isr, partition(leads(0, "m0@0 ┃"), follows(0, "┃ m0@0"))),
     ("a broker that is down has it", durability.strong_isr, partition(leads(0, "m0@0 ┃"), down("┃ m0@0"))),
@@ -126,6 +166,45 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "broker 0, which leads in epoch 2, has nothing there",
     ),
     (
+        "a later leader has nothing there",
+        promises.durable_as_promised,
+        partition(leads(0, "┃", epoch=1), **PROMISED),
+        "m0@0 at offset 0 was acknowledged by the leader of epoch 0; "
+        "broker 0, which leads in epoch 1, has nothing there",
+    ),
+    (
+        "it tells of less",
+        promises.reads_not_taken_back,
+        partition(leads(0, "┃ m0@0", epoch=1), exposed=READ),
+        "m0@0 could be read at offset 0 in epoch 0; broker 0, which leads in epoch 1, says the log ends at 0",
+    ),
+    (
+        "what nobody has shown",
+        followers.follower_reads,
+        partition(leads(0, "┃ m1@1"), follows(0, "m0@0 ┃"), protocol=OF_RELEASE["kafka/2.4"]),
+        "broker 1 lets consumers read m0@0 at offset 0; leaders have shown nothing there",
+    ),
+    (
+        "a member of the ELR lacks it",
+        candidates.leader_candidates_complete,
+        partition(leads(0, "m0@0 ┃"), follows(0, "┃"), isr=[0], elr=[1], exposed=READ),
+        "broker 1 is in the ELR and has nothing at offset 0, where m0@0 could be read",
+    ),
+    (
+        "the leader knows of fewer",
+        candidates.quorum_in_maximal_isr,
+        partition(leads(0, "┃", isr=[0]), follows(0, "┃")),
+        "the controller would elect 0 1, but broker 0 waits for 0 only",
+    ),
+    ("a stranger", candidates.isr_within_replicas, partition(leads(0, "┃"), isr=[0, 7]), ""),
+    ("in both", candidates.isr_and_elr_disjoint, partition(leads(0, "┃"), isr=[0, 1], elr=[1]), ""),
+    (
+        "a fenced member",
+        candidates.isr_members_active,
+        partition(leads(0, "┃"), follows(0, "┃"), fenced=[1]),
+        "broker 1 is in the ISR, and fenced",
+    ),
+    (
         "a member is down and lacks it",
         durability.weak_isr,
         partition(leads(0, "m0@0 ┃"), down("┃")),
@@ -207,6 +286,33 @@ STEPS_ACCEPTED: list[tuple[str, Property, Partition, Partition]] = [
     ),
 ]
 
+STEPS_ACCEPTED += [
+    (
+        "who is alive",
+        leadership.leaders_elected_alive,
+        partition(down("┃"), follows(0, "┃"), leader=None),
+        partition(down("┃"), follows(0, "┃"), leader=1, epoch=1),
+    ),
+    (
+        "the same leader",
+        leadership.leaders_elected_alive,
+        partition(leads(0, "┃"), follows(0, "┃"), fenced=[0]),
+        partition(leads(0, "┃"), follows(0, "┃"), fenced=[0], epoch=1),
+    ),
+    (
+        "with all",
+        candidates.isr_joined_with_all,
+        partition(leads(0, "m0@0 ┃ m1@0"), follows(0, "┃ m0@0"), isr=[0]),
+        partition(leads(0, "m0@0 ┃ m1@0"), follows(0, "┃ m0@0"), isr=[0, 1]),
+    ),
+    (
+        "who is down",
+        candidates.isr_joined_with_all,
+        partition(leads(0, "m0@0 ┃"), down("┃"), isr=[0]),
+        partition(leads(0, "m0@0 ┃"), down("┃"), isr=[0, 1]),
+    ),
+]
+
 STEPS_REFUSED: list[tuple[str, Property, Partition, Partition, str]] = [
     (
         "down",
@@ -221,6 +327,23 @@ STEPS_REFUSED: list[tuple[str, Property, Partition, Partition, str]] = [
         partition(exposed=READ),
         partition(leads(1, "m1@1 ┃", epoch=1), leads(1, "m1@1 ┃", epoch=1), exposed=READ),
         "m0@0 could be read at offset 0; now broker 1 has m1@1 there",
+    ),
+]
+
+STEPS_REFUSED += [
+    (
+        "who is fenced",
+        leadership.leaders_elected_alive,
+        partition(down("┃"), follows(0, "┃"), leader=None),
+        partition(down("┃"), follows(0, "┃"), leader=1, epoch=1, fenced=[1]),
+        "broker 1 is elected in epoch 1, and the controller does not see it",
+    ),
+    (
+        "with nothing",
+        candidates.isr_joined_with_all,
+        partition(leads(0, "m0@0 ┃"), follows(0, "┃"), isr=[0]),
+        partition(leads(0, "m0@0 ┃"), follows(0, "┃"), isr=[0, 1]),
+        "broker 1 joins the ISR and has nothing at offset 0, where its leader has m0@0, below its high watermark",
     ),
 ]
 
@@ -252,7 +375,7 @@ def test_refuses_step(item: Property, before: Partition, after: Partition, text:
 
 
 def test_every_property_accepts_and_refuses_something() -> None:
-    checked = {item.name for item in RPC_PROPERTIES if not item.kind.is_witness}
+    checked = {item.name for item in KAFKA_PROPERTIES if not item.kind.is_witness}
     assert {row[1].name for row in (*ACCEPTED, *STEPS_ACCEPTED)} == checked
     assert {row[1].name for row in (*REFUSED, *STEPS_REFUSED)} == checked
 
@@ -270,7 +393,7 @@ def test_witnesses_on_states_made_by_hand() -> None:
     assert not witnesses.broker_rejoins_isr(both, alone)
 
 
-WITNESSES = [item.name for item in RPC_PROPERTIES if item.kind.is_witness]
+WITNESSES = [item.name for item in KAFKA_PROPERTIES if item.kind.is_witness]
 
 
 @pytest.mark.parametrize("name", RPC)
@@ -295,4 +418,4 @@ def test_witness_is_not_reached_where_the_bounds_forbid_it(spec: str, name: str,
 
 
 def test_every_property_says_where_it_comes_from() -> None:
-    assert [item.name for item in RPC_PROPERTIES if not item.source and not item.kind.is_witness] == []
+    assert [item.name for item in KAFKA_PROPERTIES if not item.source and not item.kind.is_witness] == []

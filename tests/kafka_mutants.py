@@ -1,4 +1,4 @@
-"""Mistakes one can make with the rules of the `rpc` protocols: a rule changed, or an action replaced."""
+"""Mistakes one can make with the rules of the `kafka` family: a rule changed, or an action replaced."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from typing import Any
 import attrs
 
 from checker import Action, Spec
-from invariants.catalog import rpc
+from invariants.catalog import find, kafka
+from model.kafka.crash import restart
+from model.kafka.high_watermark import smallest_leo
+from model.kafka.isr import handle_alter_partition
+from model.kafka.leadership import become_leader
+from model.kafka.messages import EpochResponse, FetchRequest, FetchResponse, OffsetOutOfRange
+from model.kafka.produce import produce
+from model.kafka.protocols import EpochLookup, Protocol, Truncation, end_of_the_epoch_in_both
+from model.kafka.releases import DESIGNS, column_of
+from model.kafka.state import Partition, Replica
 from model.log import Log, Record
 from model.quorum import Quorum
-from model.rpc.crash import restart
-from model.rpc.high_watermark import smallest_leo
-from model.rpc.leadership import become_leader
-from model.rpc.messages import EpochResponse, FetchRequest, FetchResponse, OffsetOutOfRange
-from model.rpc.produce import produce
-from model.rpc.protocols import KIP_320, Protocol, Truncation, end_of_the_epoch_in_both
-from model.rpc.state import Partition, Replica
+from tests.kafka_states import KIP_320
 from tests.mutants import Taken, and_then, changing, with_actions
 
-RpcAction = Action[Partition, Any]
+KafkaAction = Action[Partition, Any]
 
 
 # --- how mutants are made -----------------------------------------------------------------------------------
@@ -28,29 +31,34 @@ RpcAction = Action[Partition, Any]
 
 def changed(base: Protocol = KIP_320, **rules: Any) -> Spec[Partition]:
     """A protocol with some rules changed."""
-    return rpc(attrs.evolve(base, **rules))
+    return _spec(attrs.evolve(base, **rules))
 
 
-def replaced(functions: dict[RpcAction, Taken], base: Protocol = KIP_320) -> Spec[Partition]:
+def replaced(functions: dict[KafkaAction, Taken], base: Protocol = KIP_320) -> Spec[Partition]:
     """A protocol with some actions replaced: same name and parameters, another function."""
-    return with_actions(rpc(base), functions)
+    return with_actions(_spec(base), functions)
+
+
+def _spec(protocol: Protocol) -> Spec[Partition]:
+    (column,) = (each for each in DESIGNS if each.name == f"rpc/{protocol.name}")
+    return kafka(protocol, column)
 
 
 # --- truncation ---------------------------------------------------------------------------------------------
 
 
-def one_too_many(follower: Replica, answer: EpochResponse) -> Truncation:
-    right = end_of_the_epoch_in_both(follower, answer)
+def one_too_many(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
+    right = end_of_the_epoch_in_both(follower, answer, end_of_epoch)
     return attrs.evolve(right, offset=min(right.offset + 1, follower.log.end_offset))
 
 
-def one_too_few(follower: Replica, answer: EpochResponse) -> Truncation:
-    right = end_of_the_epoch_in_both(follower, answer)
+def one_too_few(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
+    right = end_of_the_epoch_in_both(follower, answer, end_of_epoch)
     return attrs.evolve(right, offset=max(right.offset - 1, 0))
 
 
-def never_ask_again(follower: Replica, answer: EpochResponse) -> Truncation:
-    return attrs.evolve(end_of_the_epoch_in_both(follower, answer), asks_again=False)
+def never_ask_again(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
+    return attrs.evolve(end_of_the_epoch_in_both(follower, answer, end_of_epoch), asks_again=False)
 
 
 # --- fetch --------------------------------------------------------------------------------------------------
@@ -100,7 +108,7 @@ def one_below_the_high_watermark(leader: Replica, offset: int) -> bool:
     return offset >= leader.high_watermark - 1
 
 
-def as_the_true_leader(action: RpcAction) -> Taken:
+def as_the_true_leader(action: KafkaAction) -> Taken:
     """A zombie writes the ISR too: no compare-and-set."""
 
     def mutant(state: Partition, leader: int, other: int) -> Iterator[Partition]:
@@ -172,3 +180,63 @@ def write_to_a_follower(state: Partition, leader: int) -> Iterator[Partition]:
             yield attrs.evolve(changing(state, leader, log=log), next_value=state.next_value + 1)
     else:
         yield from produce(state, leader)
+
+
+# --- releases since 2.7 -------------------------------------------------------------------------------------
+
+
+def of_release(name: str, **rules: Any) -> Spec[Partition]:
+    """A release with some rules changed to what is no value of the table."""
+    column = column_of(name)
+    assert column is not None
+    return kafka(attrs.evolve(column.protocol(), **rules), column)
+
+
+def release_with(name: str, functions: dict[KafkaAction, Taken]) -> Spec[Partition]:
+    """A release with some actions replaced."""
+    spec = find(name)
+    assert spec is not None
+    return with_actions(spec, functions)
+
+
+def without_the_pending_expansion(leader: Replica) -> frozenset[int]:
+    return leader.isr
+
+
+def with_a_pending_shrink_taken_for_done(leader: Replica) -> frozenset[int]:
+    asked = leader.proposal
+    return asked.isr if asked is not None and asked.isr < leader.isr else leader.maximal_isr
+
+
+def whatever_the_partition_epoch(state: Partition, leader: int) -> Iterator[Partition]:
+    """The controller takes an ISR that was asked for before another change."""
+    asked = state.replicas[leader].proposal
+    if asked is not None:
+        asked = attrs.evolve(asked, known=state.quorum.isr)
+        yield from handle_alter_partition(changing(state, leader, proposal=asked), leader)
+
+
+def at_the_start_of_the_epoch_only(leader: Replica, offset: int) -> bool:
+    return offset >= leader.starts_own_epoch_at
+
+
+def even_if_the_isr_is_large_enough(quorum: Quorum, isr: frozenset[int], min_isr: int) -> frozenset[int]:
+    return (quorum.elr | quorum.isr) - isr
+
+
+def with_the_new_isr(quorum: Quorum, isr: frozenset[int], min_isr: int) -> frozenset[int]:
+    return frozenset() if len(isr) >= min_isr else (quorum.elr | quorum.isr) - (quorum.isr & isr)
+
+
+def keep_the_elr(state: Partition, broker: int) -> Iterator[Partition]:
+    """A broker that registers after an unclean shutdown stays in the ELR."""
+    stopped = changing(state, broker, stopped_cleanly=True)
+    if not state.replicas[broker].up:
+        yield from restart(stopped, broker)
+
+
+def join_a_stranger(state: Partition, leader: int) -> Iterator[Partition]:
+    """The controller adds a broker that is no replica."""
+    for handled in handle_alter_partition(state, leader):
+        quorum = handled.quorum
+        yield attrs.evolve(handled, quorum=attrs.evolve(quorum, isr=quorum.isr | {state.bounds.brokers}))

@@ -1,4 +1,4 @@
-"""The actions of the `rpc` family: when each can be taken, and what it changes. What articles tell is tested apart."""
+"""The actions of the `kafka` family: when each can be taken, and what it changes. Articles are tested apart."""
 
 from __future__ import annotations
 
@@ -7,32 +7,30 @@ from typing import Any
 import attrs
 import pytest
 
-from model.quorum import Quorum, Request
-from model.rpc.controller import (
+from model.kafka.controller import (
     controller_elects,
     controller_elects_uncleanly,
     controller_notices_failure,
     session_expires,
 )
-from model.rpc.crash import crash, crash_after_append, crash_losing_tail, followers_first, offsets, restart
-from model.rpc.fetch import handle_fetch, handle_fetch_response, park_fetch
-from model.rpc.isr import shrink_isr
-from model.rpc.leadership import become_follower, become_leader
-from model.rpc.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message, OffsetOutOfRange
-from model.rpc.produce import produce
-from model.rpc.protocols import (
-    HW_TRUNCATION,
-    KIP_279,
-    KIP_320,
+from model.kafka.crash import crash, crash_after_append, crash_losing_tail, followers_first, offsets, restart
+from model.kafka.epochs import known_from_election
+from model.kafka.fetch import handle_fetch, handle_fetch_response, park_fetch
+from model.kafka.isr import shrink_isr
+from model.kafka.leadership import become_follower, become_leader
+from model.kafka.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message, OffsetOutOfRange
+from model.kafka.produce import produce
+from model.kafka.protocols import (
     Truncation,
     end_of_the_epoch_in_both,
-    largest_epoch_up_to,
-    start_of_next_epoch,
+    end_only,
+    epoch_and_end,
     the_answer_or_own_high_watermark,
 )
-from model.rpc.state import UNKNOWN_OFFSET, Partition, Replica, initial_states
-from model.rpc.truncation import handle_epoch_request, handle_epoch_response, truncated
-from tests.rpc_states import ROOMY, down, follows, leads, log, partition, told
+from model.kafka.state import UNKNOWN_OFFSET, Partition, Replica, Spent, initial_states
+from model.kafka.truncation import handle_epoch_request, handle_epoch_response, truncated
+from model.quorum import Quorum, Request
+from tests.kafka_states import HW_TRUNCATION, KIP_279, KIP_320, ROOMY, down, follows, leads, log, partition, told
 
 
 def only(steps: Any) -> Partition:
@@ -58,7 +56,7 @@ def test_at_first_broker_0_leads_and_the_others_fetch() -> None:
     assert state.replicas == (leader, follower, follower)
     assert state.quorum == Quorum(0, 0, frozenset({0, 1, 2}))
     assert state.requests == (Request(0, frozenset({0, 1, 2})), None, None)
-    assert (state.next_value, state.crashes, state.session_expiries, state.exposed, state.acked) == (0, 0, 0, (), ())
+    assert (state.next_value, state.spent, state.exposed, state.acked) == (0, Spent(), (), ())
 
 
 # --- controller ---------------------------------------------------------------------------------------------
@@ -77,7 +75,7 @@ def test_a_failed_leader_stays_in_the_isr_as_its_last_member() -> None:
 def test_a_failed_follower_leaves_the_isr_in_a_new_epoch() -> None:
     after = only(controller_notices_failure(partition(leads(0, "┃"), down("┃")), 1))
     assert after.quorum == Quorum(0, 1, frozenset({0}))
-    assert after.requests[1] == Request(0, frozenset({0}))
+    assert after.requests[1] == Request(0, frozenset({0}), elected=False)
 
 
 def test_nothing_is_noticed_of_a_broker_that_runs_nor_of_one_that_is_out_already() -> None:
@@ -99,10 +97,10 @@ def test_the_session_of_a_running_broker_expires_as_often_as_the_bounds_allow() 
     after = only(session_expires(state, 0))
     assert after.quorum == Quorum(None, 0, frozenset({1, 2}))
     assert after.believes_to_lead(0), "it does not know"
-    assert after.session_expiries == 1
+    assert after.spent.session_expiries == 1
     last = only(session_expires(after, 1))
-    assert (last.quorum.isr, last.session_expiries) == ({2}, 2)
-    used_up = attrs.evolve(after, session_expiries=2)
+    assert (last.quorum.isr, last.spent.session_expiries) == ({2}, 2)
+    used_up = attrs.evolve(after, spent=attrs.evolve(after.spent, session_expiries=2))
     assert none(session_expires(used_up, 1)), "broker 1 would leave the ISR if the bounds allowed it"
     assert none(session_expires(attrs.evolve(state, bounds=ROOMY), 0))
     assert none(session_expires(state.with_replica(0, down("┃")), 0)), "it does not run"
@@ -202,15 +200,15 @@ def test_a_broker_that_has_just_started_hears_of_the_current_leader_only() -> No
         (1, EpochResponse(1, 2), EpochResponse(0, 2)),
         (2, EpochResponse(2, 3), EpochResponse(2, 3)),
         (4, EpochResponse(4, 3), EpochResponse(4, 3)),
-        (5, EpochResponse(5, None), EpochResponse(4, 3)),
+        (5, EpochResponse(5, None), EpochResponse(5, None)),
     ],
     ids=["has records", "has none, as it was skipped", "the last one with records", "its own", "later than its own"],
 )
 def test_what_a_leader_answers_about_an_epoch(wanted: int, kip_101: EpochResponse, kip_279: EpochResponse) -> None:
     """It has written nothing in its own epoch, 4, and knows all the same that the ones before have ended."""
     leader = leads(0, "┃ m0@0 m1@0 m2@2", epoch=4)
-    assert start_of_next_epoch(leader, wanted) == kip_101
-    assert largest_epoch_up_to(leader, wanted) == kip_279
+    assert end_only(leader, wanted, known_from_election) == kip_101
+    assert epoch_and_end(leader, wanted, known_from_election) == kip_279
 
 
 @pytest.mark.parametrize(("end_offset", "offset"), [(0, 0), (2, 2), (9, 3), (None, 1)])
@@ -218,7 +216,9 @@ def test_kip_101_truncates_to_the_answer_or_without_one_to_the_high_watermark(
     end_offset: int | None, offset: int
 ) -> None:
     follower = follows(1, "m0@0 ┃ m1@0 m2@0")
-    assert the_answer_or_own_high_watermark(follower, EpochResponse(0, end_offset)) == Truncation(offset)
+    assert the_answer_or_own_high_watermark(follower, EpochResponse(0, end_offset), known_from_election) == Truncation(
+        offset
+    )
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_kip_101_truncates_to_the_answer_or_without_one_to_the_high_watermark(
 def test_kip_279_truncates_to_where_both_end_the_epoch(
     drawn: str, answer: EpochResponse, truncation: Truncation
 ) -> None:
-    assert end_of_the_epoch_in_both(follows(1, drawn), answer) == truncation
+    assert end_of_the_epoch_in_both(follows(1, drawn), answer, known_from_election) == truncation
 
 
 @pytest.mark.parametrize(
@@ -392,9 +392,9 @@ def test_every_broker_may_crash_and_lose_any_record() -> None:
 def test_a_crash_leaves_log_and_high_watermark() -> None:
     state = partition(leads(0, "m0@0 ┃ m1@0"), follows(0, "┃"))
     after = only(crash(state, 0))
-    assert (after.replicas[0], after.crashes) == (down("m0@0 ┃ m1@0"), 1)
+    assert (after.replicas[0], after.spent.crashes) == (down("m0@0 ┃ m1@0"), 1)
     assert none(crash(after, 0))
-    assert none(crash(attrs.evolve(state, crashes=ROOMY.crashes), 0))
+    assert none(crash(attrs.evolve(state, spent=Spent(crashes=ROOMY.crashes)), 0))
 
 
 def test_a_crash_in_the_middle_of_a_response_leaves_the_records_and_the_old_high_watermark() -> None:
@@ -407,7 +407,7 @@ def test_a_crash_in_the_middle_of_a_response_leaves_the_records_and_the_old_high
 
 
 def test_a_lost_tail_takes_the_high_watermark_with_it() -> None:
-    losing = attrs.evolve(ROOMY, unflushed_loss=True)
+    losing = attrs.evolve(ROOMY, lossy_crashes=1)
     state = partition(leads(0, "m0@0 m1@0 ┃"), bounds=losing)
     assert only(crash_losing_tail(state, 0, 1)).replicas[0] == down("m0@0 ┃")
     assert only(crash_losing_tail(state, 0, 0)).replicas[0] == down("┃")

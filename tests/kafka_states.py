@@ -1,15 +1,22 @@
-"""States of the `rpc` family made by hand, with logs written as they are drawn: ``m0@0 ┃ m1@1``."""
+"""States of the `kafka` family made by hand, with logs written as they are drawn: ``m0@0 ┃ m1@1``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from model.kafka.messages import FetchRequest, Message
+from model.kafka.protocols import Protocol
+from model.kafka.releases import DESIGNS, RELEASES
+from model.kafka.state import ACTIVE, FENCED, UNKNOWN_OFFSET, Bounds, Partition, Promise, Registration, Replica, Spent
 from model.log import Record
 from model.quorum import Quorum, Request
-from model.rpc.messages import FetchRequest, Message
-from model.rpc.protocols import KIP_320, Protocol
-from model.rpc.state import UNKNOWN_OFFSET, Bounds, Partition, Promise, Replica
 from tests.atomic_states import log
+
+PROTOCOLS = HW_TRUNCATION, KIP_101, KIP_279, KIP_320 = tuple(column.protocol() for column in DESIGNS)
+"""The KIPs' designs."""
+
+OF_RELEASE = {column.name: column.protocol() for column in RELEASES}
+"""The rules of each release."""
 
 ROOMY = Bounds(brokers=3, records=9, max_epoch=3, crashes=9)
 """Bounds that keep no action of these states from being enabled."""
@@ -68,20 +75,27 @@ def partition(
     requests: dict[int, tuple[int | None, Iterable[int]]] | None = None,
     exposed: Iterable[Promise] = (),
     acked: Iterable[Promise] = (),
+    elr: Iterable[int] = (),
+    fenced: Iterable[int] = (),
+    spent: Spent = Spent(),  # noqa: B008
     protocol: Protocol = KIP_320,
     bounds: Bounds = ROOMY,
 ) -> Partition:
-    """The state with these replicas, this quorum, and these requests: leader and ISR by leader epoch."""
+    """The state with these replicas, this quorum, and these requests: leader and ISR by leader epoch.
+
+    Brokers are registered as active, but for those that are fenced.
+    """
     sent = {at: Request(who, frozenset(members)) for at, (who, members) in (requests or {}).items()}
     values = [record.value for each in replicas for record in each.log.records]
     return Partition(
         next_value=max(values, default=-1) + 1,
-        crashes=0,
-        session_expiries=0,
         exposed=tuple(exposed),
         acked=tuple(acked),
-        quorum=Quorum(leader, epoch, frozenset(isr)),
+        spent=spent,
+        quorum=Quorum(leader, epoch, frozenset(isr), frozenset(elr)),
         requests=tuple(sent.get(at) for at in range(bounds.max_epoch + 1)),
+        registrations=tuple(Registration(FENCED if at in fenced else ACTIVE) for at in range(len(replicas))),
+        late=(None,) * len(replicas),
         replicas=replicas,
         protocol=protocol,
         bounds=bounds,

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import attrs
 
 from checker.action import action
+from model.kafka.high_watermark import with_leader
+from model.kafka.state import Partition, Promise
 from model.log import Record
 from model.quorum import brokers
-from model.rpc.high_watermark import with_leader
-from model.rpc.state import Partition, Promise
 
 
 @action("a producer writes a record to broker {leader}", leader=brokers)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import attrs
 
-from model.rpc.consume import exposed_by
-from model.rpc.state import Partition, Promise, Replica
+from model.kafka.consume import exposed_by
+from model.kafka.state import Partition, Promise, Replica
 
 
 def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
     """The state with a leader's replica replaced and its high watermark tried.
 
-    This is done on becoming leader, on produce, on a fetch request, and when the ISR shrinks. What comes to
+    This is done on becoming leader, on produce, on a fetch request, and when the ISR changes. What comes to
     be below the high watermark can be read by consumers, and is acknowledged to producers that wait for that.
 
     Parameters:
@@ -19,6 +19,8 @@ def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
         leader: a broker that takes itself for the leader.
         replica: its replica, whose log, ISR or remote log end offsets may have changed.
     """
+    if not state.protocol.may_raise(replica, state.bounds):
+        return state.with_replica(leader, replica)
     watermark = smallest_leo(state, leader, replica)
     if watermark <= replica.high_watermark:
         return state.with_replica(leader, replica)
@@ -43,7 +45,7 @@ def _acknowledged(state: Partition, before: int, replica: Replica) -> tuple[Prom
     Those of an earlier leader were told that it is none; with too small an ISR, that there are not enough
     replicas.
     """
-    if len(replica.isr) < state.bounds.min_insync_replicas:
+    if len(replica.maximal_isr) < state.bounds.min_insync_replicas:
         return state.acked
     passed = [(offset, replica.log[offset]) for offset in range(before, replica.high_watermark)]
     new = [Promise(record, offset, replica.epoch) for offset, record in passed if record.epoch == replica.epoch]
