@@ -17,6 +17,7 @@ import click
 from checker.budget import LimitReached
 from checker.errors import LeadlineError, error_line
 from checker.names import nearest
+from reports.cli.bugs import bugs
 from reports.cli.check import check
 from reports.cli.diff import diff
 from reports.cli.explore import explore
@@ -70,6 +71,7 @@ def app() -> None:
     leadline explore atomic/hw-truncation     search every reachable state
     leadline fuzz atomic/hw-truncation        search at random with Hypothesis
     leadline trace FILE                       show a counterexample that was saved
+    leadline bugs                             known bugs, by release
     leadline matrix                           what holds where: protocols, properties, configurations
     leadline page                             what readers of the articles ask, answered by runs
 
@@ -78,7 +80,7 @@ def app() -> None:
     """
 
 
-for command in (check, specs, explore, fuzz, trace, replay, matrix, page, graph, report, diff):
+for command in (check, bugs, specs, explore, fuzz, trace, replay, matrix, page, graph, report, diff):
     app.add_command(command)
 
 
