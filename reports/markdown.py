@@ -8,7 +8,7 @@ from pathlib import Path
 from checker.bounds import bounds_text
 from checker.result import PropertyResult, Verdict
 from checker.visible import visible
-from reports.matrix import Column, Matrix
+from reports.matrix import Cell, Column, Matrix, summary
 from reports.suite import Outcome
 
 
@@ -65,20 +65,38 @@ def matrix_page(title: str, matrix: Matrix, columns: Iterable[Column]) -> Iterat
         matrix: what was searched.
         columns: the results, by configuration and then by spec.
     """
-    yield from (f"# {visible(title)}", "")
+    every = list(columns)
+    found = [(each, [column for column in every if column.configuration is each]) for each in matrix.configurations]
+    yield from (f"# {title}", "")
     yield "Made from runs: `leadline matrix --markdown`. *holds*, with the distinct states there are, all searched;"
-    yield "**violated**, with the states of a shortest trace; *incomplete*, with the depth that was reached."
-    yield "A witness is *shown*, with the states of a shortest way to it: without it, the rest would prove nothing."
-    found = list(columns)
-    for configuration in matrix.configurations:
-        own = [column for column in found if column.configuration is configuration]
-        bounds = visible(bounds_text(matrix.bounds_of(configuration)))
-        yield from ("", f"## {visible(configuration.name)}", "", f"`-b {bounds}`", "")
-        yield f"| property | {' | '.join(visible(column.spec) for column in own)} |"
-        yield f"| --- |{' --- |' * len(own)}"
-        for name in own[0].cells:
-            yield f"| `{visible(name)}` | {' | '.join(_emphasised(column.cells[name].text) for column in own)} |"
+    yield "**violated**, with the states of a shortest trace; *by design*, the same where the configuration does not"
+    yield "promise it; *incomplete*, with the depth that was reached."
+    if any(item.property.kind.is_witness for _, own in found[:1] for item in own[0].result.properties):
+        yield "A witness is *shown*, with the states of a shortest way to it: without it, the rest would prove nothing."
+    if matrix.by_spec:
+        yield ""
+        for configuration, own in found:
+            yield f"- **{configuration.name}**: {'; '.join(summary(matrix, own))}."
+    for configuration, own in found:
+        yield from ("", f"## {configuration.name}", "", f"`-b {bounds_text(matrix.bounds_of(configuration))}`", "")
+        if configuration.note:
+            yield from (configuration.note, "")
+        yield from _by_spec(matrix, own) if matrix.by_spec else _by_property(own)
 
 
-def _emphasised(text: str) -> str:
-    return text.replace("violated", "**violated**") if text.startswith("violated") else text
+def _by_property(own: list[Column]) -> Iterator[str]:
+    yield f"| property | {' | '.join(column.spec for column in own)} |"
+    yield f"| --- |{' --- |' * len(own)}"
+    for name in own[0].cells:
+        yield f"| `{name}` | {' | '.join(_emphasised(column.cells[name]) for column in own)} |"
+
+
+def _by_spec(matrix: Matrix, own: list[Column]) -> Iterator[str]:
+    yield f"| release | {' | '.join(matrix.label(name) for name in own[0].cells)} |"
+    yield f"| --- |{' --- |' * len(own[0].cells)}"
+    for column in own:
+        yield f"| `{column.spec}` | {' | '.join(map(_emphasised, column.cells.values()))} |"
+
+
+def _emphasised(cell: Cell) -> str:
+    return cell.text.replace("violated", "**violated**") if cell.is_bug else cell.text

@@ -6,7 +6,7 @@ script shows one at a time, and steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +101,7 @@ def page(
     runs: Sequence[Run] = (),
     beside: int = 0,
     notes: Sequence[str] = (),
+    grids: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The page, as HTML.
 
@@ -110,6 +111,7 @@ def page(
         runs: the runs that found them, if the page is of these too.
         beside: if not 0, the traces are shown side by side, the longest one first, at the state of this number.
         notes: what else is to be said of the whole page.
+        grids: tables of the verdicts, shown in place of the list of runs.
     """
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
@@ -121,7 +123,7 @@ def page(
     )
     files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
     return environment.get_template("page.html").render(
-        title=title, chapters=chapters, runs=runs, beside=beside, notes=notes, **files
+        title=title, chapters=chapters, runs=runs, beside=beside, notes=notes, grids=grids, **files
     )
 
 

@@ -19,6 +19,7 @@ from checker.result import Result, Statistics, Verdict
 from reports.html import Chapter, chapter, page
 from reports.html.plots import levels_plot, rate_plot, rates
 from reports.json_report import result_object, statistics_of
+from reports.matrix import Cell
 from reports.story import Story, story_of
 from reports.terminal import statistics_text, verdict_text
 from reports.words import missed_text
@@ -107,14 +108,40 @@ class Run:
     start: str
 
 
+@attrs.frozen
+class GridCell:
+    """A cell of a table of runs: its text, its class in the page's style, and what it links to: a trace or its run."""
+
+    text: str
+    looks: str
+    link: str
+
+
+@attrs.frozen
+class Grid:
+    """A table of runs.
+
+    Attributes:
+        caption: its caption.
+        text: a summary of it.
+        head: the names of the columns.
+        rows: each row's name and its cells: the verdict, the index of its run, and the name of the property.
+    """
+
+    caption: str
+    text: str
+    head: list[str]
+    rows: list[tuple[str, list[tuple[Cell, int, str]]]]
+
+
 def run_found(result: Result, title: str, failure: str = "") -> Found:
     """A result, to be shown. See `Found`."""
     stories = {item.property.name: [(story_of(trace), "") for trace in item.traces] for item in result.properties}
     return Found(title, result_object(result, {}), stories, failure)
 
 
-def run_page(title: str, every: Sequence[Found], notes: Sequence[str] = ()) -> str:
-    """The page of some runs, as HTML: a table of them, every trace, and each run in detail.
+def run_page(title: str, every: Sequence[Found], notes: Sequence[str] = (), grids: Sequence[Grid] = ()) -> str:
+    """The page of some runs, as HTML: tables of them, every trace, and each run in detail.
 
     The traces that were not expected come first, then those that were, and witnesses last.
 
@@ -122,6 +149,7 @@ def run_page(title: str, every: Sequence[Found], notes: Sequence[str] = ()) -> s
         title: what the page is called.
         every: the runs.
         notes: what else is to be said of the whole page.
+        grids: tables of the verdicts, shown in place of the list of runs.
     """
     entries = sorted((entry for each in enumerate(every, start=1) for entry in _entries(*each)), key=_rank)
     chapters: list[Chapter] = []
@@ -131,7 +159,20 @@ def run_page(title: str, every: Sequence[Found], notes: Sequence[str] = ()) -> s
         chapters.append(chapter(len(chapters) + 1, entry.story, note, entry.is_witness))
         of_runs[entry.run - 1].setdefault(entry.name, []).append(chapters[-1])
     runs = [_run(number, *pair) for number, pair in enumerate(zip(every, of_runs, strict=True), start=1)]
-    return page(title, chapters, runs, notes=notes)
+    return page(title, chapters, runs, notes=notes, grids=[_linked(grid, runs) for grid in grids])
+
+
+def _linked(grid: Grid, runs: Sequence[Run]) -> dict[str, Any]:
+    """A table of runs as the page has it, with links to runs and traces."""
+    rows = []
+    for name, cells in grid.rows:
+        shown = []
+        for cell, number, item in cells:
+            links = [link for row in runs[number].properties if row.name == item for link, _ in row.links]
+            looks = "by-design" if cell.by_design else cell.verdict.value
+            shown.append(GridCell(cell.text, looks, links[0] if links else runs[number].name))
+        rows.append((name, shown))
+    return {"caption": grid.caption, "text": grid.text, "head": grid.head, "rows": rows}
 
 
 @attrs.frozen
