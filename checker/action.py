@@ -90,6 +90,25 @@ class ActionInstance(Generic[S]):
         return f"{self.action.name}({', '.join(f'{name}={value}' for name, value in self.arguments.items())})"
 
 
+@attrs.frozen
+class Step(Generic[S]):
+    """An action instance with the states before and after it."""
+
+    before: S
+    instance: ActionInstance[S]
+    after: S
+
+    @property
+    def action(self) -> str:
+        """The name of the action."""
+        return self.instance.action.name
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The parameters' values by name."""
+        return self.instance.arguments
+
+
 def action(
     sentence: str = "", /, **domains: Domain
 ) -> Callable[[Callable[Concatenate[S, P], Iterator[S]]], Action[S, P]]:

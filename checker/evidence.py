@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
-import networkx as nx
 
 from checker.action import ActionInstance
-from checker.graph import Arrivals, shortest_path_graph, shortest_traces
 from checker.properties import Property
 from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, judge
 from checker.spec import Spec
 from checker.switches import with_fewest_switches
 from checker.trace import Trace
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from checker.graph import Arrivals
 
 S = TypeVar("S")
 
@@ -73,6 +76,8 @@ def property_results(
 
 def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:
     """Shortest counterexamples: first one to each violating state, then other ways to the same ones."""
+    from checker.graph import shortest_path_graph  # networkx takes a tenth of a second to import
+
     graph = shortest_path_graph(arrivals, [sighting.state for sighting in seen])
     ways = [_ways(spec, item, sighting, graph) for sighting in seen]
     shortest: int | None = None
@@ -97,6 +102,8 @@ def _ways(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiD
 
 
 def _found(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
+    from checker.graph import shortest_traces
+
     for path in shortest_traces(graph, sighting.state, spec):
         states, instances = path.states, path.instances
         if sighting.step is not None:

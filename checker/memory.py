@@ -88,15 +88,22 @@ class Memory:
             *control_groups(proc),
             *_of_the_process(),
         ]
+        self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 
     def exceeded(self, more: int = 0) -> str | None:
         """Which limit more bytes would exceed, for the end of a sentence; None if they would exceed none."""
-        return next((ceiling.reached for ceiling in self.ceilings if ceiling.free < more), None)
+        try:
+            return next((ceiling.reached for ceiling in self.ceilings if ceiling.free < more), None)
+        except MemoryError:  # there is not even enough to find out
+            return self._tightest.reached
 
     @property
     def scarcest(self) -> Ceiling:
         """The limit that leaves the least."""
-        return min(self.ceilings, key=lambda ceiling: ceiling.free)
+        try:
+            return min(self.ceilings, key=lambda ceiling: ceiling.free)
+        except MemoryError:
+            return self._tightest
 
     @property
     def for_states(self) -> int:

@@ -13,6 +13,6 @@ def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = re
     return f": did you mean {' or '.join(map(describe, close))}?" if close else ""
 
 
-def counted(number: int, name: str) -> str:
+def counted(number: int, name: str, plural: str = "") -> str:
     """A number of things: ``1 state``, ``1,177 states``."""
-    return f"{number:,} {name}{'s' * (number != 1)}"
+    return f"{number:,} {name if number == 1 else plural or f'{name}s'}"

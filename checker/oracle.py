@@ -50,6 +50,7 @@ class OracleSearch(Generic[S]):
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._deadlock = spec.checks_of(Kind.DEADLOCK)
         self._level: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
+        self._outside: set[S] = set()
         self._levels: list[int] = []
         self._purity = Purity(spec)
         self._values = Values(type(spec.initials()[0]).__name__)
@@ -63,10 +64,14 @@ class OracleSearch(Generic[S]):
             reason = str(stop)
         except KeyboardInterrupt as stop:
             reason = self.budget.caught(stop)
+        except MemoryError:
+            reason = self.budget.memory.scarcest.reached
         try:
             self._purity.check_again()
         except KeyboardInterrupt as stop:
             reason = self.budget.caught(stop)
+        except MemoryError:
+            reason = self.budget.memory.scarcest.reached
         self.budget.relax()
         reason = self.budget.swallowed or reason
         if any(state not in self.arrivals for state in self.arrivals):
@@ -87,12 +92,14 @@ class OracleSearch(Generic[S]):
             self._found(state, [])
             self.statistics.generated += 1
         while self._level:
-            frontier, self._level = self._level, {}
-            self._levels.append(len(frontier))
-            self.statistics.depth += 1
+            frontier = [state for state in self._level if state not in self._outside]
+            self._level = {}
+            if frontier:
+                self._levels.append(len(frontier))
+                self.statistics.depth += 1
             if self._violated() and not self.limits.keep_going:
                 return FIRST_VIOLATION
-            if self.statistics.depth == self.limits.depth:
+            if frontier and self.statistics.depth == self.limits.depth:
                 return f"reached depth {self.limits.depth}"
             for state in frontier:
                 self._expand(state)
@@ -119,7 +126,7 @@ class OracleSearch(Generic[S]):
         self._values.check(successor, state)
         if successor not in self.arrivals:
             self._found(successor, [(state, instance)])
-            count.distinct += 1
+            count.distinct += successor not in self._outside
         elif successor in self._level:
             self.arrivals[successor].append((state, instance))
         self.statistics.generated += 1
@@ -132,7 +139,11 @@ class OracleSearch(Generic[S]):
         if self.limits.max_states is not None and len(self.arrivals) == self.limits.max_states:
             raise _StopSearch(f"reached {counted(self.limits.max_states, 'state')}")
         self.arrivals[state] = self._level[state] = arrivals
-        self.statistics.distinct += 1
+        if self.spec.is_within(state):
+            self.statistics.distinct += 1
+        else:
+            self._outside.add(state)
+            self.statistics.outside += 1
         for item in self._state_checks:
             if self._shows(item, state):
                 self._see(item, Sighting(state))
@@ -151,7 +162,7 @@ class OracleSearch(Generic[S]):
         return any(seen and not item.kind.is_witness for item, seen in self.sightings.items())
 
     def _publish(self) -> None:
-        self.statistics.levels = tuple(filter(None, [*self._levels, len(self._level)]))
+        self.statistics.levels = tuple(filter(None, [*self._levels, len(self._level.keys() - self._outside)]))
         self.statistics.queue = self.statistics.distinct - self.statistics.expanded
         self.statistics.seconds = self.budget.seconds
         if self.progress is not None:

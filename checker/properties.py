@@ -23,6 +23,8 @@ class Kind(enum.Enum):
     """True in some reachable state: without it, a run proves nothing."""
     STEP_WITNESS = "step witness"
     """True between the states before and after some step."""
+    CONSTRAINT = "constraint"
+    """True in every state that is searched further: see `Spec.within`."""
     DEADLOCK = "deadlock"
     """Every reachable state has a next state. Asked for by ``Spec(check_deadlock=True)``."""
 

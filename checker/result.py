@@ -72,12 +72,54 @@ class ActionCount:
     distinct: int = 0
 
 
+@attrs.frozen
+class Widest:
+    """A part of the state that is read as a whole, and takes more values than any other.
+
+    Attributes:
+        path: where it is, such as ``State.messages``.
+        values: how many values of it were met.
+        type: the name of their type.
+    """
+
+    path: str
+    values: int
+    type: str
+
+
+@attrs.frozen
+class Learning:
+    """What the compiled engine made of a spec's functions. See `checker.compiled`.
+
+    Attributes:
+        actions, properties: by name, the calls that it learned from.
+        called: the calls that it did not learn from, as few states would have gained by it.
+        by_oracle: the calls that the oracle would have made until then.
+        memory: bytes that what was learned takes.
+        widest: see there; None if there are no parts that are read as a whole.
+    """
+
+    actions: dict[str, int]
+    properties: dict[str, int]
+    called: int
+    by_oracle: int
+    memory: int
+    widest: Widest | None
+
+    @property
+    def share(self) -> float:
+        """The calls made, as a share of those of the oracle."""
+        learned = sum(self.actions.values()) + sum(self.properties.values())
+        return (learned + self.called) / max(self.by_oracle, 1)
+
+
 @attrs.define
 class Statistics:
     """Counts of a run, as TLC counts them.
 
     Attributes:
         distinct: different states reached, initial states included.
+        outside: different states reached besides, which are outside of `Spec.within`.
         generated: every next state produced, initial states included, repetitions too.
         depth: number of states on the longest shortest path searched, the initial state counting 1. A search
             cut short by a limit may have found states one step deeper.
@@ -91,7 +133,8 @@ class Statistics:
         actions: counts by action name, in the spec's order.
         level_done: the share of the last level begun whose states are expanded; None if the engine does not know.
         memory: bytes that the states found take; 0 if the engine does not know.
-        calls: calls of actions and properties that the compiled engine had to learn from; 0 of others.
+        calls: calls of actions and properties that were learned from; 0 of engines that do not learn.
+        learning: more of that; None of other engines than the compiled one.
         compared: what was learned from one state and compared with a call on another one, how often.
         levels: distinct states at each depth, as far as they were found; empty of a random search.
         samples: seconds, and the distinct states found until then, in order; empty if nobody noted them (`paced`).
@@ -115,8 +158,10 @@ class Statistics:
     level_done: float | None = None
     memory: int = 0
     calls: int = 0
+    learning: Learning | None = None
     compared: int = 0
     levels: tuple[int, ...] = ()
+    outside: int = 0
     samples: tuple[tuple[float, int], ...] = ()
     shards: int = 0
     skew: float = 0.0

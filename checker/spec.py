@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Generic, TypeVar
 
 import attrs
 
-from checker.action import Action, ActionInstance
+from checker.action import Action, ActionInstance, Step
 from checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
+from checker.drawing import Drawing, Event, Message, Row
 from checker.errors import LeadlineError, SpecError, raised
 from checker.names import nearest
 from checker.properties import DEADLOCK, Kind, Property
 from checker.state import check_shape, check_state, check_state_class
+from checker.visible import visible
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -46,6 +48,10 @@ class Spec(Generic[S]):
         properties: what is checked: invariants, step invariants and witnesses.
         bounds: a frozen attrs value whose fields were declared with `bound`.
         check_deadlock: whether a state without a next state is a violation.
+        within: a predicate of states that bounds the search, as ``CONSTRAINT`` does in TLC. A state of which it is
+            false is outside: it is generated, and all properties are checked of it and of the step into it, but it has
+            no next states, does not count as a distinct state, and is not a deadlock.
+        drawing: how views draw its states; by default, by their components and fields.
 
     Raises:
         SpecError: a part that makes no sense, named.
@@ -58,10 +64,14 @@ class Spec(Generic[S]):
     properties: tuple[Property, ...] = attrs.field(default=(), converter=as_tuple)
     bounds: Any = attrs.field(factory=NoBounds)
     check_deadlock: bool = False
+    within: Callable[[S], bool] | None = None
+    drawing: Drawing[S] | None = None
 
     def __attrs_post_init__(self) -> None:
         if not callable(self.initial_states):
             raise SpecError(f"spec {self.name}: initial_states must be a function of the bounds")
+        if self.within is not None and not callable(self.within):
+            raise SpecError(f"spec {self.name}: within must be a function of a state, not {self.within!r}")
         if not self.actions:
             raise SpecError(f"spec {self.name} has no actions")
         for action in self.actions:
@@ -77,6 +87,8 @@ class Spec(Generic[S]):
             for name in names:
                 if names.count(name) > 1:
                     raise SpecError(f"spec {self.name}: two {kind} are called {name!r}")
+        if not isinstance(self.drawing, Drawing | None):
+            raise SpecError(f"spec {self.name}: drawing must be a Drawing, not {_name(self.drawing)}")
         if not (attrs.has(type(self.bounds)) and attrs.inspect(type(self.bounds)).is_frozen):
             raise SpecError(f"spec {self.name}: bounds must be a frozen attrs value, not {self.bounds!r}")
         for name, value, *_ in describe_bounds(self.bounds):
@@ -87,6 +99,18 @@ class Spec(Generic[S]):
     def checks(self) -> tuple[Property, ...]:
         """The properties, and the absence of deadlock where that is asked for."""
         return (*self.properties, DEADLOCK) if self.check_deadlock else self.properties
+
+    @functools.cached_property
+    def constraint(self) -> Property | None:
+        """What `within` asks, as a property; None if there is no such predicate."""
+        if self.within is None:
+            return None
+        name = getattr(self.within, "__name__", "within")
+        return Property(name=name, kind=Kind.CONSTRAINT, sentence="", function=self.within, source="")
+
+    def is_within(self, state: S) -> bool:
+        """Whether a state is searched further. Raises SpecError: `within` raised an exception, or gave no bool."""
+        return self.constraint is None or self.complaint(self.constraint, state) is None
 
     @property
     def named_bounds(self) -> str:
@@ -154,7 +178,7 @@ class Spec(Generic[S]):
         """
         try:
             successors = list(instance.successors(state))
-        except (LeadlineError, KeyboardInterrupt):
+        except (LeadlineError, KeyboardInterrupt, MemoryError):
             raise
         except BaseException as error:
             raise SpecError(f"action {instance} {raised(error)}") from error
@@ -172,7 +196,12 @@ class Spec(Generic[S]):
         return successors
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
-        """Every step from a state: the action instance that takes it, and the next state. See `take`."""
+        """Every step from a state: the action instance that takes it, and the next state; none from outside.
+
+        See `take` and `within`.
+        """
+        if not self.is_within(state):
+            return
         for instance in self.instances:
             for successor in self.take(instance, state):
                 yield instance, successor
@@ -196,6 +225,49 @@ class Spec(Generic[S]):
             lambda: list(itertools.islice(item.complaints(*states), MOST_COMPLAINTS)),
         )
 
+    def rows(self, state: S) -> dict[str, Row]:
+        """The rows of a state by its drawing; empty if the spec has none.
+
+        Raises:
+            SpecError: the drawing raised an exception, or gave something else.
+        """
+        rows = _guarded("the drawing's rows", lambda: dict(self.drawing.rows(state)) if self.drawing else {})
+        for row in rows.values():
+            _check_drawn("rows", row, Row)
+        return {visible(name): row for name, row in rows.items()}
+
+    def messages(self, state: S) -> list[Message]:
+        """The messages on their way in a state, by the drawing. Raises SpecError: see `rows`."""
+        return self._drawn_messages("messages", lambda drawing: drawing.messages(state))
+
+    def arrivals(self, step: Step[S]) -> list[Message]:
+        """The messages that arrive in a step, by the drawing. Raises SpecError: see `rows`."""
+        return self._drawn_messages("arrivals", lambda drawing: drawing.arrivals(step))
+
+    def events(self, steps: Sequence[Step[S]]) -> list[Event]:
+        """What decided the outcome of a behaviour, by the drawing, in the order of the steps.
+
+        Raises:
+            SpecError: see `rows`; or an event names a state that the behaviour does not have.
+        """
+        events = _guarded("the drawing's events", lambda: list(self.drawing.events(steps)) if self.drawing else [])
+        for event in events:
+            _check_drawn("events", event, Event)
+            if not 0 <= event.state <= len(steps):
+                raise SpecError(f"the drawing's events name state {event.state}, of a behaviour of {len(steps)} steps")
+        return sorted(events, key=lambda event: event.state)
+
+    def _drawn_messages(self, what: str, call: Callable[[Drawing[S]], Iterable[Message]]) -> list[Message]:
+        messages = _guarded(f"the drawing's {what}", lambda: list(call(self.drawing)) if self.drawing else [])
+        for message in messages:
+            _check_drawn(what, message, Message)
+        return messages
+
+
+def _check_drawn(what: str, value: Any, right: type) -> None:
+    if not isinstance(value, right):
+        raise SpecError(f"the drawing's {what} must be of class {right.__name__}, not {value!r}")
+
 
 def _hashable(value: Any) -> bool:
     try:
@@ -208,7 +280,7 @@ def _hashable(value: Any) -> bool:
 def _guarded(what: str, call: Callable[[], T]) -> T:
     try:
         return call()
-    except (LeadlineError, KeyboardInterrupt):
+    except (LeadlineError, KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
         raise SpecError(f"{what} {raised(error)}") from error

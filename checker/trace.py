@@ -7,20 +7,11 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from checker.action import ActionInstance
+from checker.action import ActionInstance, Step
 from checker.properties import Kind, Property
 from checker.spec import Spec, as_tuple
 
 S = TypeVar("S")
-
-
-@attrs.frozen
-class Step(Generic[S]):
-    """An action instance with the states before and after it."""
-
-    before: S
-    instance: ActionInstance[S]
-    after: S
 
 
 @attrs.frozen(eq=False)
@@ -77,7 +68,8 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
         which may be empty.
     """
     if item.kind is Kind.DEADLOCK:
-        return "no action is enabled" if next(spec.successors(states[-1]), None) is None else None
+        dead = spec.is_within(states[-1]) and next(spec.successors(states[-1]), None) is None
+        return "no action is enabled" if dead else None
     if item.kind.of_steps and len(states) < 2:
         return None
     complaint = spec.complaint(item, *_end(item, states))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from checker.errors import SpecError
 from checker.spec import Spec
-from invariants import durability, followers, leadership, logs, promises, watermarks, witnesses
+from invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
+from model.atomic import drawing as atomic_drawing
 from model.atomic.actions import ACTIONS, truncate
 from model.atomic.protocols import PROTOCOLS, Protocol, never
 from model.atomic.state import Bounds, Partition, initial_states
-from model.rpc import actions as rpc_actions
-from model.rpc import protocols as rpc_protocols
-from model.rpc import state as rpc_state
+from model.kafka import drawing as kafka_drawing
+from model.kafka import state as kafka_state
+from model.kafka.actions import actions_of
+from model.kafka.protocols import Protocol as KafkaProtocol
+from model.kafka.releases import COLUMNS, Column, column_of
 
 ATOMIC_PROPERTIES = (
     durability.weak_isr,
@@ -31,10 +35,19 @@ ATOMIC_PROPERTIES = (
     witnesses.broker_rejoins_isr,
 )
 
-RPC_PROPERTIES = (
+KAFKA_PROPERTIES = (
     promises.committed_never_lost,
     promises.acked_never_lost,
+    promises.durable_as_promised,
     promises.reads_monotonic,
+    promises.reads_not_taken_back,
+    followers.follower_reads,
+    candidates.leader_candidates_complete,
+    candidates.isr_joined_with_all,
+    candidates.quorum_in_maximal_isr,
+    candidates.isr_within_replicas,
+    candidates.isr_and_elr_disjoint,
+    candidates.isr_members_active,
     durability.weak_isr,
     durability.strong_isr,
     watermarks.hw_within_log,
@@ -44,6 +57,7 @@ RPC_PROPERTIES = (
     logs.log_matching,
     logs.epochs_monotonic_in_log,
     leadership.leader_in_isr,
+    leadership.leaders_elected_alive,
     leadership.one_leader_per_epoch,
     followers.remote_leo_not_ahead,
     witnesses.record_committed,
@@ -62,21 +76,48 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
         actions=[action for action in ACTIONS if action is not truncate or protocol.diverges is not never],
         properties=ATOMIC_PROPERTIES,
         bounds=Bounds(),
+        drawing=atomic_drawing.DRAWING,
     )
 
 
-def rpc(protocol: rpc_protocols.Protocol) -> Spec[rpc_state.Partition]:
-    """The spec of a protocol of the `rpc` family, shipped or made by changing a rule of one."""
+def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition]:
+    """The spec of a release or a design whose rules are changed to what is no value of the table.
+
+    Parameters:
+        protocol: the rules.
+        column: the release or design, which gives the default bounds; its name's first part goes with the protocol's.
+    """
     return Spec(
-        name=f"rpc/{protocol.name}",
+        name=f"{column.name.partition('/')[0]}/{protocol.name}",
         summary=protocol.summary,
-        initial_states=functools.partial(rpc_state.initial_states, protocol=protocol),
-        actions=rpc_actions.ACTIONS,
-        properties=RPC_PROPERTIES,
-        bounds=rpc_state.Bounds(),
+        initial_states=functools.partial(kafka_state.initial_states, protocol=protocol),
+        actions=actions_of(protocol),
+        properties=KAFKA_PROPERTIES,
+        bounds=column.bounds,
+        drawing=kafka_drawing.DRAWING,
     )
 
 
-SPECS: tuple[Spec[Any], ...] = (*map(atomic, PROTOCOLS), *map(rpc, rpc_protocols.PROTOCOLS))
+def of_column(column: Column) -> Spec[kafka_state.Partition]:
+    """The spec of a column of the table of rules."""
+    return kafka(column.protocol(), column)
+
+
+SPECS: tuple[Spec[Any], ...] = (*map(atomic, PROTOCOLS), *map(of_column, COLUMNS))
 
 CATALOG: dict[str, Spec[Any]] = {spec.name: spec for spec in SPECS}
+
+
+def find(reference: str) -> Spec[Any] | None:
+    """The shipped spec of a name, an alias, or of either with the values of rules changed: ``kafka/3.7+elr=on``.
+
+    Raises:
+        SpecError: a rule or value that there is not, or a spec that has no rules.
+    """
+    name = reference.partition("+")[0]
+    column = column_of(reference)
+    if column is not None and column.name not in CATALOG:
+        return of_column(column)
+    if column is None and name in CATALOG and name != reference:
+        raise SpecError(f"{name} has no rules that can be changed: only releases and the KIPs' designs have")
+    return CATALOG.get(reference if column is None else column.name)

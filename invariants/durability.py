@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from checker.properties import invariant
-from invariants.known import ATOMIC_BEFORE_KIP_320, RPC
-from invariants.view import PartitionView, ReplicaView
+from invariants.known import ATOMIC_BEFORE_KIP_320, RPC, releases
+from invariants.view import Complaint, PartitionView, ReplicaView
 
 
 @invariant(
     "for each believed leader, every member of its own ISR holds the same records below its high watermark",
     source="seeds 003, 004: HW is what every ISR member has replicated; TLA+ specification, WeakIsr",
-    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC),
+    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.0")),
 )
-def weak_isr(state: PartitionView) -> Iterator[str]:
+def weak_isr(state: PartitionView) -> Iterator[Complaint]:
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:
             yield from _missing(state, leader, replica, replica.isr, f"broker {leader}'s own ISR")
@@ -24,22 +24,24 @@ def weak_isr(state: PartitionView) -> Iterator[str]:
     "for each believed leader, every member of the quorum's ISR, from which leaders are elected, "
     "holds the same records below its high watermark",
     source="seed 004: whoever is elected from the ISR has all below HW; TLA+ specification, StrongIsr",
-    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC),
+    fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.1")),
 )
-def strong_isr(state: PartitionView) -> Iterator[str]:
+def strong_isr(state: PartitionView) -> Iterator[Complaint]:
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:
             yield from _missing(state, leader, replica, state.quorum.isr, "the quorum's ISR")
 
 
-def _missing(state: PartitionView, leader: int, replica: ReplicaView, isr: Iterable[int], whose: str) -> Iterator[str]:
-    for offset in range(replica.high_watermark):
-        committed = replica.log[offset] if replica.log.has(offset) else None
-        for member in sorted(isr):
-            log = state.replicas[member].log
-            held = log[offset] if log.has(offset) else None
+def _missing(
+    state: PartitionView, leader: int, replica: ReplicaView, isr: Iterable[int], whose: str
+) -> Iterator[Complaint]:
+    for member, peer in state.replicas_of(isr):
+        for offset, committed, held in replica.log.beside(peer.log, replica.high_watermark):
             if committed is None or held != committed:
-                yield (
+                yield Complaint.about(
                     f"offset {offset} is below the high watermark {replica.high_watermark} of broker {leader}, "
-                    f"which has {committed or 'nothing'} there; broker {member} of {whose} has {held or 'nothing'}"
+                    f"which has {committed or 'nothing'} there; broker {member} of {whose} has {held or 'nothing'}",
+                    leader,
+                    member,
+                    offset=offset,
                 )

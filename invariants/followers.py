@@ -1,12 +1,14 @@
-"""Followers as their leader knows them. Of the `rpc` family: in the `atomic` one leaders see everything."""
+"""Followers as their leader knows them. Of the `kafka` family: in the `atomic` one leaders see everything."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from checker.properties import invariant
-from invariants.known import RPC
-from model.rpc.state import Partition
+from invariants.known import RPC, releases
+from model.kafka.consume import readable
+from model.kafka.state import Partition
+from model.log import Record
 
 
 @invariant(
@@ -24,3 +26,28 @@ def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
                     f"broker {leader} takes {known} for broker {follower}'s log end offset, "
                     f"but that is {target.log.end_offset}"
                 )
+
+
+@invariant(
+    "where consumers read from followers: what is below the high watermark of a running follower could be read from "
+    "a leader at the same offset, or can be now",
+    source="KIP-392; KAFKA-14704",
+    fails_in=(*releases("kafka/2.8", "kafka/3.3-zk"), *releases("kafka/3.2-kraft", "kafka/3.3")),
+)
+def follower_reads(state: Partition) -> Iterator[str]:
+    if not state.protocol.followers_serve:
+        return
+    for follower, replica in enumerate(state.replicas):
+        if not replica.up or replica.leader is None or state.believes_to_lead(follower):
+            continue
+        for offset in range(min(replica.high_watermark, replica.log.end_offset)):
+            shown = state.exposed[offset].record if offset < len(state.exposed) else None
+            if replica.log[offset] != shown and not _shown_by_a_leader(state, offset, replica.log[offset]):
+                yield (
+                    f"broker {follower} lets consumers read {replica.log[offset]} at offset {offset}; "
+                    f"leaders have shown {shown or 'nothing'} there"
+                )
+
+
+def _shown_by_a_leader(state: Partition, offset: int, record: Record) -> bool:
+    return any(offset in readable(leader) and leader.log[offset] == record for _, leader in state.believed_leaders())

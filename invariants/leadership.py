@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checker.properties import invariant
-from invariants.view import PartitionView
+from checker.properties import invariant, step_invariant
+from invariants.view import Complaint, PartitionView
+from model.kafka.state import Partition
 
 
 @invariant(
     "the leader is in the ISR",
     source="seed 002: the ISR necessarily includes the leader; TLA+ specification, LeaderInIsr",
 )
-def leader_in_isr(state: PartitionView) -> Iterator[str]:
+def leader_in_isr(state: PartitionView) -> Iterator[Complaint]:
     if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
-        yield f"the quorum's leader is broker {state.quorum.leader}, the quorum's ISR holds {_named(state.quorum.isr)}"
+        yield Complaint.about(
+            f"the quorum's leader is broker {state.quorum.leader}, the quorum's ISR holds {_named(state.quorum.isr)}",
+            state.quorum.leader,
+        )
     for leader, replica in state.believed_leaders():
         if leader not in replica.isr:
-            yield f"broker {leader} leads, its own ISR holds {_named(replica.isr)}"
+            yield Complaint.about(f"broker {leader} leads, its own ISR holds {_named(replica.isr)}", leader)
 
 
 def _named(isr: frozenset[int]) -> str:
@@ -28,9 +32,23 @@ def _named(isr: frozenset[int]) -> str:
     "no two brokers believe to lead in the same leader epoch",
     source="seeds 000, 001, 002, 003: each change of leader has a leader epoch of its own",
 )
-def one_leader_per_epoch(state: PartitionView) -> Iterator[str]:
+def one_leader_per_epoch(state: PartitionView) -> Iterator[Complaint]:
     leaders: dict[int, int] = {}
     for leader, replica in state.believed_leaders():
         other = leaders.setdefault(replica.epoch, leader)
         if other != leader:
-            yield f"brokers {other} and {leader} both lead in epoch {replica.epoch}"
+            yield Complaint.about(f"brokers {other} and {leader} both lead in epoch {replica.epoch}", other, leader)
+
+
+@step_invariant(
+    "whoever is elected is alive for the controller",
+    source="KIP-966: the last known leader is elected if it is unfenced; KAFKA-19522",
+)
+def leaders_elected_alive(before: Partition, after: Partition) -> Iterator[Complaint]:
+    """Of the `kafka` family, whose controller has a view of its own."""
+    leader = after.quorum.leader
+    elected = after.quorum.epoch > before.quorum.epoch and leader != before.quorum.leader
+    if elected and leader is not None and not after.takes_for_alive(leader):
+        yield Complaint.about(
+            f"broker {leader} is elected in epoch {after.quorum.epoch}, and the controller does not see it", leader
+        )

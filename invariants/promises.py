@@ -1,22 +1,23 @@
-"""Promises: what clients were told, and what became of it. Of the `rpc` family, which keeps it as ghost state."""
+"""Promises: what clients were told, and what became of it. Of the `kafka` family, which keeps it as ghost state."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from checker.properties import invariant, step_invariant
-from invariants.known import RPC
-from model.rpc.consume import readable
-from model.rpc.state import Partition, Promise
+from invariants.known import ALL_RELEASES, RPC, releases
+from invariants.view import Complaint
+from model.kafka.consume import readable
+from model.kafka.state import Partition, Promise
 
 
 @invariant(
     "a record that consumers could read, or that was acknowledged with acks=all, is in the log of every later "
     "leader at the same offset",
     source="seeds 000, 001, 002, 003: the first scenario, lost data; seed 004: what is below HW survives any failure",
-    fails_in=RPC,
+    fails_in=(*RPC, *ALL_RELEASES),
 )
-def committed_never_lost(state: Partition) -> Iterator[str]:
+def committed_never_lost(state: Partition) -> Iterator[Complaint]:
     yield from _lost(state, state.exposed, "could be read from")
 
 
@@ -24,9 +25,9 @@ def committed_never_lost(state: Partition) -> Iterator[str]:
     "a record that was acknowledged to its producer is in the log of every later leader at the same offset",
     source="seeds 000, 001, 003: with min.insync.replicas=1 a record counts as written once the leader has it. "
     "By design this fails with acks=1, where a clean election picks a follower that has not fetched it",
-    fails_in=RPC,
+    fails_in=(*RPC, *ALL_RELEASES),
 )
-def acked_never_lost(state: Partition) -> Iterator[str]:
+def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     yield from _lost(state, state.acked, "was acknowledged by")
 
 
@@ -35,23 +36,59 @@ def acked_never_lost(state: Partition) -> Iterator[str]:
     source="seed 002: monotonic reads, a message is not there at one time and gone at another",
     fails_in=RPC,
 )
-def reads_monotonic(before: Partition, after: Partition) -> Iterator[str]:
+def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
     for leader, replica in after.believed_leaders():
         for promise in before.exposed:
             if promise.offset in readable(replica) and replica.log[promise.offset] != promise.record:
-                yield (
+                yield Complaint.about(
                     f"{promise.record} could be read at offset {promise.offset}; "
-                    f"now broker {leader} has {replica.log[promise.offset]} there"
+                    f"now broker {leader} has {replica.log[promise.offset]} there",
+                    leader,
+                    offset=promise.offset,
                 )
 
 
-def _lost(state: Partition, promises: Iterable[Promise], how: str) -> Iterator[str]:
+@invariant(
+    "what consumers could once read, no later leader hides: each tells them a log end at least as large (ListOffsets)",
+    source="seed 002: a message is not there at one time and gone at another; KIP-207, KAFKA-2334",
+    fails_in=(*RPC, *ALL_RELEASES),
+)
+def reads_not_taken_back(state: Partition) -> Iterator[Complaint]:
+    for leader, replica in state.believed_leaders():
+        if not state.protocol.lists_offsets(replica):
+            continue
+        for promise in state.exposed:
+            if promise.epoch < replica.epoch and promise.offset not in readable(replica):
+                yield Complaint.about(
+                    f"{promise.record} could be read at offset {promise.offset} in epoch {promise.epoch}; broker "
+                    f"{leader}, which leads in epoch {replica.epoch}, says the log ends at {replica.high_watermark}",
+                    leader,
+                    offset=promise.offset,
+                )
+
+
+@invariant(
+    "a record acknowledged with acks=all survives as long as fewer than min.insync.replicas brokers have lost the end "
+    "of their log, and no election is unclean",
+    source="KIP-966",
+    fails_in=(*RPC, *releases("kafka/2.2", "kafka/4.0")),
+)
+def durable_as_promised(state: Partition) -> Iterator[Complaint]:
+    if state.bounds.acks != "all" or state.bounds.unclean_leader_election:
+        return
+    if state.spent.lossy_crashes < state.bounds.min_insync_replicas:
+        yield from _lost(state, state.acked, "was acknowledged by")
+
+
+def _lost(state: Partition, promises: Iterable[Promise], how: str) -> Iterator[Complaint]:
     for leader, replica in state.believed_leaders():
         for promise in promises:
             log, offset = replica.log, promise.offset
             held = log[offset] if log.has(offset) else None
             if replica.epoch > promise.epoch and held != promise.record:
-                yield (
-                    f"{promise.record} at offset {offset} {how} the leader of epoch {promise.epoch}; "
-                    f"broker {leader}, which leads in epoch {replica.epoch}, has {held or 'nothing'} there"
+                yield Complaint.about(
+                    f"{promise.record} at offset {offset} {how} {promise.teller}; "
+                    f"broker {leader}, which leads in epoch {replica.epoch}, has {held or 'nothing'} there",
+                    leader,
+                    offset=offset,
                 )

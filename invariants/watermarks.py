@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checker.properties import invariant, step_invariant
-from invariants.view import PartitionView
+from invariants.view import Complaint, PartitionView
 
 
 @invariant(
     "on each replica, the high watermark is never beyond the log end offset",
-    source="seeds 000, 001, 002: HW <= LEO; KAFKA-3919",
+    source="seeds 000, 001, 002: HW <= LEO",
 )
-def hw_within_log(state: PartitionView) -> Iterator[str]:
-    for broker, replica in enumerate(state.replicas):
+def hw_within_log(state: PartitionView) -> Iterator[Complaint]:
+    for broker, replica in state.replicas_of():
         if replica.high_watermark > replica.log.end_offset:
-            yield (
+            yield Complaint.about(
                 f"broker {broker} has high watermark {replica.high_watermark}, "
-                f"but its log ends at {replica.log.end_offset}"
+                f"but its log ends at {replica.log.end_offset}",
+                broker,
+                offset=replica.log.end_offset,
             )
 
 
@@ -25,11 +27,14 @@ def hw_within_log(state: PartitionView) -> Iterator[str]:
     "a leader's high watermark does not go back within its epoch",
     source="seeds 000, 001, 002: HW = max(HW, min LEO)",
 )
-def hw_monotonic(before: PartitionView, after: PartitionView) -> Iterator[str]:
+def hw_monotonic(before: PartitionView, after: PartitionView) -> Iterator[Complaint]:
     for broker, replica in before.believed_leaders():
-        later = after.replicas[broker]
-        if later.high_watermark < replica.high_watermark and (later.leader, later.epoch) == (broker, replica.epoch):
-            yield (
-                f"broker {broker}, leading in epoch {replica.epoch}, moved its high watermark "
-                f"from {replica.high_watermark} back to {later.high_watermark}"
-            )
+        for _, later in after.replicas_of((broker,)):
+            same_leader = (later.leader, later.epoch) == (broker, replica.epoch)
+            if later.high_watermark < replica.high_watermark and same_leader:
+                yield Complaint.about(
+                    f"broker {broker}, leading in epoch {replica.epoch}, moved its high watermark "
+                    f"from {replica.high_watermark} back to {later.high_watermark}",
+                    broker,
+                    offset=later.high_watermark,
+                )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from checker.properties import step_witness, witness
 from invariants.view import PartitionView
-from model.rpc.state import PREFERRED, Partition
+from model.kafka.state import PREFERRED, Partition
 
 
 @witness("a record gets committed")
@@ -23,7 +23,7 @@ def leader_changes(before: PartitionView, after: PartitionView) -> bool:
 
 @witness("a leader fails and another one takes over: a broker leads that did not lead in epoch 0")
 def leadership_moves(state: Partition) -> bool:
-    """Of the `rpc` family, which begins with a leader, and where one that has failed believes nothing."""
+    """Of the `kafka` family, which begins with a leader, and where one that has failed believes nothing."""
     return any(leader != PREFERRED for leader, _ in state.believed_leaders())
 
 
@@ -31,7 +31,7 @@ def leadership_moves(state: Partition) -> bool:
 def log_truncated(before: PartitionView, after: PartitionView) -> bool:
     return any(
         replica.log.end_offset < earlier.log.end_offset
-        for earlier, replica in zip(before.replicas, after.replicas, strict=True)
+        for (_, earlier), (_, replica) in zip(before.replicas_of(), after.replicas_of(), strict=True)
     )
 
 

@@ -1,15 +1,13 @@
-"""How views draw a replica. Shared by all families of specs; `reports/spacetime.py` says what is asked."""
+"""How views draw a partition: what all families of specs share. See `checker.drawing`."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from checker.drawing import Cell, Mark, Message
 from model.leadership import Led
-from model.log import Log
-from model.quorum import NO_EPOCH, Quorum, drawn_isr
-
-Message = tuple[str, str, str]
-"""The row that sends, the row that receives, and what is sent."""
+from model.log import Log, Record
+from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
 
 CONTROLLER = "controller"
 PRODUCERS = "producers"
@@ -21,21 +19,36 @@ def broker_row(broker: int) -> str:
     return f"broker {broker}"
 
 
-def leader_and_isr(broker: int, epoch: int) -> Message:
+def leader_and_isr(broker: int, epoch: int, request: Request) -> Message:
     """The request of a leader epoch, as one broker gets it."""
-    return CONTROLLER, broker_row(broker), f"LeaderAndIsr, epoch {epoch}"
+    detail = f"leader {'none' if request.leader is None else request.leader}, ISR {drawn_isr(request.isr)}"
+    return Message(CONTROLLER, broker_row(broker), f"LeaderAndIsr, epoch {epoch}", detail)
+
+
+def record_cell(record: Record) -> Cell:
+    """A record, coloured by its leader epoch."""
+    return Cell(f"m{record.value}", f"epoch {record.epoch}", record.epoch)
 
 
 def drawn_log(log: Log, high_watermark: int) -> dict[str, Any]:
-    """The cells of a log, coloured by leader epoch, with its high watermark and log end offset."""
-    cells = [(f"m{record.value}", record.epoch) for record in log.records]
-    return {"cells": cells, "marks": {"HW": high_watermark, "LEO": log.end_offset}}
+    """A log in cells with its high watermark and log end offset, as fields of a row."""
+    marks = [Mark("HW", high_watermark), Mark("LEO", log.end_offset)]
+    return {"cells": [record_cell(record) for record in log.records], "marks": marks}
+
+
+def log_columns(log: Log, high_watermark: int) -> dict[str, str]:
+    """A log in columns of a table."""
+    return {"log": log.drawn(high_watermark), "HW": str(high_watermark), "LEO": str(log.end_offset)}
 
 
 def controller_badges(quorum: Quorum) -> list[str]:
     """What the controller holds."""
-    leader = "no leader" if quorum.leader is None else f"leader: {quorum.leader}"
-    return [leader, _epoch(quorum.epoch), f"ISR: {drawn_isr(quorum.isr)}"]
+    return [_leader(quorum), _epoch(quorum.epoch), f"ISR: {drawn_isr(quorum.isr)}"]
+
+
+def controller_columns(quorum: Quorum) -> dict[str, str]:
+    """What the controller holds, in columns of a table."""
+    return {"role": _leader(quorum), "epoch": epoch_column(quorum.epoch), "ISR": drawn_isr(quorum.isr)}
 
 
 def role_badges(broker: int, replica: Led) -> list[str]:
@@ -44,9 +57,25 @@ def role_badges(broker: int, replica: Led) -> list[str]:
     return ["leads" if replica.leader == broker else follows, _epoch(replica.epoch)]
 
 
+def role_column(broker: int, replica: Led) -> str:
+    """Whom a broker takes for the leader, in a column of a table."""
+    if replica.leader is None:
+        return "-"
+    return "leads" if replica.leader == broker else f"follows {replica.leader}"
+
+
+def epoch_column(epoch: int) -> str:
+    """A leader epoch in a column of a table."""
+    return "-" if epoch == NO_EPOCH else str(epoch)
+
+
 def standing(broker: int, quorum: Quorum) -> list[str]:
     """Whether the quorum counts a broker in."""
     return ["in the ISR" if broker in quorum.isr else "not in the ISR"]
+
+
+def _leader(quorum: Quorum) -> str:
+    return "no leader" if quorum.leader is None else f"leader: {quorum.leader}"
 
 
 def _epoch(epoch: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import attrs
@@ -44,6 +44,12 @@ class Leadership(Generic[R]):
     def believed_leaders(self) -> Iterator[tuple[int, R]]:
         """The brokers that take themselves for the leader, each with its replica."""
         return ((broker, replica) for broker, replica in enumerate(self.replicas) if replica.leader == broker)
+
+    def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, R]]:
+        """The replicas of some brokers, or of all, with their brokers, in order."""
+        if brokers is None:
+            return enumerate(self.replicas)
+        return ((broker, self.replicas[broker]) for broker in sorted(brokers))
 
     def with_replica(self, broker: int, replica: R) -> Self:
         """The state with one broker's replica replaced."""

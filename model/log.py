@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import attrs
 
 
@@ -38,6 +40,15 @@ class Log:
 
     def __getitem__(self, offset: int) -> Record:
         return self.records[offset]
+
+    def beside(self, other: Log, below: int) -> Iterator[tuple[int, Record | None, Record | None]]:
+        """What two logs hold at each offset below one, None where one holds nothing."""
+        for offset in range(below):
+            yield (
+                offset,
+                self.records[offset] if self.has(offset) else None,
+                other.records[offset] if other.has(offset) else None,
+            )
 
     def append(self, record: Record) -> Log:
         """The log with a record added at its end."""

@@ -13,19 +13,36 @@ NO_EPOCH = -1
 
 @attrs.frozen(cache_hash=True)
 class Quorum:
-    """The truth in ZooKeeper or the controller: who leads, in which epoch, with which ISR."""
+    """The truth in ZooKeeper or the controller: who leads, in which epoch, with which ISR.
+
+    Attributes:
+        leader: the leader; None if there is none.
+        epoch: the leader epoch.
+        isr: the in-sync replicas.
+        elr: the eligible leader replicas (KIP-966); empty in all releases without them.
+        last_known_leader: who led last when the ISR became empty (KIP-966); None otherwise.
+    """
 
     leader: int | None
     epoch: int
     isr: frozenset[int]
+    elr: frozenset[int] = frozenset()
+    last_known_leader: int | None = None
 
 
 @attrs.frozen(cache_hash=True)
 class Request:
-    """A `LeaderAndIsr` request. Its leader epoch is its place among the requests."""
+    """A `LeaderAndIsr` request. Its leader epoch is its place among the requests.
+
+    Attributes:
+        leader: the leader; None if there is none.
+        isr: the in-sync replicas.
+        elected: whether its epoch began with an election; else with the removal of a follower from the ISR.
+    """
 
     leader: int | None
     isr: frozenset[int]
+    elected: bool = True
 
 
 class Brokers(Protocol):

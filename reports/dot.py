@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from graphviz import Digraph, escape
 
 from checker.graph import StateGraph
+from checker.properties import Kind
+from checker.spec import Spec
 from checker.trace import Trace
 from checker.visible import visible
-from reports.lanes import Lanes, lanes_of
+from reports.rows import rows_of
+
+VIOLATING = "#f6c5c0"
+"""The colour of a state that violates an invariant, and of the last state of a counterexample."""
 
 
-def dot(graph: StateGraph, initial: Iterable[Any], trace: Trace[Any] | None = None) -> str:
+def dot(spec: Spec[Any], graph: StateGraph, trace: Trace[Any] | None = None) -> str:
     """A state graph in the DOT language.
 
-    Initial states have a double border; a trace in the graph is drawn in bold, and its last state is filled.
+    Initial states have a double border. A trace in the graph is drawn in bold, and its last state is filled; without a
+    trace, every state is filled that violates an invariant.
 
     Parameters:
+        spec: the spec of the states.
         graph: from `checker.graph`: nodes are states, edges hold the action instance as ``instance``.
-        initial: the spec's initial states.
         trace: a trace in the graph.
+
+    Raises:
+        SpecError: the spec's drawing or an invariant misbehaved.
     """
     drawing = Digraph(node_attr={"shape": "box", "fontname": "monospace"}, edge_attr={"fontname": "sans-serif"})
     names = {state: f"s{number}" for number, state in enumerate(graph)}
-    first = set(initial)
+    first = set(spec.initials())
     path = list(trace.steps) if trace is not None else []
     steps = {(step.before, step.instance, step.after) for step in path}
-    on_path = {trace.states[0], *trace.states} if trace is not None else set()
+    on_path = set(trace.states) if trace is not None else set()
     for state, name in names.items():
+        filled = _violates(spec, state) if trace is None else state == trace.states[-1]
         looks = {"peripheries": "2"} if state in first else {}
         looks |= {"penwidth": "3"} if state in on_path else {}
-        looks |= {"style": "filled", "fillcolor": "#f6c5c0"} if trace is not None and state == trace.states[-1] else {}
-        drawing.node(name, _label(lanes_of(state)), **looks)
+        looks |= {"style": "filled", "fillcolor": VIOLATING} if filled else {}
+        drawing.node(name, "".join(f"{escape(line)}\\l" for line in _lines(spec, state)), **looks)
     for before, after, step in graph.edges(data=True):
         instance = step["instance"]
         looks = {"penwidth": "3"} if (before, instance, after) in steps else {}
@@ -41,11 +51,13 @@ def dot(graph: StateGraph, initial: Iterable[Any], trace: Trace[Any] | None = No
     return str(drawing.source).expandtabs(4)
 
 
-def _label(lanes: Lanes) -> str:
-    return "".join(f"{escape(line)}\\l" for line in _lines(lanes))
+def _violates(spec: Spec[Any], state: Any) -> bool:
+    return any(spec.complaint(item, state) is not None for item in spec.checks_of(Kind.INVARIANT))
 
 
-def _lines(lanes: Lanes) -> Iterator[str]:
-    for row, cells in lanes.items():
-        said = "  ".join(f"{column} {text}" for column, text in cells.items() if text)
-        yield f"{row}: {said}"
+def _lines(spec: Spec[Any], state: Any) -> Iterator[str]:
+    for name, row in rows_of(spec, state).items():
+        if texts := "  ".join(f"{column} {text}" for column, text in row.columns.items() if text):
+            yield f"{name}: {texts}"
+    for message in spec.messages(state):
+        yield f"{message.source} → {message.target}: {message.whole}"

@@ -19,6 +19,14 @@ WHOLE = "as expected"
 """What the finding on a check as a whole is called."""
 
 
+@attrs.frozen
+class Place:
+    """A line in a source file: relative to the working directory if it is there, else to where it was imported from."""
+
+    path: str
+    line: int
+
+
 @attrs.frozen(eq=False)
 class Finding:
     """What a check says of one property, or as a whole.
@@ -33,6 +41,7 @@ class Finding:
         property: the property; None of a check as a whole.
         trace: the evidence, if there is any.
         seconds: of the first finding of a check, what the check took.
+        place: where it is; by default where the property's function is.
     """
 
     check: str = attrs.field(converter=visible)
@@ -42,6 +51,7 @@ class Finding:
     property: Property | None = None
     trace: Trace[Any] | None = None
     seconds: float = 0.0
+    place: Place | None = None
 
 
 def findings(outcome: Outcome) -> list[Finding]:
@@ -95,14 +105,6 @@ def _said(item: PropertyResult) -> str:
         why = trace.complaint if trace is not None else ""
         return f"{item.property.name} {verb}: {why or item.property.sentence}"
     return f"{item.property.name} {'is shown' if item.property.kind.is_witness else 'holds'}: {item.property.sentence}"
-
-
-@attrs.frozen
-class Place:
-    """A line in a source file: relative to the working directory if it is there, else to where it was imported from."""
-
-    path: str
-    line: int
 
 
 def place_of(item: Property | None) -> Place | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from checker.result import Verdict
 from checker.visible import visible
 from reports.findings import Finding, findings, place_of
+from reports.markdown import cell
 from reports.mermaid import mermaid
 from reports.story import story_of
 from reports.suite import Outcome, as_expected
@@ -61,7 +61,7 @@ def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -
     for finding in _drawn(outcomes):
         assert finding.trace is not None
         diagram = (
-            f"\n<details><summary>{_cell(finding.check)}: {_cell(finding.message)}</summary>\n\n"
+            f"\n<details><summary>{cell(finding.check)}: {cell(finding.message)}</summary>\n\n"
             f"```mermaid\n{mermaid(story_of(finding.trace))}```\n\n</details>\n"
         )
         if len((text + diagram).encode("utf-8")) + 200 > most:
@@ -85,16 +85,11 @@ def _row(outcome: Outcome) -> str:
     lengths = [len(item.traces[0]) for item in result.properties if item.verdict is Verdict.VIOLATED and item.traces]
     cells = [
         ":x:" if outcome.failure else ":white_check_mark:",
-        _cell(outcome.prepared.title),
-        f"{check.expect}{f' {_cell(check.violates)}' if check.violates else ''}",
-        f"{result.verdict.value}{f'; {_cell(outcome.failure)}' if outcome.failure else ''}",
+        cell(outcome.prepared.title),
+        f"{check.expect}{f' {cell(check.violates)}' if check.violates else ''}",
+        f"{result.verdict.value}{f'; {cell(outcome.failure)}' if outcome.failure else ''}",
         f"{result.statistics.distinct:,}",
         str(min(lengths)) if lengths else "",
         f"{result.statistics.seconds:.1f} s",
     ]
     return f"| {' | '.join(cells)} |"
-
-
-def _cell(text: str) -> str:
-    """A text that is one cell of a table, and nothing else, whatever is in it."""
-    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", visible(text))

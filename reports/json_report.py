@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from checker.properties import Property
-from checker.result import ActionCount, Result, Statistics, Verdict
+from checker.properties import Kind
+from checker.result import ActionCount, Learning, Statistics, Verdict, Widest
+from reports.origin import Origin
+from reports.run_view import PropertyView, RunView
 from reports.story import Story
 
 
-def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> dict[str, Any]:
-    """A result as an object that `json.dumps` takes.
+def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[str, Any]:
+    """A run as an object that `json.dumps` takes. `read_run` reads it.
 
     Parameters:
-        result: the result.
-        trace_files: the trace files written for each property.
+        run: the run.
+        trace_files: the trace files written for each property, by its name.
 
     Returns:
         Counts are as TLC counts; ``trace_length`` is in states; ``seconds`` is wall-clock time;
         ``distinct_states_by_second`` has pairs of seconds and the distinct states found until then.
     """
-    statistics = result.statistics
+    statistics, learning = run.statistics, run.statistics.learning
     return {
-        "spec": result.spec.name,
-        "bounds": attrs.asdict(result.spec.bounds),
-        "engine": result.engine,
-        "settings": result.settings,
-        "verdict": result.verdict.value,
-        "reason": result.reason if result.verdict is Verdict.INCOMPLETE else None,
-        "exhausted": result.exhausted,
-        "note": result.note or None,
+        "leadline": attrs.asdict(run.origin) if run.origin is not None else None,
+        "spec": run.spec,
+        "bounds": dict(run.bounds),
+        "engine": run.engine,
+        "settings": dict(run.settings),
+        "verdict": run.verdict.value,
+        "reason": run.reason if run.verdict is Verdict.INCOMPLETE else None,
+        "exhausted": run.exhausted,
+        "note": run.note or None,
         "distinct_states": statistics.distinct,
+        "states_outside": statistics.outside,
         "generated_states": statistics.generated,
         "expanded_states": statistics.expanded,
         "depth": statistics.depth,
@@ -41,6 +46,10 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
         "memory_bytes": statistics.memory,
         "calls_learned": statistics.calls,
         "calls_compared": statistics.compared,
+        "calls_not_learned": learning.called if learning else 0,
+        "calls_by_oracle": learning.by_oracle if learning else 0,
+        "memory_of_calls_bytes": learning.memory if learning else 0,
+        "widest_part": attrs.asdict(learning.widest) if learning and learning.widest else None,
         "seconds": round(statistics.seconds, 3),
         "out_degree": {
             "min": statistics.out_degree_min,
@@ -52,28 +61,66 @@ def result_object(result: Result, trace_files: dict[Property, list[Path]]) -> di
         "distinct_states_by_second": statistics.samples,
         "properties": [
             {
-                "name": item.property.name,
-                "kind": item.property.kind.value,
-                "sentence": item.property.sentence,
+                "name": item.name,
+                "kind": item.kind.value,
+                "sentence": item.sentence,
+                "source": item.source,
                 "verdict": item.verdict.value,
-                "trace_length": len(item.traces[0]) if item.traces else None,
-                "trace_file": str(trace_files[item.property][0]) if item.property in trace_files else None,
-                "trace_files": [str(path) for path in trace_files.get(item.property, [])],
+                "calls_learned": learning.properties.get(item.name, 0) if learning else 0,
+                "trace_length": item.trace_length,
+                "trace_file": str(trace_files[item.name][0]) if item.name in trace_files else None,
+                "trace_files": [str(path) for path in trace_files.get(item.name, [])],
             }
-            for item in result.properties
+            for item in run.properties
         ],
         "actions": [
-            {"name": name, "generated": count.generated, "distinct": count.distinct}
+            {
+                "name": name,
+                "generated": count.generated,
+                "distinct": count.distinct,
+                "calls_learned": learning.actions[name] if learning else 0,
+            }
             for name, count in statistics.actions.items()
         ],
     }
 
 
-def statistics_of(content: dict[str, Any]) -> Statistics:
-    """The statistics that `result_object` wrote."""
+def read_run(content: Mapping[str, Any]) -> RunView:
+    """The run that `result_object` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it is not as this version writes it.
+    """
+    return RunView(
+        spec=content["spec"],
+        bounds=dict(content["bounds"]),
+        engine=content["engine"],
+        settings=dict(content["settings"]),
+        verdict=Verdict(content["verdict"]),
+        reason=content["reason"],
+        exhausted=content["exhausted"],
+        note=content["note"] or "",
+        statistics=_statistics(content),
+        properties=tuple(
+            PropertyView(
+                name=item["name"],
+                kind=Kind(item["kind"]),
+                sentence=item["sentence"],
+                source=item["source"],
+                verdict=Verdict(item["verdict"]),
+                trace_length=item["trace_length"],
+            )
+            for item in content["properties"]
+        ),
+        origin=Origin(**content["leadline"]) if content["leadline"] is not None else None,
+    )
+
+
+def _statistics(content: Mapping[str, Any]) -> Statistics:
     degree, expanded = content["out_degree"], content["expanded_states"]
     return Statistics(
         distinct=content["distinct_states"],
+        outside=content["states_outside"],
         generated=content["generated_states"],
         depth=content["depth"],
         queue=content["queue"],
@@ -86,9 +133,24 @@ def statistics_of(content: dict[str, Any]) -> Statistics:
         actions={item["name"]: ActionCount(item["generated"], item["distinct"]) for item in content["actions"]},
         memory=content["memory_bytes"],
         calls=content["calls_learned"],
+        learning=_learning(content),
         compared=content["calls_compared"],
         levels=tuple(content["states_per_depth"]),
         samples=tuple((seconds, distinct) for seconds, distinct in content["distinct_states_by_second"]),
+    )
+
+
+def _learning(content: Mapping[str, Any]) -> Learning | None:
+    if not content["calls_by_oracle"]:
+        return None
+    widest = content["widest_part"]
+    return Learning(
+        actions={item["name"]: item["calls_learned"] for item in content["actions"]},
+        properties={item["name"]: item["calls_learned"] for item in content["properties"]},
+        called=content["calls_not_learned"],
+        by_oracle=content["calls_by_oracle"],
+        memory=content["memory_of_calls_bytes"],
+        widest=None if widest is None else Widest(**widest),
     )
 
 
@@ -102,12 +164,16 @@ def story_object(story: Story) -> dict[str, Any]:
                 "action": frame.label or None,
                 "sentence": frame.sentence or None,
                 "losses": frame.losses or None,
-                "rows": frame.lanes,
+                "rows": {name: row.columns for name, row in frame.rows.items()},
                 "changed": sorted(frame.changed),
                 "happened_in": story.diagram.touched[number],
             }
             for number, frame in enumerate(story.frames)
         ],
-        "messages": [attrs.asdict(arrow) for arrow in story.diagram.arrows],
+        "messages": [
+            attrs.asdict(each.message) | {"sent": each.sent, "ended": each.ended, "lost": each.lost}
+            for each in story.diagram.deliveries
+        ],
+        "what_happened": [{**attrs.asdict(event), "state": event.state + 1} for event in story.happened],
         "ending": story.ending,
     }

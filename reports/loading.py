@@ -19,7 +19,7 @@ from checker.errors import LeadlineError, SpecError
 from checker.inert import is_a
 from checker.names import nearest
 from checker.spec import Spec
-from invariants.catalog import CATALOG
+from invariants.catalog import CATALOG, find
 
 _PRIVATE = "_leadline_spec_"
 """What the names of modules begin with that hold a user's file."""
@@ -37,8 +37,8 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     """The spec that a command line or a suite names.
 
     Parameters:
-        reference: a name in the catalog, ``path/to/file.py:name``, or ``path/to/file.py`` if there is
-            only one spec in the file.
+        reference: a name in the catalog, with rules changed as in ``kafka/3.7+elr=on``;
+            ``path/to/file.py:name``, or ``path/to/file.py`` if there is only one spec in the file.
         folder: what a relative path is relative to; by default the working directory.
         loaded: files loaded before, which are not loaded again, so that the states of two specs in one file
             are of one class; what is loaded now is added.
@@ -52,6 +52,8 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     path, name = _file_and_name(reference)
     if not path:
         return shipped_spec(reference)
+    if "+" in name:
+        raise SpecError(f"{path}:{name.partition('+')[0]} has no rules that can be changed: only releases have")
     loaded, file = {} if loaded is None else loaded, (folder or Path()) / path
     module = loaded[file] = loaded.get(file) or _load_module(file)
     specs = {key: value for key, value in vars(module).items() if is_a(value, Spec)}
@@ -69,16 +71,21 @@ def shipped_spec(name: str) -> Spec[Any]:
     """A spec of the catalog, by its name. Nothing else is looked at, so the name may come from anywhere.
 
     Raises:
-        SpecError: there is no such spec; the nearest names are given.
+        SpecError: there is no such spec, or no such rule; the nearest names are given.
     """
-    if not is_shipped(name):
+    spec = find(name)
+    if spec is None:
+        name = name.partition("+")[0]
         raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists them)")
-    return CATALOG[name]
+    return spec
 
 
 def is_shipped(name: str | None) -> bool:
-    """Whether there is a spec of this name in the catalog."""
-    return name in CATALOG
+    """Whether there is a spec of this name in the catalog, or one with rules changed."""
+    try:
+        return name is not None and find(name) is not None
+    except SpecError:
+        return False
 
 
 def names_a_file(reference: str) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from checker.bounds import bounds_text
 from checker.result import PropertyResult, Verdict
 from checker.visible import visible
-from reports.matrix import Column, Matrix
+from reports.matrix import Cell, Column, Matrix, summary
+from reports.story import story_of
 from reports.suite import Outcome
 
 
@@ -43,10 +45,13 @@ def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
         return
     trace = item.traces[0]
     yield from (f"- {name} is **violated**, by a trace of {len(trace)} states: {sentence}.", "")
-    for number, instance in enumerate(trace.instances, start=1):
-        yield f"  {number}. {visible(instance.sentence or repr(instance))}"
-    if trace.complaint:
-        yield from ("", f"  {visible(trace.complaint)}.")
+    story = story_of(trace)
+    for event in story.happened:
+        label = f"*{event.label}*: " if event.label else ""
+        yield f"  - step {event.state + 1}: {label}{event.text}."
+    yield from ("", "  All steps; the initial state is 1.", "")
+    for number, frame in enumerate(story.frames[1:], start=2):
+        yield f"  {number}. {frame.words}"
 
 
 def _command(outcome: Outcome, suite: Path) -> Iterator[str]:
@@ -65,20 +70,44 @@ def matrix_page(title: str, matrix: Matrix, columns: Iterable[Column]) -> Iterat
         matrix: what was searched.
         columns: the results, by configuration and then by spec.
     """
+    every = list(columns)
+    found = [(each, [column for column in every if column.configuration is each]) for each in matrix.configurations]
     yield from (f"# {visible(title)}", "")
     yield "Made from runs: `leadline matrix --markdown`. *holds*, with the distinct states there are, all searched;"
-    yield "**violated**, with the states of a shortest trace; *incomplete*, with the depth that was reached."
-    yield "A witness is *shown*, with the states of a shortest way to it: without it, the rest would prove nothing."
-    found = list(columns)
-    for configuration in matrix.configurations:
-        own = [column for column in found if column.configuration is configuration]
+    yield "**violated**, with the states of a shortest trace; *by design*, the same where the configuration does not"
+    yield "promise it; *incomplete*, with the depth that was reached."
+    if any(item.property.kind.is_witness for _, own in found[:1] for item in own[0].result.properties):
+        yield "A witness is *shown*, with the states of a shortest way to it: without it, the rest would prove nothing."
+    if matrix.by_spec:
+        yield ""
+        for configuration, own in found:
+            yield visible(f"- **{configuration.name}**: {'; '.join(summary(matrix, own))}.")
+    for configuration, own in found:
         bounds = visible(bounds_text(matrix.bounds_of(configuration)))
         yield from ("", f"## {visible(configuration.name)}", "", f"`-b {bounds}`", "")
-        yield f"| property | {' | '.join(visible(column.spec) for column in own)} |"
-        yield f"| --- |{' --- |' * len(own)}"
-        for name in own[0].cells:
-            yield f"| `{visible(name)}` | {' | '.join(_emphasised(column.cells[name].text) for column in own)} |"
+        if configuration.note:
+            yield from (*map(visible, configuration.note.split("\n")), "")
+        yield from _by_spec(matrix, own) if matrix.by_spec else _by_property(own)
 
 
-def _emphasised(text: str) -> str:
-    return text.replace("violated", "**violated**") if text.startswith("violated") else text
+def _by_property(own: list[Column]) -> Iterator[str]:
+    yield f"| property | {' | '.join(visible(column.spec) for column in own)} |"
+    yield f"| --- |{' --- |' * len(own)}"
+    for name in own[0].cells:
+        yield f"| `{visible(name)}` | {' | '.join(_emphasised(column.cells[name]) for column in own)} |"
+
+
+def _by_spec(matrix: Matrix, own: list[Column]) -> Iterator[str]:
+    yield f"| release | {' | '.join(visible(matrix.label(name)) for name in own[0].cells)} |"
+    yield f"| --- |{' --- |' * len(own[0].cells)}"
+    for column in own:
+        yield f"| `{visible(column.spec)}` | {' | '.join(map(_emphasised, column.cells.values()))} |"
+
+
+def _emphasised(verdict: Cell) -> str:
+    return verdict.text.replace("violated", "**violated**") if verdict.is_bug else verdict.text
+
+
+def cell(text: str) -> str:
+    """A text that is one cell of a table, and nothing else, whatever is in it."""
+    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", visible(text))

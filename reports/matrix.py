@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,14 @@ class Configuration:
     Attributes:
         name: what it is called.
         bounds: the bounds that differ from the matrix's own.
+        note: what is to be said of it.
+        by_design: the properties that it does not promise: that they are violated is no bug.
     """
 
     name: str
     bounds: Values = attrs.field(factory=dict)
+    note: str = ""
+    by_design: list[str] = attrs.field(factory=list)
 
 
 @attrs.frozen(kw_only=True)
@@ -44,14 +48,25 @@ class Matrix:
         bounds: the bounds of all searches, where a configuration does not say otherwise.
         configurations: the configurations.
         properties: the properties; by default all of each spec's.
-        max_states: a search stops at so many distinct states.
+        labels: what it means that a property is violated, by its name.
+        max_states: the distinct states after which a search stops.
     """
 
     specs: list[str]
     configurations: list[Configuration]
     bounds: Values = attrs.field(factory=dict)
     properties: list[str] | None = None
+    labels: dict[str, str] = attrs.field(factory=dict)
     max_states: int | None = None
+
+    @property
+    def by_spec(self) -> bool:
+        """Whether tables have a row for each spec, as there are more specs than properties."""
+        return self.properties is not None and len(self.specs) > len(self.properties)
+
+    def label(self, name: str) -> str:
+        """What it means that a property is violated; its name, if nothing is said."""
+        return self.labels.get(name, name)
 
     def bounds_of(self, configuration: Configuration) -> Values:
         """The bounds of a configuration's searches that differ from the specs' own."""
@@ -74,9 +89,8 @@ class Matrix:
         limits = Limits(keep_going=True, max_states=self.max_states)
         for configuration, spec in self.prepared():
             result = ENGINES["compiled"](spec, limits, progress)
-            yield Column(
-                configuration, spec.name, {item.property.name: Cell.of(item, result) for item in result.properties}
-            )
+            cells = {item.property.name: Cell.of(item, result, configuration) for item in result.properties}
+            yield Column(configuration, spec.name, cells, result)
 
 
 @attrs.frozen
@@ -87,14 +101,16 @@ class Cell:
         verdict: the verdict.
         text: the verdict in words; with the distinct states if it holds, the states of a shortest trace
             if it is violated, the depth reached if the search is incomplete.
+        by_design: whether it is violated and the configuration does not promise it.
     """
 
     verdict: Verdict
     text: str
+    by_design: bool = False
 
     @classmethod
-    def of(cls, item: PropertyResult, result: Result) -> Cell:
-        """What a search says of a property."""
+    def of(cls, item: PropertyResult, result: Result, configuration: Configuration) -> Cell:
+        """What a search in a configuration says of a property."""
         verdict, statistics = item.verdict, result.statistics
         length = len(item.traces[0]) if item.traces else 0
         if item.property.kind.is_witness and verdict is not Verdict.INCOMPLETE:
@@ -104,16 +120,62 @@ class Cell:
             Verdict.VIOLATED: f"{length}",
             Verdict.INCOMPLETE: f"depth {statistics.depth}",
         }[verdict]
+        if verdict is Verdict.VIOLATED and item.property.name in configuration.by_design:
+            return cls(verdict, f"by design ({number})", by_design=True)
         return cls(verdict, f"{verdict.value} ({number})")
+
+    @property
+    def is_bug(self) -> bool:
+        """Whether something is violated that the configuration promises."""
+        return self.verdict is Verdict.VIOLATED and not self.by_design
 
 
 @attrs.frozen
 class Column:
-    """What a search of one spec in one configuration says, by property."""
+    """What a search of one spec in one configuration says, by property, and its result."""
 
     configuration: Configuration
     spec: str
     cells: dict[str, Cell]
+    result: Result
+
+    @property
+    def short(self) -> str:
+        """The spec's name without its family."""
+        return self.spec.partition("/")[2]
+
+
+def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
+    """What a configuration loses and in which specs, in sentences.
+
+    Parameters:
+        matrix: what was searched.
+        own: the results in one configuration, in the order of the specs.
+    """
+    for name in own[0].cells:
+        failing = [column.cells[name].is_bug for column in own]
+        if any(failing):
+            yield f"{matrix.label(name)} in {_ranges([column.short for column in own], failing)}"
+    incomplete = [column.short for column in own if any(c.verdict is Verdict.INCOMPLETE for c in column.cells.values())]
+    if incomplete:
+        yield f"not known of {', '.join(incomplete)}"
+    bugs = [any(cell.is_bug for cell in column.cells.values()) for column in own]
+    if not any(bugs):
+        yield "nothing is lost in any release" + (" but by design" if own[0].configuration.by_design else "")
+    elif not bugs[-1] and not incomplete:
+        first = len(bugs) - bugs[::-1].index(True)
+        yield f"nothing since {own[first].short}" if first < len(own) - 1 else f"nothing in {own[first].short}"
+
+
+def _ranges(names: Sequence[str], chosen: Sequence[bool]) -> str:
+    """Those of some names in a row that are chosen: ``0.10.2 to 2.1, 2.8``."""
+    runs: list[list[str]] = []
+    for name, is_chosen, before in zip(names, chosen, [False, *chosen], strict=False):
+        if is_chosen:
+            runs = [*runs[:-1], [*runs[-1], name]] if before else [*runs, [name]]
+    if len(runs) == 1 and len(runs[0]) == len(names):
+        return "all of them"
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
 def read_matrix(path: Path) -> Matrix:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 from reports.story import Frame, Story
+
+LINE = 40
+"""Characters of a line of a note."""
 
 MOST_CHARACTERS = 45_000
 """GitHub shows no diagram of more than 50,000 characters."""
@@ -20,10 +24,10 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
         most: characters of the diagram. Of a story that needs more, the first steps are left out, and a note
             says how many; the end is what a counterexample is read for.
     """
-    rows = story.diagram.rows
+    rows = story.diagram.lanes
     head = ["sequenceDiagram", *(f"    participant r{number} as {_text(row)}" for number, row in enumerate(rows))]
     steps = ["\n".join(_step(story, number, frame)) for number, frame in enumerate(story.frames)]
-    tail = [f"    Note over {_over(rows, rows)}: {_text(' '.join(story.ending[:2]))}"] if story.ending else []
+    tail = [f"    Note over {_over(rows, rows)}: {_wrapped(' '.join(story.ending[:2]))}"] if story.ending else []
     kept, room = 0, most - sum(len(line) + 1 for line in head + tail) - 100
     for step in reversed(steps):
         room -= len(step) + 1
@@ -36,24 +40,30 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
 
 
 def _step(story: Story, number: int, frame: Frame) -> list[str]:
-    """A step: a note that says what happens, its arrows, and what was lost."""
+    """A step: its arrows, and a note that says what happens then."""
     if not number:
         return []
     diagram = story.diagram
-    place = {row: f"r{index}" for index, row in enumerate(diagram.rows)}
-    over = _over(diagram.rows, diagram.touched[number] or diagram.rows)
-    lines = [f"    Note over {over}: {number + 1}. {_text(frame.words)}"]
-    for arrow in diagram.arrows:
-        if arrow.ended == number:
-            line = "-x" if arrow.lost else "->>"
-            lines.append(f"    {place[arrow.source]}{line}{place[arrow.target]}: {_text(arrow.text)}")
-    return lines
+    place = {row: f"r{index}" for index, row in enumerate(diagram.lanes)}
+    over = _over(diagram.lanes, diagram.touched[number] or diagram.lanes)
+    lines = []
+    for each in diagram.deliveries:
+        if each.ended == number:
+            line, message = "-x" if each.lost else "->>", each.message
+            lines.append(f"    {place[message.source]}{line}{place[message.target]}: {_text(message.text)}")
+    labels = "".join(f" [{event.label}]" for event in story.turns(number))
+    return [*lines, f"    Note over {over}: {_wrapped(f'{number + 1}. {frame.words}{labels}')}"]
 
 
 def _over(rows: tuple[str, ...], touched: tuple[str, ...]) -> str:
     """The leftmost and the rightmost of some rows."""
     places = sorted(rows.index(row) for row in touched)
     return ",".join(f"r{place}" for place in dict.fromkeys([places[0], places[-1]]))
+
+
+def _wrapped(text: str) -> str:
+    """A text in lines of a width at which the whole diagram can be read: Mermaid does not wrap notes."""
+    return "<br/>".join(map(_text, textwrap.wrap(text, LINE)))
 
 
 def _text(text: str) -> str:

@@ -26,7 +26,7 @@ def sarif(found: Iterable[Finding]) -> str:
     placed = [
         (finding, item, place)
         for finding in wrong
-        if (item := finding.property) is not None and (place := place_of(item)) is not None
+        if (item := finding.property) is not None and (place := finding.place or place_of(item)) is not None
     ]
     rules = {finding.name: _rule(item) for finding, item, _ in placed}
     driver = {"name": "leadline", "version": version("leadline"), "rules": list(rules.values())}
@@ -34,7 +34,7 @@ def sarif(found: Iterable[Finding]) -> str:
     said = [
         {"level": "error", "message": {"text": f"{finding.check}: {finding.message}"}}
         for finding in wrong
-        if place_of(finding.property) is None
+        if (finding.place or place_of(finding.property)) is None
     ]
     finished = not said and all(finding.status == "failed" for finding in wrong)
     invocation = {"executionSuccessful": finished, "toolExecutionNotifications": said}

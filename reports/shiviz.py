@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from reports.rows import REST
+from reports.spacetime import SpaceTime
 from reports.story import Story
 
 PATTERN = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
@@ -17,18 +19,21 @@ def shiviz(story: Story) -> str:
     """A story as a ShiViz log: for each event its host and vector clock, and a line that says what happened.
 
     An event knows of the events before it in its row, and of those that sent what arrives in it. Where a step
-    happens in several rows, and nothing was sent between them, the first row comes before the others; a row that is
-    only read in a step, which sends what arrives in it, knows nothing of the others by that.
+    happens in several rows, and nothing was sent between them, the row that acts comes before the others; a row that
+    is only read in a step, which sends what arrives in it, learns nothing of the others.
     """
-    clocks: dict[str, Clock] = {row: {} for row in story.diagram.rows}
+    diagram = story.diagram
+    clocks: dict[str, Clock] = {lane: {} for lane in diagram.lanes}
     sent: dict[tuple[str, int], Clock] = {}
     lines = []
     for number, frame in enumerate(story.frames):
-        touched = story.diagram.touched[number]
+        touched = _acting_first(diagram, number)
         for row in touched:
-            arriving = [a for a in story.diagram.arrows if a.arrives and a.ended == number and a.target == row]
-            known = [sent[arrow.source, arrow.sent] for arrow in arriving if (arrow.source, arrow.sent) in sent]
-            is_read = any(a.arrives and a.sent == a.ended == number and a.source == row for a in story.diagram.arrows)
+            ended = [each for each in diagram.deliveries if each.arrives and each.ended == number]
+            arriving = [each for each in ended if each.message.target == row]
+            senders = [(each.message.source, each.sent) for each in arriving]
+            known = [sent[sender] for sender in senders if sender in sent]
+            is_read = any(each.at_once and each.message.source == row for each in ended)
             if not arriving and not is_read and row != touched[0]:
                 known.append(sent[touched[0], number])
             clock = _merged([clocks[row], *known])
@@ -37,6 +42,22 @@ def shiviz(story: Story) -> str:
             ordered = json.dumps(dict(sorted(clock.items())))
             lines += [f"{_host(row)} {ordered}", f"{number + 1}. {frame.words}"]
     return "\n".join(lines) + "\n"
+
+
+def _acting_first(diagram: SpaceTime, number: int) -> tuple[str, ...]:
+    """The rows in which a step happened, first the one that acts.
+
+    It receives what was sent before, or else it changes; a row that only sends is told to. What belongs to no
+    component acts last.
+    """
+    touched = diagram.touched[number]
+    arriving = [each for each in diagram.deliveries if each.arrives and each.ended == number]
+    if any(each.at_once for each in arriving):
+        return touched  # senders first
+    receivers = [each.message.target for each in arriving]
+    before, after = diagram.rows[max(number - 1, 0)], diagram.rows[number]
+    changed = [row for row in touched if before.get(row) != after.get(row) and row != REST]
+    return tuple(dict.fromkeys([*receivers, *changed, *touched]))
 
 
 def _merged(clocks: list[Clock]) -> Clock:

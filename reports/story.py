@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from checker.bounds import bounds_text
+from checker.causes import Cause, causes
+from checker.drawing import Event, Message, Row
 from checker.itf import TraceFile
 from checker.properties import Kind
 from checker.trace import Trace
 from checker.visible import visible
-from reports.lanes import Lanes, lanes_of, lanes_of_file, legend_of
+from reports.rows import Rows, rows_of, rows_of_file
 from reports.spacetime import SpaceTime, losses, space_time
 
 
@@ -24,15 +26,21 @@ class Frame:
         label: the action with its parameters; empty for the initial state.
         sentence: the step in words; empty if the action does not say.
         losses: what was lost by it, in words; empty if nothing was.
-        lanes: the state's rows.
-        changed: the cells that differ from the frame before, as (row, column).
+        rows: the state's rows.
+        changed: the columns whose texts differ from the frame before, as (row, column).
+        under_way: the messages on their way.
+        sent: those of them that were not on their way before.
+        lost: the messages that were lost in the step.
     """
 
     label: str
     sentence: str
     losses: str
-    lanes: Lanes
+    rows: Rows
     changed: frozenset[tuple[str, str]]
+    under_way: tuple[Message, ...] = ()
+    sent: frozenset[Message] = frozenset()
+    lost: tuple[Message, ...] = ()
 
     @property
     def words(self) -> str:
@@ -49,6 +57,8 @@ class Story:
         legend: what the notation of the rows means.
         frames: one for each state.
         diagram: where the steps happened, and what was sent.
+        happened: what decided the outcome, in the order of the steps; the last one is what the property sees.
+        trace: the trace; None if its spec is not at hand.
         ending: one paragraph each: what the trace shows, what is wrong at its end, where the rule is from.
     """
 
@@ -57,6 +67,18 @@ class Story:
     frames: tuple[Frame, ...]
     diagram: SpaceTime
     ending: tuple[str, ...]
+    happened: tuple[Event, ...] = ()
+    trace: Trace[Any] | None = attrs.field(default=None, eq=False, repr=False)
+
+    def turns(self, state: int) -> tuple[Event, ...]:
+        """The turning points at a state, counted from 0; of those with one label the first."""
+        return tuple(
+            {event.label: event for event in reversed(self.happened) if event.state == state and event.label}.values()
+        )[::-1]
+
+    def explanations(self, state: int) -> tuple[str, ...]:
+        """What is to be said of a state, counted from 0, besides what its step says; of the last one, `ending` says."""
+        return tuple(event.text for event in self.happened[:-1] if event.state == state)
 
 
 def story_of(trace: Trace[Any]) -> Story:
@@ -66,27 +88,58 @@ def story_of(trace: Trace[Any]) -> Story:
         source = [f"source: {about.source}"] if about.source else []
         paragraphs = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *source)
         ending = tuple(map(visible, paragraphs))
-    lanes = [lanes_of(state) for state in trace.states]
-    diagram = space_time(lanes, trace)
+    spec = trace.spec
+    rows = [rows_of(spec, state) for state in trace.states]
     steps = [("", "")] + [(visible(repr(instance)), visible(instance.sentence)) for instance in trace.instances]
+    diagram = space_time(rows, trace)
     return Story(
-        title=_title(trace.spec.name, attrs.asdict(trace.spec.bounds)),
-        legend=legend_of(trace.states[0]),
-        frames=_frames(steps, lanes, diagram),
+        title=_title(spec.name, attrs.asdict(spec.bounds)),
+        legend=spec.drawing.legend if spec.drawing is not None else "",
+        frames=_frames(steps, diagram, [tuple(spec.messages(state)) for state in trace.states]),
         diagram=diagram,
         ending=ending,
+        happened=what_happened(trace),
+        trace=trace,
     )
+
+
+def what_happened(trace: Trace[Any]) -> tuple[Event, ...]:
+    """What decided the outcome of a trace, and what its property sees at the end.
+
+    The spec's drawing says it. Where it says nothing, the steps that wrote what the property and later steps read do.
+    """
+    about = trace.about
+    if about is None:
+        return ()
+    end = Event(
+        len(trace) - 1,
+        trace.complaint or about.sentence,
+        *(("shown", True) if about.kind.is_witness else ("violated",)),
+    )
+    if about.kind.is_witness:
+        return (end,)
+    events = trace.spec.events(tuple(trace.steps))
+    return (*(events or [_event_of(cause, trace) for cause in causes(trace)]), end)
+
+
+def _event_of(cause: Cause, trace: Trace[Any]) -> Event:
+    instance = trace.instances[cause.state - 1]
+    readers = [f"step {state + 1}" for state in cause.readers]
+    readers += ["the property"] if cause.read_by_property else []
+    read = " and ".join(filter(None, [", ".join(readers[:-1]), readers[-1]]))
+    wrote = ", ".join(cause.wrote)
+    verb = "read" if len(readers) > 1 or len(cause.wrote) == 0 else "reads"
+    return Event(cause.state, f"{instance.sentence or instance}: sets {wrote}, which {read} {verb}")
 
 
 def story_of_file(recorded: TraceFile) -> Story:
     """The story of a recorded trace whose spec is not at hand: the variables as they were written."""
     steps = [("", "")] + [(visible(state.label) if state.action else "?", "") for state in recorded.states[1:]]
-    lanes = [lanes_of_file(state.values) for state in recorded.states]
-    diagram = space_time(lanes)
+    diagram = space_time([rows_of_file(state.values) for state in recorded.states])
     return Story(
         title=_title(recorded.spec or "a trace", recorded.bounds),
         legend="",
-        frames=_frames(steps, lanes, diagram),
+        frames=_frames(steps, diagram, [()] * len(steps)),
         diagram=diagram,
         ending=(visible(f"about {recorded.about}: {recorded.sentence}"),) if recorded.about else (),
     )
@@ -101,16 +154,28 @@ def ending_of(name: str, kind: Kind, sentence: str) -> str:
     return f"{name} is {'shown' if kind.is_witness else 'violated'}: {sentence}"
 
 
-def _frames(steps: list[tuple[str, str]], states: list[Lanes], diagram: SpaceTime) -> tuple[Frame, ...]:
+def _frames(
+    steps: Sequence[tuple[str, str]], diagram: SpaceTime, messages: Sequence[tuple[Message, ...]]
+) -> tuple[Frame, ...]:
     frames = []
-    before, picture = states[0], diagram.pictures[0]
-    for (label, sentence), lanes, drawn in zip(steps, states, diagram.pictures, strict=True):
+    for number, (label, sentence) in enumerate(steps):
+        rows, before = diagram.rows[number], diagram.rows[max(number - 1, 0)]
         changed = frozenset(
-            (row, column)
-            for row, cells in lanes.items()
-            for column, text in cells.items()
-            if before.get(row, {}).get(column) != text
+            (name, column)
+            for name, row in rows.items()
+            for column, text in row.columns.items()
+            if before.get(name, Row()).columns.get(column) != text
         )
-        frames.append(Frame(label, sentence, "; ".join(losses(picture, drawn)), lanes, changed))
-        before, picture = lanes, drawn
+        frames.append(
+            Frame(
+                label,
+                sentence,
+                "; ".join(losses(before, rows)),
+                rows,
+                changed,
+                under_way=messages[number],
+                sent=frozenset(messages[number]) - {*messages[max(number - 1, 0)]},
+                lost=tuple(each.message for each in diagram.deliveries if each.lost and each.ended == number),
+            )
+        )
     return tuple(frames)

@@ -21,7 +21,7 @@ from checker.spec import Spec
 from checker.visible import visible
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.loading import load_spec
-from reports.words import violations
+from reports.phrases import violations
 
 SHIPPED = Path(__file__).with_name("suite.toml")
 

@@ -10,6 +10,7 @@ import io
 import itertools
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -25,17 +26,25 @@ from rich.text import Text
 from checker import memory
 from checker.bounds import bounds_text, describe_bounds
 from checker.names import counted
-from checker.properties import Kind, Property
-from checker.result import FIRST_VIOLATION, Result, Statistics, Verdict
+from checker.properties import Property
+from checker.result import Learning, Result, Statistics, Verdict
 from checker.spec import Spec
 from checker.trace import Trace
 from checker.visible import visible
-from reports.lanes import Lanes
+from model.kafka.releases import Column
+from model.kafka.rules import RULES
 from reports.lines import inert
+from reports.phrases import (
+    FEW_STATES,
+    advice,
+    engine_text,
+    idle_action,
+    property_verdict,
+    run_verdict,
+    statistics_lines,
+)
+from reports.run_view import RunView
 from reports.story import Frame, Story, story_of
-from reports.words import violations
-
-KEEP_GOING = "incomplete: the search ended with the first violation; --keep-going decides the others too"
 
 STYLES = {Verdict.HOLDS: "green", Verdict.VIOLATED: "bold red", Verdict.INCOMPLETE: "yellow"}
 CHANGED_STYLE = "bold yellow"
@@ -43,14 +52,9 @@ CHANGED_MARK = "*"
 MARGIN = 7
 """Columns left of what belongs to a step: those of its number."""
 
+
 MOST_STATES = 1_000
 """States of a trace that are shown."""
-
-FEW_STATES = 20_000
-"""In a smaller space, most calls are new, whatever the spec."""
-
-MANY_CALLS = 0.2
-"""Calls learned for each state, from which on the tables are no help."""
 
 
 def console(stderr: bool = False, live: bool = False) -> Console:
@@ -119,9 +123,8 @@ class _Plain:
 def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) -> RenderableType:
     """A trace step by step: each step in words, each state's rows, the cells that changed marked.
 
-    Of a trace with more than `MOST_STATES` states, the first state and the last ones are shown.
-
-    What is too wide for the terminal, of the last columns, has lines of its own below each row.
+    What is too wide for the terminal, of the last columns, has lines of its own below each row. Of a trace with more
+    than `MOST_STATES` states, the first state and the last ones are shown.
 
     Parameters:
         story: the trace.
@@ -132,23 +135,25 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
     count = len(story.frames)
     numbers = range(count) if count <= MOST_STATES else [0, *range(count - MOST_STATES + 1, count)]
     frames = [story.frames[number] for number in numbers]
-    columns = list(dict.fromkeys(column for frame in frames for row in frame.lanes.values() for column in row))
+    columns = list(dict.fromkeys(column for frame in frames for row in frame.rows.values() for column in row.columns))
     widths = {column: max([len(column), *_cell_widths(frames, column)]) + plain for column in columns}
-    label_width = max((len(row) for frame in frames for row in frame.lanes), default=0)
+    label_width = max((len(name) for frame in frames for name, row in frame.rows.items() if row.columns), default=0)
     ends = itertools.accumulate((2 + column_width for column_width in widths.values()), initial=MARGIN + label_width)
     fitting = dict(list(widths.items())[: sum(end <= width for end in ends) - 1])
     parts: list[RenderableType] = [Text(story.title, style="bold")] if titled else []
     if story.legend:
-        parts.append(Text(story.legend + (f"; {CHANGED_MARK} changed" if plain else ""), style="dim"))
+        parts.append(Text(_legend(story, plain), style="dim"))
+    parts += _what_happened(story)
     for before, number, frame in zip([0, *numbers], numbers, frames, strict=False):
         if number > before + 1:
             left_out = f"\n{number - before - 1:,} states are left out; `leadline trace FILE --format json` has all"
             parts.append(Text(left_out, style="yellow"))
-        parts.append(_step_title(number + 1, count, frame))
+        parts.append(_step_title(number + 1, count, frame, story))
         parts += [_header(label_width, fitting)] if fitting else []
-        for row in frame.lanes:
+        for row in (name for name, row in frame.rows.items() if row.columns):
             parts.append(_row(frame, row, label_width, fitting, plain))
             parts.extend(_cells(frame, row, [column for column in columns if column not in fitting], plain))
+        parts.extend(_under_way(frame, plain))
     parts.extend(
         Padding(
             Text(paragraph, style="bold red" if not index else ""), (not index, 0, 0, 4 * bool(index)), expand=False
@@ -156,6 +161,26 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
         for index, paragraph in enumerate(story.ending)
     )
     return Group(*parts)
+
+
+def _what_happened(story: Story) -> Iterator[RenderableType]:
+    """The turning points of a trace, each with its step."""
+    if len(story.happened) < 2:
+        return
+    yield Text("\nwhat happened", style="bold")
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for event in story.happened:
+        label = Text(event.label, style="bold green" if event.good else "bold red")
+        table.add_row(f"step {event.state + 1}", label, event.text)
+    yield table
+
+
+def _legend(story: Story, plain: bool) -> str:
+    arrows = ["a → b: on its way from a to b"] if any(frame.under_way for frame in story.frames) else []
+    return "; ".join([story.legend, *arrows, *([f"{CHANGED_MARK} changed"] if plain else [])])
 
 
 def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -> RenderableType:
@@ -178,9 +203,10 @@ def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -
 def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[RenderableType]:
     """A state with only the rows that its step changed."""
     yield _step_title(number, count, frame)
-    for row in dict.fromkeys(row for row in frame.lanes if any(row == touched for touched, _ in frame.changed)):
+    for row in dict.fromkeys(row for row in frame.rows if any(row == touched for touched, _ in frame.changed)):
         yield _row(frame, row, 0, {}, plain)
-        yield from _cells(frame, row, list(frame.lanes[row]), plain)
+        yield from _cells(frame, row, list(frame.rows[row].columns), plain)
+    yield from _under_way(frame, plain)
 
 
 def plain_text(trace: Trace[Any]) -> str:
@@ -193,14 +219,17 @@ def plain_text(trace: Trace[Any]) -> str:
 
 
 def _cell_widths(frames: Sequence[Frame], column: str) -> Iterator[int]:
-    return (len(row[column]) for frame in frames for row in frame.lanes.values() if column in row)
+    rows = (row.columns for frame in frames for row in frame.rows.values())
+    return (len(columns[column]) for columns in rows if column in columns)
 
 
-def _step_title(number: int, count: int, frame: Frame) -> Text:
+def _step_title(number: int, count: int, frame: Frame, story: Story | None = None) -> Text:
     title = Text(f"\n{number:>2}/{count}  ", style="bold")
     if not frame.label:
         return title.append("the initial state")
     title.append(frame.sentence or frame.label)
+    for event in story.turns(number - 1) if story is not None else ():
+        title.append(f"  [{event.label}]", style="green" if event.good else "red")
     if frame.sentence:
         title.append(f"\n{'':{MARGIN}}{frame.label}", style="dim not bold")
     if frame.losses:
@@ -211,11 +240,24 @@ def _step_title(number: int, count: int, frame: Frame) -> Text:
 def _cells(frame: Frame, row: str, columns: list[str], plain: bool) -> Iterator[RenderableType]:
     """Cells of a row that say something, a line for each, wrapped where that is too wide."""
     for column in columns:
-        text, changed = frame.lanes[row].get(column, ""), (row, column) in frame.changed
+        text, changed = frame.rows[row].columns.get(column, ""), (row, column) in frame.changed
         if not text and not changed:
             continue
         cell = Text(f"{column}: {text}{CHANGED_MARK * (changed and plain)}", style=CHANGED_STYLE if changed else "dim")
         yield Padding(cell, (0, 0, 0, MARGIN + 2))
+
+
+def _under_way(frame: Frame, plain: bool) -> Iterator[RenderableType]:
+    """The messages on their way, a line for each message, with all to whom it goes."""
+    receivers: dict[tuple[str, str, bool], list[str]] = {}
+    for message in frame.under_way:
+        receivers.setdefault((message.source, message.whole, message in frame.sent), []).append(message.target)
+    for (source, text, is_new), targets in receivers.items():
+        line = f"{source} → {', '.join(targets)}: {text}{CHANGED_MARK * (is_new and plain)}"
+        yield Padding(Text(line, style=CHANGED_STYLE if is_new else "dim"), (0, 0, 0, MARGIN))
+    for message in frame.lost:
+        line = f"{message.source} → {message.target}: {message.whole} is lost"
+        yield Padding(Text(line, style="red"), (0, 0, 0, MARGIN))
 
 
 def _header(label_width: int, widths: dict[str, int]) -> Text:
@@ -224,112 +266,74 @@ def _header(label_width: int, widths: dict[str, int]) -> Text:
 
 
 def _row(frame: Frame, row: str, label_width: int, widths: dict[str, int], plain: bool) -> Text:
-    lanes: Lanes = frame.lanes
     touched = any(changed_row == row for changed_row, _ in frame.changed)
     line = Text(f"{'':{MARGIN}}{row:<{label_width}}", style="" if touched else "dim")
     for column, width in widths.items():
         changed = (row, column) in frame.changed
-        text = lanes[row].get(column, "")
+        text = frame.rows[row].columns.get(column, "")
         line.append("  ")
         line.append((text + CHANGED_MARK * (changed and plain)).ljust(width), style=CHANGED_STYLE if changed else "")
     line.rstrip()
     return line
 
 
-def result_view(result: Result) -> RenderableType:
+def result_view(run: RunView) -> RenderableType:
     """A run's result: the verdict on each property and on the whole, and the counts, in all and by action."""
-    parts: list[RenderableType] = [_properties_table(result)] if result.properties else []
-    parts += [_actions_table(result), _verdict_line(result)]
-    parts += [Text(advice, style="dim")] if (advice := _advice(result)) else []
-    parts.append(Text(statistics_text(result.statistics)))
-    parts += [Text(visible(result.note), style="yellow")] if result.note else []
+    parts: list[RenderableType] = [_properties_table(run)] if run.properties else []
+    parts += [_actions_table(run), _verdict_line(run)]
+    parts += [Text(text, style="dim")] if (text := advice(run)) else []
+    parts += map(Text, statistics_lines(run.statistics))
+    parts += [Text(visible(run.note), style="yellow")] if run.note else []
     return Group(*parts)
 
 
 def heading(spec: Spec[Any], engine: str, settings: dict[str, Any]) -> Text:
     """The first line of a run: what is searched, how."""
-    given = visible(bounds_text(settings))
     text = Text(visible(spec.name), style="bold")
     text.append(f"  {visible(bounds_text(attrs.asdict(spec.bounds)))}", style="")
-    text.append(f"  {engine}{f' ({given})' if given else ''}", style="dim")
+    text.append(f"  {engine_text(engine, settings)}", style="dim")
     return text
 
 
-def _properties_table(result: Result) -> Table:
+def _learning(run: RunView) -> Learning | None:
+    """What the compiled engine learned, if the space is large enough for that to tell something."""
+    return run.statistics.learning if run.statistics.distinct > FEW_STATES else None
+
+
+def _properties_table(run: RunView) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    learning = _learning(run)
     for title in ("property", "verdict", "trace"):
         table.add_column(title, header_style="dim")
-    for item in result.properties:
-        length = counted(len(item.traces[0]), "state") if item.traces else ""
-        table.add_row(visible(item.property.name), verdict_text(item.property.kind, item.verdict), length)
+    if learning:
+        table.add_column("learned calls", header_style="dim", justify="right")
+    for item in run.properties:
+        length = counted(item.trace_length, "state") if item.trace_length is not None else ""
+        verdict = Text(property_verdict(item.kind, item.verdict), style=STYLES[item.verdict])
+        calls = [f"{learning.properties.get(item.name, 0):,}"] if learning else []
+        table.add_row(visible(item.name), verdict, length, *calls)
     return table
 
 
-def _advice(result: Result) -> str:
-    """What would decide the properties that an earlier violation left open; empty if there are none."""
-    left_open = any(item.verdict is Verdict.INCOMPLETE for item in result.properties)
-    return KEEP_GOING if left_open and result.reason == FIRST_VIOLATION else ""
-
-
-def _actions_table(result: Result) -> Table:
+def _actions_table(run: RunView) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("action", header_style="dim")
-    for title in ("generated", "new states"):
+    learning = _learning(run)
+    for title in ("generated", "new states", *(["learned calls"] if learning else [])):
         table.add_column(title, header_style="dim", justify="right")
-    idle = "never enabled" if result.exhausted else "not enabled yet"
-    for name, count in result.statistics.actions.items():
-        cells = (f"{count.generated:,}", f"{count.distinct:,}") if count.generated else (idle, "")
+    for name, count in run.statistics.actions.items():
+        cells = [f"{count.generated:,}", f"{count.distinct:,}"] if count.generated else [idle_action(run), ""]
+        if learning:
+            cells.append(f"{learning.actions[name]:,}")
         table.add_row(visible(name), *cells, style="" if count.generated else "yellow")
     return table
 
 
-def verdict_text(kind: Kind, verdict: Verdict) -> Text:
-    """The verdict on a property of a kind; of a witness, whether it was shown."""
-    if not kind.is_witness:
-        return Text(verdict.value, style=STYLES[verdict])
-    words = {Verdict.HOLDS: "shown", Verdict.VIOLATED: "never shown", Verdict.INCOMPLETE: "not shown yet"}
-    return Text(words[verdict], style=STYLES[verdict])
-
-
-def _verdict_line(result: Result) -> Text:
-    text = Text(result.verdict.value, style=STYLES[result.verdict])
-    match result.verdict:
-        case Verdict.HOLDS:
-            text.append(": every reachable state was searched", style="default not bold")
-        case Verdict.INCOMPLETE:
-            text.append(f": {visible(result.reason or '')}", style="default not bold")
-        case Verdict.VIOLATED:
-            text.append(f": {violations(result, '{}', 'never shown: {}')}", style="default not bold")
-    return text
-
-
-def statistics_text(statistics: Statistics) -> str:
-    """The counts of a run, and what it took, in a few lines."""
-    queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
-    return (
-        f"{counted(statistics.distinct, 'distinct state')}, {statistics.generated:,} generated, "
-        f"depth {statistics.depth}{queue}\n"
-        f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
-        f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s"
-        f"{_tables_text(statistics)}"
-    )
-
-
-def _tables_text(statistics: Statistics) -> str:
-    """What the compiled engine took, and whether the spec suits it; empty for other engines."""
-    if not statistics.calls:
-        return ""
-    share = statistics.calls / statistics.distinct
-    size = f"{memory.described(statistics.memory)} for states"
-    if statistics.distinct > FEW_STATES:
-        size += f", {statistics.memory / statistics.distinct:.0f} bytes each"
-    text = f"\n{size}; learned from {statistics.calls:,} calls, {statistics.compared:,} compared at other states"
-    if share > MANY_CALLS and statistics.distinct > FEW_STATES:
-        text += (
-            f"\n{share:.0%} as many calls as states: this spec defeats the compiled engine's tables. What helps is in "
-            'the README, "Specs that are searched fast"'
-        )
-    return text
+def _verdict_line(run: RunView) -> Text:
+    verdict, rest = run_verdict(run)
+    proved = run.properties or run.verdict is not Verdict.HOLDS
+    style = STYLES[run.verdict] if proved else "bold"
+    return Text(verdict, style=style).append(f": {rest}", style="default not bold")
 
 
 def specs_view(specs: list[Spec[Any]]) -> RenderableType:
@@ -353,6 +357,22 @@ def spec_view(spec: Spec[Any]) -> RenderableType:
     for item in spec.checks:
         properties.add_row(visible(item.name), item.kind.value, _explanation(item))
     return Group(Text(visible(spec.name), style="bold"), Text(visible(spec.summary)), bounds, actions, properties)
+
+
+def rules_view(column: Column) -> RenderableType:
+    """The rules of a release: the values there are, which it has, and what changed in it."""
+    table = _list("rules", ("--rule", "value", "says"))
+    for rule in RULES:
+        table.add_row(rule.name, "", Text(f"{rule.question}:", style="italic"))
+        for value in rule.values:
+            has = column.values[rule.name] == value.name
+            says = Text(value.sentence, style="" if has else "dim").append(f"\n{value.source}", style="dim")
+            if has and rule.name in column.changed:
+                says.append("\nchanged here", style="yellow")
+            table.add_row("", Text(f"{'*' if has else ' '} {value.name}", style="bold" if has else "dim"), says)
+    known = f"{column.name}{f', with {column.controller}' if column.controller else ', a design'}; * it has"
+    also = f"; also called {', '.join(column.aliases)}" if column.aliases else ""
+    return Group(table, Text(f"\n{known}{also}", style="dim"))
 
 
 def _explanation(item: Property) -> Text:
@@ -392,28 +412,56 @@ def is_plain(out: Console) -> bool:
 
 
 def progress_lines(statistics: Statistics) -> list[str]:
-    """The counts of a run so far, in lines for 80 columns.
-
-    How much of a space is left nobody knows; how much of the level that is being searched is done is known.
-    """
+    """The counts of a run so far, in lines for 80 columns."""
     rate = statistics.distinct / statistics.seconds if statistics.seconds else 0.0
     counts = f"{statistics.distinct:,} distinct  {statistics.generated:,} generated  {rate:,.0f}/s"
-    share = "" if statistics.level_done is None else f" ({statistics.level_done:.0%} done)"
+    share = "" if statistics.level_done is None else f", {statistics.level_done:.0%} of this level"
     queue = "" if statistics.queue is None else f"  queue {statistics.queue:,}"
     tables = f"  {memory.described(statistics.memory)}  {statistics.calls:,} calls" if statistics.calls else ""
-    lines = [counts, f"depth {statistics.depth}{share}{queue}{tables}"]
+    total = estimated_total(statistics.levels)
+    estimate = "" if total is None else f"  about {statistics.distinct / total:.0%} of an estimated {total:,} states"
+    lines = [f"{_elapsed(statistics.seconds)}  {counts}", f"depth {statistics.depth}{share}{queue}{tables}{estimate}"]
     if statistics.shards:
         spilled = memory.described(statistics.spilled)
         lines.append(f"{counted(statistics.shards, 'shard')}  skew {statistics.skew:.0%}  {spilled} spilled to files")
     return lines
 
 
+def estimated_total(levels: Sequence[int]) -> int | None:
+    """About how many states a space has, once its levels shrink.
+
+    The sizes of levels are bell-shaped as a rule. The rest is estimated as if each level were to the one before as the
+    last two complete ones are to each other.
+
+    Parameters:
+        levels: the distinct states at each depth; the last level may not be complete.
+
+    Returns:
+        The estimate; None as long as nothing can be said.
+    """
+    if len(levels) < 4 or not levels[-4] > levels[-3] > levels[-2] > 0:
+        return None
+    ratio = levels[-2] / levels[-3]
+    return max(round(sum(levels[:-1]) + levels[-2] * ratio / (1 - ratio)), sum(levels))
+
+
+def _elapsed(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 @contextmanager
-def progress_line(what: str) -> Iterator[Callable[[Statistics], None] | None]:
-    """Live lines on standard error with the counts of a run; nothing where there is no terminal."""
+def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statistics], None]]:
+    """Progress on standard error: live lines on a terminal, elsewhere one line a minute.
+
+    Parameters:
+        what: what is running.
+        every: seconds between two lines where there is no terminal. A run that is shorter prints none.
+    """
     out, what = console(stderr=True, live=True), visible(what)
     if not out.is_terminal or is_plain(out):
-        yield None
+        yield _minutely(what, every)
         return
     line = TextColumn("{task.description}", markup=False)
     with Progress(SpinnerColumn(), line, console=out, transient=True) as progress:
@@ -423,3 +471,16 @@ def progress_line(what: str) -> Iterator[Callable[[Statistics], None] | None]:
             progress.update(task, description="\n".join(filter(None, [what, *progress_lines(statistics)])))
 
         yield show
+
+
+def _minutely(what: str, every: float) -> Callable[[Statistics], None]:
+    """A progress function that prints a line every so many seconds."""
+    out, due = console(stderr=True), time.monotonic() + every
+
+    def show(statistics: Statistics) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + every
+            out.print("  ".join(filter(None, [what, *progress_lines(statistics)])), soft_wrap=True)
+
+    return show

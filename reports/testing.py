@@ -11,8 +11,8 @@ from checker.spec import Spec
 from checker.trace import Trace
 from checker.visible import visible
 from reports.loading import load_spec
+from reports.phrases import violations
 from reports.terminal import plain_text
-from reports.words import violations
 
 
 def assert_holds(

@@ -22,6 +22,7 @@ from model.atomic.actions import (
     replicate,
     truncate,
 )
+from model.atomic.drawing import DRAWING
 from model.atomic.protocols import (
     HW_TRUNCATION,
     KIP_101,
@@ -229,8 +230,8 @@ def test_requests_of_one_epoch_are_obeyed_in_any_order() -> None:
     assert not enabled(leaders[0], become_leader, 0, 1), "it is in this epoch already"
     followers = list(become_follower(leaders[0], 1, 1))
     assert [each.replicas[1] for each in followers] == [follows(0, "┃", epoch=1, isr=isr) for isr in (ALL, {0, 1})]
-    rows = leaders[0].lanes()
-    assert [rows[row]["ISR"] for row in ("request 1", "request 1 (2)")] == ["0 1 2", "0 1"]
+    sent = {message.detail for message in DRAWING.messages(leaders[0]) if message.text == "LeaderAndIsr, epoch 1"}
+    assert sent == {"leader 0, ISR 0 1 2", "leader 0, ISR 0 1"}
 
 
 def test_requests_of_one_epoch_have_an_order_that_does_not_depend_on_the_process() -> None:
@@ -657,7 +658,7 @@ def test_only_a_follower_has_to_truncate() -> None:
 # --- how a state is drawn -----------------------------------------------------------------------------------
 
 
-def test_lanes_show_the_controller_the_brokers_and_the_requests_that_somebody_has_to_hear() -> None:
+def test_a_drawing_has_the_controller_the_brokers_and_the_requests_that_somebody_has_to_hear() -> None:
     state = partition(
         leads(0, "m0@0 ┃ m1@0", isr={0, 1}),
         follows(0, "┃ m0@0", isr={0, 1}),
@@ -667,13 +668,16 @@ def test_lanes_show_the_controller_the_brokers_and_the_requests_that_somebody_ha
         isr={0},
         requests={0: (0, {0, 1}), 1: (0, {0}), 2: (None, {0})},
     )
-    assert state.lanes() == {
+    assert {name: row.columns for name, row in DRAWING.rows(state).items()} == {
         "controller": {"role": "leader: 0", "epoch": "1", "ISR": "0"},
+        "producers": {},
         "broker 0": {"role": "leads", "epoch": "0", "ISR": "0 1", "log": "m0@0 ┃ m1@0", "HW": "1", "LEO": "2"},
         "broker 1": {"role": "follows 0", "epoch": "0", "ISR": "0 1", "log": "┃ m0@0", "HW": "0", "LEO": "1"},
         "broker 2": {"role": "-", "epoch": "-", "ISR": "-", "log": "┃", "HW": "0", "LEO": "0"},
-        "request 0": {"role": "leader: 0", "epoch": "0", "ISR": "0 1", "log": "to 2"},
-        "request 1": {"role": "leader: 0", "epoch": "1", "ISR": "0", "log": "to 0 1 2"},
     }
+    assert [(message.target, message.whole) for message in DRAWING.messages(state)] == [
+        ("broker 2", "LeaderAndIsr, epoch 0 (leader 0, ISR 0 1)"),
+        *((f"broker {broker}", "LeaderAndIsr, epoch 1 (leader 0, ISR 0)") for broker in range(3)),
+    ]
     assert [state.still_to_hear(epoch) for epoch in epochs(ROOMY)] == [{2}, ALL, set(), set()]
-    assert partition(BLANK).lanes()["controller"] == {"role": "no leader", "epoch": "-", "ISR": "-"}
+    assert DRAWING.rows(partition(BLANK))["controller"].columns == {"role": "no leader", "epoch": "-", "ISR": "-"}

@@ -6,12 +6,16 @@ import json
 import os
 import re
 import subprocess
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from checker.result import Statistics
 from reports.cli.explore import ENGINES
+from reports.terminal import estimated_total, progress_line
 from tests.cli import COMMAND, ESCAPE, STAIRS, call, environment, interrupted, leadline, on_terminal, write
 
 KIP_320 = ("explore", "atomic/kip-320")
@@ -34,12 +38,19 @@ SENTENCES = {
 }
 
 
+def without_calls(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of properties or actions but for the calls that were learned."""
+    assert all(item["calls_learned"] >= 0 for item in entries)
+    return [{key: value for key, value in item.items() if key != "calls_learned"} for item in entries]
+
+
 def entry(name: str, verdict: str, length: int | None = None, *files: str, kind: str = "invariant") -> dict[str, Any]:
     """A property's entry in the JSON object."""
     return {
         "name": name,
         "kind": kind,
         "sentence": SENTENCES[name],
+        "source": "common sense" if name == "on_stairs" else "",
         "verdict": verdict,
         "trace_length": length,
         "trace_file": files[0] if files else None,
@@ -67,7 +78,15 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
     assert 0 <= seconds < 60
     ((told, distinct),) = run.json["distinct_states_by_second"][-1:]
     assert (told, distinct) == (seconds, 3)
-    assert {**run.json, "seconds": None, "distinct_states_by_second": None} == {
+    made = run.json["leadline"]
+    assert (made["version"], made["command"]) == (
+        version("leadline"),
+        "leadline explore stairs.py:spec --engine oracle --json -",
+    )
+    assert abs(datetime.fromisoformat(made["date"]) - datetime.now(UTC)) < timedelta(minutes=1)
+    plain = {key: without_calls(run.json[key]) for key in ("properties", "actions")}
+    assert {**run.json, **plain, "seconds": None, "distinct_states_by_second": None, "leadline": None} == {
+        "leadline": None,
         "spec": "stairs.py:spec",
         "bounds": {"top": 2},
         "engine": "oracle",
@@ -77,6 +96,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "exhausted": True,
         "note": None,
         "distinct_states": 3,
+        "states_outside": 0,
         "generated_states": 7,
         "expanded_states": 3,
         "depth": 3,
@@ -84,6 +104,10 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "memory_bytes": 0,
         "calls_learned": 0,
         "calls_compared": 0,
+        "calls_not_learned": 0,
+        "calls_by_oracle": 0,
+        "memory_of_calls_bytes": 0,
+        "widest_part": None,
         "seconds": None,
         "out_degree": {"min": 1, "mean": 2.0, "max": 3},
         "deadlocks": 0,
@@ -107,8 +131,8 @@ def test_a_violation_ends_in_1_and_its_json_object_has_the_length_and_the_file_o
     assert (result["verdict"], result["reason"], result["bounds"]) == ("violated", None, {"top": 3})
     assert (result["distinct_states"], result["generated_states"], result["depth"], result["queue"]) == (4, 9, 4, 1)
     assert result["out_degree"] == {"min": 2, "mean": 2.667, "max": 3}
-    assert result["actions"] == [action("up", 6, 3), action("down", 2, 0), action("fly", 0, 0)]
-    assert result["properties"] == [
+    assert without_calls(result["actions"]) == [action("up", 6, 3), action("down", 2, 0), action("fly", 0, 0)]
+    assert without_calls(result["properties"]) == [
         entry("on_stairs", "incomplete"),
         entry("third_step_free", "violated", 4, file),
         entry("top_reached", "holds", 4, kind="witness"),
@@ -207,6 +231,15 @@ def test_an_invariant_chosen_alone_is_searched_to_its_own_first_violation(tmp_pa
     assert run.code == 1
     (strong_isr,) = run.json["properties"]
     assert (strong_isr["name"], strong_isr["verdict"], strong_isr["trace_length"]) == ("strong_isr", "violated", 10)
+
+
+def test_a_search_that_checks_no_property_does_not_say_that_anything_holds(tmp_path: Path) -> None:
+    run = call("explore", "atomic/hw-truncation", "--no-invariants", "--html", "run.html", folder=tmp_path)
+    assert (run.code, "searched: every reachable state; no property was checked" in run.lines) == (0, True)
+    page = (tmp_path / "run.html").read_text(encoding="utf-8")
+    for text in (run.out, page):
+        assert "no property was checked" in text
+        assert "holds:" not in text
 
 
 def test_no_invariants_searches_the_whole_space_of_a_spec_that_has_violations(tmp_path: Path) -> None:
@@ -312,7 +345,7 @@ def test_text_in_square_brackets_is_shown_as_it_is_written(tmp_path: Path) -> No
 def test_output_that_cannot_show_a_character_shows_another(tmp_path: Path) -> None:
     run = leadline("explore", "atomic/hw-truncation", folder=tmp_path, PYTHONIOENCODING="ascii")
     assert (run.code, run.err) == (1, "")
-    assert "m0@0 ?*" in run.out
+    assert "m0@0 |*" in run.out
 
 
 # Interrupts, and readers that leave
@@ -458,3 +491,24 @@ def test_two_components_of_one_broker_share_a_row_and_keep_their_columns(tmp_pat
     run = call("explore", "feet.py", "-b", "top=3", folder=write(tmp_path, feet=text))
     assert any(re.match(r" +height +top +left.size +right.size$", line) for line in run.lines), run.out
     assert any(re.match(r" +foot 0 +41 +42$", line) for line in run.lines)
+
+
+# Progress where there is no terminal
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_line("lab", every=0.0) as progress:
+        progress(Statistics(distinct=1_234, generated=5_678, depth=7, queue=90, seconds=3_725.4, level_done=0.25))
+    assert capsys.readouterr().err == (
+        "lab  1:02:05  1,234 distinct  5,678 generated  0/s  depth 7, 25% of this level  queue 90\n"
+    )
+    with progress_line("lab", every=60.0) as progress:
+        progress(Statistics(distinct=1_234, seconds=59.0))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_total_is_estimated_only_when_levels_shrink() -> None:
+    levels = (1, 4, 8, 16, 8, 4)
+    assert [estimated_total(levels[:count]) for count in range(len(levels))] == [None] * 6
+    assert estimated_total((*levels, 1)) == 1 + 4 + 8 + 16 + 8 + 4 + 4  # as if 2, 1, ... followed
+    assert estimated_total((1, 1, 1, 1)) is None

@@ -65,8 +65,15 @@ def test_a_trace_shows_every_step_what_it_changed_the_logs_and_the_end(folder: P
         """\
 atomic/hw-truncation  brokers=2,log_size=2,records=2,max_epoch=1
 m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; ISR: as
-the one in that row knows it; request 1: the LeaderAndIsr of epoch 1, not yet heard by those named;
-* changed
+the one in that row knows it; a → b: on its way from a to b; * changed
+
+what happened
+ step 8  committed  m0, at offset 0, is committed: the high watermark is above it
+step 10  lost       broker 1 follows broker 0 and truncates its log to 0 (hw-truncation's rule
+                    truncates_to: own high watermark), and loses m0, committed in step 8, which its
+                    own high watermark does not cover yet
+step 10  violated   offset 0 is below the high watermark 1 of broker 0, which has m0@1 there; broker
+                    1 of the quorum's ISR has nothing
 
  1/10  the initial state
                    role        epoch   ISR   log      HW   LEO
@@ -80,7 +87,7 @@ the one in that row knows it; request 1: the LeaderAndIsr of epoch 1, not yet he
        controller  leader: 0*  0*      0 1
        broker 0    -           -       -     ┃        0    0
        broker 1    -           -       -     ┃        0    0
-       request 0   leader: 0*  0*      0 1*  to 0 1*
+       controller → broker 0, broker 1: LeaderAndIsr, epoch 0 (leader 0, ISR 0 1)*
 """
     )
     assert text.endswith(
@@ -91,15 +98,15 @@ the one in that row knows it; request 1: the LeaderAndIsr of epoch 1, not yet he
        controller  leader: 0   1       0
        broker 0    leads       1       0     ┃ m0@1   0    1
        broker 1    follows 0   0       0 1   ┃ m0@1*  0    1*
-       request 1   leader: 0   1       0     to 1
+       controller → broker 1: LeaderAndIsr, epoch 1 (leader 0, ISR 0)
 
- 8/10  broker 0 raises its high watermark: all of its own ISR have the record
+ 8/10  broker 0 raises its high watermark: all of its own ISR have the record  [committed]
        advance_high_watermark(leader=0)
                    role        epoch   ISR   log      HW   LEO
        controller  leader: 0   1       0
        broker 0    leads       1       0     m0@1 ┃*  1*   1
        broker 1    follows 0   0       0 1   ┃ m0@1   0    1
-       request 1   leader: 0   1       0     to 1
+       controller → broker 1: LeaderAndIsr, epoch 1 (leader 0, ISR 0)
 
  9/10  broker 0 adds broker 1 to the ISR
        leader_expands_isr(leader=0, joining=1)
@@ -107,9 +114,9 @@ the one in that row knows it; request 1: the LeaderAndIsr of epoch 1, not yet he
        controller  leader: 0   1       0 1*
        broker 0    leads       1       0 1*  m0@1 ┃   1    1
        broker 1    follows 0   0       0 1   ┃ m0@1   0    1
-       request 1   leader: 0   1       0     to 1
+       controller → broker 1: LeaderAndIsr, epoch 1 (leader 0, ISR 0)
 
-10/10  broker 1 follows the leader of epoch 1, truncating as its protocol says
+10/10  broker 1 follows the leader of epoch 1, truncating as its protocol says  [lost]  [violated]
        become_follower(broker=1, epoch=1)
        broker 1 loses m0 from offset 0 on
                    role        epoch   ISR   log      HW   LEO
@@ -145,8 +152,8 @@ def test_on_a_terminal_of_80_columns_only_what_changed_is_coloured(folder: Path)
     coloured = re.findall(r"\x1b\[1;33m([^\x1b]*)", run.out)
     plain = call("trace", LOSS, folder=folder)
     starred = re.findall(r"(?:(?<=  )|(?<=^))(\S+(?: \S+)*)\*(?=  |$)", "\n".join(plain.lines[4:]), re.MULTILINE)
-    assert [cell.strip() for cell in coloured] == starred
-    assert len(starred) == 32
+    assert " ".join(" ".join(coloured).split()) == " ".join(starred)  # a message may be wrapped
+    assert len(starred) == 24
     assert "no leader" not in coloured
     assert "\x1b[1;31mstrong_isr is violated" in run.out
 
@@ -167,7 +174,7 @@ def test_a_trace_on_an_own_spec_shows_the_offending_value_and_the_source(climb: 
         "              height   top",
         "       state  2*       3",
         "",
-        " 4/4  the climber sets its left foot one step higher",
+        " 4/4  the climber sets its left foot one step higher  [violated]",
         "       up(foot=left)",
         "              height   top",
         "       state  3*       3",

@@ -48,6 +48,7 @@ from collections.abc import Iterator
 from attrs import evolve, frozen
 
 from checker import Spec, action, bound, component, invariant, witness
+from checker.drawing import Cell, Drawing, Mark, Message, Row
 
 NAME, VALUE = {NAME!r}, {VALUE!r}
 
@@ -94,23 +95,21 @@ def once(state: System) -> bool:
     return state.count == 1
 
 
-@frozen
-class Drawn(System):
-    legend = VALUE
+def rows(state):
+    cells, mark = [Cell(VALUE, VALUE)] * state.count, Mark(NAME, state.count)
+    columns = {{NAME: state.value, "log": "x"}}
+    first = Row(columns=columns, cells=cells, marks=[mark], badges=[VALUE], standing=[VALUE])
+    return {{NAME: first, "b" + NAME: Row(columns={{"log": VALUE}}, cells=[Cell(VALUE, group=1)] * (3 - state.count))}}
 
-    def lanes(self):
-        return {{NAME: {{NAME: self.value, "log": "x"}}, "b" + NAME: {{"log": VALUE}}}}
 
-    def picture(self):
-        cells = [(VALUE, 0)] * self.count
-        parts = {{"cells": cells, "marks": {{NAME: self.count}}, "badges": [VALUE], "standing": [VALUE]}}
-        return {{NAME: parts, "b" + NAME: {{"cells": [(VALUE, 1)] * (3 - self.count)}}}}
+MESSAGE = Message(NAME, "b" + NAME, VALUE, VALUE)
 
-    def messages(self):
-        return [(NAME, "b" + NAME, VALUE)] if self.count == 1 else []
-
-    def arrivals(self, before, action, parameters):
-        return [(NAME, "b" + NAME, VALUE)] if self.count == 2 else []
+drawing = Drawing(
+    rows=rows,
+    messages=lambda state: [MESSAGE] if state.count in (0, 1) else [],
+    arrivals=lambda step: [MESSAGE] if step.after.count == 2 else [],
+    legend=VALUE,
+)
 
 
 def of(state):
@@ -121,7 +120,7 @@ def of(state):
 
 
 globals()["plain" + {CONTROLS + FORMATS!r}] = of(System)
-drawn = of(Drawn)
+drawn = evolve(of(System), drawing=drawing)
 harmless = evolve(of(System), properties=[once])
 
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from checker import Limits, Result, Spec, SpecError, action, compiled, component, oracle, step_invariant, step_witness
-from checker.compiled import kernel
+from checker.compiled import kernel, search, warming
 from checker.compiled.forest import Forest
 from checker.compiled.packing import Packing
 from checker.compiled.store import Store
 from checker.compiled.workers import Workers
+from invariants.catalog import CATALOG
 from tests.test_compiled import assert_same_answers
 
 MASK = 2**64 - 1
@@ -123,3 +124,14 @@ def test_an_action_that_remembers_is_refused(explore: Callable[[Spec[Lamps]], Re
     with pytest.raises(SpecError, match="turn_by_memory"):
         explore(spec)
     explore(spec)  # the same steps from the first call to the last: nobody can know
+
+
+def test_nothing_is_left_to_compile_in_a_search() -> None:
+    """Compiling counts neither as search nor against its limits: it is done before."""
+    warming.compiled_ahead(search._search_once)
+    dispatchers = {name: item for name, item in vars(kernel).items() if hasattr(item, "signatures")}
+    compiled_before = {name: list(item.signatures) for name, item in dispatchers.items()}
+    limits = Limits(keep_going=True, traces=3)
+    for name in ("atomic/hw-truncation", "atomic/kip-101"):
+        compiled.explore(CATALOG[name], limits)
+    assert {name: list(item.signatures) for name, item in dispatchers.items()} == compiled_before

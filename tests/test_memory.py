@@ -139,6 +139,7 @@ def test_helpers_count_and_what_they_share_counts_once() -> None:
 # --- for real ---
 
 GROWING = """
+import time
 from collections.abc import Iterator
 from attrs import frozen
 from checker import Spec, action, component
@@ -202,7 +203,9 @@ def in_group(made: Path, *arguments: str, folder: Path) -> tuple[int, str]:
     [("explore", "growing.py:spec", "--workers", "2"), ("explore", "growing.py:hoarding", "--engine", "oracle")],
 )
 def test_a_container_of_400_mb_ends_with_a_report(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    write(tmp_path, growing=GROWING)
+    # 300 MB a second: what grows faster than a busy machine looks is the system's to end
+    slowly = GROWING.replace("kept.append(bytes(1000))", "kept.append(bytes(1_000_000)); time.sleep(0.003)")
+    write(tmp_path, growing=slowly)
     with group(400 * MIB) as made:
         code, shown = in_group(made, *arguments, folder=tmp_path)
     assert code == 3, shown

@@ -1,8 +1,7 @@
-"""A spec of one's own, the README's, in a folder outside the project: every command works on it."""
+"""A spec of one's own, that of checker/README.md, in a folder outside the project: every command works on it."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -10,17 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli import Run, call, leadline, write
+from tests.documents import blocks
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str, beginning: str) -> list[str]:
-    """The README's fenced blocks in a language whose text begins in some way."""
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    return [text for its_language, text in fenced if its_language == language and text.startswith(beginning)]
-
-
-(LOCK,) = blocks("python", "# lock.py\n")
+(LOCK,) = (block.text for block in blocks("checker/README.md", "python") if block.file == "lock.py")
 
 
 def ends_like(run: Run, *last: str) -> bool:
@@ -48,13 +39,13 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
 
     fuzzed = leadline("fuzz", spec, "--trace-out", "fuzzed", folder=tmp_path)
     assert (fuzzed.code, fuzzed.err) == (1, "")
-    assert ends_like(fuzzed, " 5/5  process 0 takes the lock and goes in", "violated: mutual_exclusion")
+    assert ends_like(fuzzed, " 5/5  process 0 takes the lock and goes in  [violated]", "violated: mutual_exclusion")
 
     shown = leadline("trace", file, "--spec", spec, folder=tmp_path)
     assert (shown.code, shown.err) == (0, "")
     assert ends_like(
         shown,
-        " 5/5  process 0 takes the lock and goes in",
+        " 5/5  process 0 takes the lock and goes in  [violated]",
         "       enter(process=0)",
         "       process 0           inside*",
         "mutual_exclusion is violated: at most one process is inside",
@@ -139,17 +130,3 @@ expect = "holds"
     run = call("check", folder=tmp_path)
     assert run.code == 0, run.out
     assert run.lines[-2] == "3 of 3 checks as expected"
-
-
-@pytest.mark.parametrize("block", blocks("", "$ leadline "))
-def test_what_the_readme_shows_of_a_session_is_what_the_command_says(tmp_path: Path, block: str) -> None:
-    write(tmp_path, lock=LOCK)
-    _, *commands = re.split(r"^\$ leadline ", block, flags=re.MULTILINE)
-    for command in commands:
-        line, *shown = command.rstrip("\n").split("\n")
-        said = call(*shlex.split(line), folder=tmp_path).out
-        timeless = [re.sub(r"\d+\.\d s$", "", text.rstrip()) for text in said.split("\n")]
-        rest = iter(timeless)
-        for text in shown:
-            if text.strip() != "...":
-                assert re.sub(r"\d+\.\d s$", "", text) in rest, f"{line}: not said, or not there: {text}"

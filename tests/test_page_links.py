@@ -11,7 +11,8 @@ from playwright.sync_api import Browser, Page
 from checker import Limits, Result
 from checker.engines import ENGINES
 from invariants.catalog import CATALOG
-from reports.html.run import run_found, run_page
+from reports.html.run import run_page, with_traces
+from reports.run_view import view_of_result
 from tests.browser import chromium, needs_chromium
 from tests.test_page import Opened
 
@@ -45,9 +46,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     holds = searched("atomic/kip-320", ["strong_isr", *witnesses], log_size=1, records=1)
     loses = searched("atomic/hw-truncation", ["strong_isr", "record_committed"])
     every = [
-        run_found(holds, "holds"),
-        run_found(loses, "loses, as expected"),
-        run_found(loses, "a surprise", "expected holds, but strong_isr is violated"),
+        with_traces(holds, view_of_result(holds), "holds"),
+        with_traces(loses, view_of_result(loses), "loses, as expected"),
+        with_traces(loses, view_of_result(loses), "a surprise", "expected holds, but strong_isr is violated"),
     ]
     file = tmp_path_factory.mktemp("links") / "index.html"
     file.write_text(run_page("checks", every), encoding="utf-8")
@@ -59,7 +60,7 @@ def one_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of one run with one trace."""
     file = tmp_path_factory.mktemp("trace") / "index.html"
     result = ENGINES["oracle"](CATALOG["atomic/hw-truncation"].with_properties(["strong_isr"]))
-    file.write_text(run_page("one", [run_found(result, "one")]), encoding="utf-8")
+    file.write_text(run_page("one", [with_traces(result, view_of_result(result), "one")]), encoding="utf-8")
     return file
 
 
@@ -78,7 +79,7 @@ def test_every_link_to_a_trace_or_a_step_brings_it_into_view(
     unfold(page)
     outside = page.locator("a[href^='#t']:not(article a)")
     targets = outside.evaluate_all("all => all.map(it => it.hash.slice(1))")
-    assert len(targets) == 16  # two to each trace: from the list of all, and from the table of its run
+    assert len(targets) == 17  # two to each trace, from the list of all and from its run, and one from the failure
     for number, target in enumerate(targets):
         outside.nth(number).click()
         page.wait_for_function("name => location.hash.slice(1) === name", arg=target)
@@ -89,8 +90,6 @@ def test_every_link_to_a_trace_or_a_step_brings_it_into_view(
         within = page.locator(f"#{name} a[href^='#t']:visible")
         for number in range(within.count()):
             link = within.nth(number)
-            if (box := link.bounding_box()) is None or min(box["width"], box["height"]) < 5:
-                continue  # of the list of steps on a phone, which only a screen reader has
             target = str(link.get_attribute("href")).removeprefix("#")
             link.click()
             assert opened.states == [target]
@@ -103,17 +102,17 @@ def test_keys_and_buttons_bring_the_state_into_view_once(browser: Browser, file:
     opened = Opened(browser, file, viewport=size)
     page = opened.page
     unfold(page)
-    page.evaluate("scrollTo(0, 0)")
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
     assert not page.evaluate(IN_VIEW)
-    page.keyboard.press("ArrowRight")
-    assert opened.states == ["t1-s2"]
+    page.keyboard.press("Home")
+    assert opened.states == ["t1-s1"]
     assert page.evaluate(IN_VIEW)
     place = page.evaluate("scrollY")
     assert place > 0
     for key in ("ArrowRight", "j", "End", "k", "ArrowLeft", "Home"):
         page.keyboard.press(key)
         assert page.evaluate("scrollY") == place
-    page.evaluate("scrollTo(0, 0)")
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
     page.get_by_role("button", name="step forward").click()
     assert opened.states == ["t1-s2"]
     assert page.evaluate("scrollY") == place
@@ -133,7 +132,7 @@ def test_a_state_that_is_in_view_is_stepped_without_scrolling(browser: Browser, 
 
 @needs_chromium
 def test_a_link_from_elsewhere_opens_at_its_state(browser: Browser, file: Path) -> None:
-    for name, state in (("t3-s10", "t3-s10"), ("t3", "t3-s1")):
+    for name, state in (("t3-s10", "t3-s10"), ("t3", "t3-s10")):
         opened = Opened(browser, file, f"#{name}", viewport=SIZES[0])
         assert opened.states == [state]
         assert opened.page.evaluate(IN_VIEW)
@@ -143,12 +142,13 @@ def test_a_link_from_elsewhere_opens_at_its_state(browser: Browser, file: Path) 
 def test_a_page_of_checks_opens_on_what_was_not_expected(browser: Browser, file: Path) -> None:
     opened = Opened(browser, file, viewport=SIZES[0])
     page = opened.page
-    assert opened.states == ["t1-s1"]
+    assert opened.states == ["t1-s10"]
     about = page.locator("article:visible .about").inner_text()
     assert "check 3: a surprise: expected holds, but strong_isr is violated" in about
     assert page.evaluate(IN_VIEW)
-    assert page.locator("header table:visible tbody tr").count() == 1  # the others are folded
-    assert "a surprise" in page.locator("header table:visible tbody tr").inner_text()
+    failures = page.locator(".failures li").all_inner_texts()
+    assert failures == ["a surprise: expected holds, but strong_isr is violated"]
+    assert page.locator("table:visible th[scope=row]").filter(has_text="loses, as expected").count() == 0  # folded
     listed = page.locator("nav a")
     assert listed.count() == 8
     assert page.locator("nav a:visible").count() == 4
@@ -160,23 +160,32 @@ def test_a_page_of_checks_opens_on_what_was_not_expected(browser: Browser, file:
 
 
 @needs_chromium
-@pytest.mark.parametrize(("check", "state"), [("holds", "t6-s2"), ("loses, as expected", "t3-s2")])
+@pytest.mark.parametrize(("check", "state"), [("holds", "t6-s5"), ("loses, as expected", "t3-s9")])
 def test_from_a_run_the_keys_step_through_its_own_trace(browser: Browser, file: Path, check: str, state: str) -> None:
     opened = Opened(browser, file, viewport=SIZES[0])
     page = opened.page
     unfold(page)
-    page.locator("header").get_by_role("link", name=check, exact=True).click()
+    page.locator(".passes").get_by_role("link", name=check, exact=True).click()
     details = page.locator("details.run").filter(has=page.locator("summary", has_text=f"{check}:"))
     assert details.evaluate("it => it.open && Math.abs(it.getBoundingClientRect().top) < 2")
-    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
     assert opened.states == [state]
     assert page.evaluate(IN_VIEW)
 
 
 @needs_chromium
+def test_nothing_is_wider_than_a_phone(browser: Browser, file: Path) -> None:
+    page = Opened(browser, file, viewport=SIZES[1]).page
+    unfold(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+@needs_chromium
 def test_a_run_that_holds_is_shown_before_its_witnesses(browser: Browser, tmp_path: Path) -> None:
     result = searched("atomic/kip-320", ["strong_isr", "record_committed"], log_size=1, records=1)
-    (tmp_path / "run.html").write_text(run_page("a run", [run_found(result, "a run")]), encoding="utf-8")
+    (tmp_path / "run.html").write_text(
+        run_page("a run", [with_traces(result, view_of_result(result), "a run")]), encoding="utf-8"
+    )
     opened = Opened(browser, tmp_path / "run.html", viewport=SIZES[0])
     places = [opened.page.locator(what).first.bounding_box() for what in ("details.run", "article")]
     assert places[0] is not None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from checker import Verdict
 from checker.errors import LeadlineError
-from invariants.catalog import CATALOG, RPC_PROPERTIES
+from invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from model.kafka.releases import DESIGNS, RELEASES
+from reports.bugs import read_archive
 from reports.cli.page import SHIPPED as ANSWERS
 from reports.markdown import answers_page, matrix_page
 from reports.matrix import SHIPPED, Column, read_matrix
@@ -40,41 +43,70 @@ def test_every_article_is_asked_about() -> None:
     assert [seed for seed in ("000", "001", "002", "003", "004") if seed not in notes] == []
 
 
-def test_the_shipped_matrix_has_every_rpc_protocol_and_every_kind_of_configuration() -> None:
-    matrix = read_matrix(SHIPPED)
-    assert matrix.specs == [name for name in CATALOG if name.startswith("rpc/")]
-    assert matrix.properties is None
-    prepared = matrix.prepared()
-    assert len(prepared) == 4 * len(matrix.configurations)
-    for bound in ("acks", "min_insync_replicas", "unclean_leader_election", "unflushed_loss", "brokers", "max_epoch"):
-        assert len({getattr(spec.bounds, bound) for _, spec in prepared}) > 1, bound
+DESIGNS_MATRIX = SHIPPED.with_name("designs.toml")
+PAGES = {SHIPPED: "matrix.md", DESIGNS_MATRIX: "designs.md"}
 
 
-def test_the_page_of_the_matrix_is_of_the_shipped_matrix() -> None:
+def test_the_shipped_matrices_have_every_release_and_every_design() -> None:
+    releases, designs = read_matrix(SHIPPED), read_matrix(DESIGNS_MATRIX)
+    assert releases.specs == [column.name for column in RELEASES]
+    assert designs.specs == [column.name for column in DESIGNS]
+    assert designs.properties is None
+    for matrix in (releases, designs):
+        prepared = matrix.prepared()
+        assert len(prepared) == len(matrix.specs) * len(matrix.configurations)
+        for bound in ("acks", "min_insync_replicas", "unclean_leader_election", "lossy_crashes", "session_expiries"):
+            assert len({getattr(spec.bounds, bound) for _, spec in prepared}) > 1, bound
+
+
+@pytest.mark.parametrize("matrix", PAGES, ids=PAGES.values())
+def test_a_page_of_a_matrix_is_of_that_matrix(matrix: Path) -> None:
     """Its figures are not compared: they take minutes.
 
-    `leadline matrix --markdown > reports/pages/matrix.md` makes it anew.
+    `leadline matrix --markdown > reports/pages/matrix.md` writes it, and `leadline matrix reports/designs.toml ...`.
     """
-    text = (PROJECT / "reports" / "pages" / "matrix.md").read_text()
+    text = (PROJECT / "reports" / "pages" / PAGES[matrix]).read_text()
     headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
-    assert headings == [configuration.name for configuration in read_matrix(SHIPPED).configurations]
+    assert headings == [configuration.name for configuration in read_matrix(matrix).configurations]
     assert "never shown" not in text
 
 
-NOT_IN_THE_MATRIX = {"follower_log_is_prefix": {"rpc/kip-279"}}
-"""Known to fail in larger bounds than the matrix has: `tests/test_rpc_and_atomic.py` plays the counterexample."""
+NOT_ON_THE_PAGES = {"follower_log_is_prefix": {"rpc/kip-279"}}
+"""Known to fail in larger bounds than the matrix has: `tests/test_kafka_and_atomic.py` plays the counterexample."""
 
 
-def test_properties_say_themselves_where_the_matrix_has_them_violated() -> None:
-    failing: dict[str, set[str]] = {item.name: set() for item in RPC_PROPERTIES}
-    specs = read_matrix(SHIPPED).specs
-    for line in (PROJECT / "reports" / "pages" / "matrix.md").read_text().splitlines():
-        name, *cells = (cell.strip(" `") for cell in line.strip("|").split("|"))
+def violated_on_the_pages() -> dict[str, set[str]]:
+    """The specs in which the pages and the archive of bugs have each property violated."""
+    failing: dict[str, set[str]] = {item.name: set() for item in KAFKA_PROPERTIES}
+    specs = read_matrix(DESIGNS_MATRIX).specs
+    for name, *cells in table_rows("designs.md"):
         if name in failing:
             failing[name] |= {spec for spec, cell in zip(specs, cells, strict=True) if "violated" in cell}
-    for item in RPC_PROPERTIES:
-        known = failing[item.name] | NOT_IN_THE_MATRIX.get(item.name, set())
-        assert {spec for spec in item.fails_in if spec.startswith("rpc/")} == known, item.name
+    names: list[str] = []
+    labels = {label: name for name, label in read_matrix(SHIPPED).labels.items()}
+    for spec, *cells in table_rows("matrix.md"):
+        if spec == "release":
+            names = [labels[cell] for cell in cells]
+        if spec in CATALOG:
+            lost = [cell.startswith(("**violated", "by design")) for cell in cells]
+            for name in (name for name, is_lost in zip(names, lost, strict=True) if is_lost):
+                failing[name].add(spec)
+    for bug in read_archive().bugs:
+        failing[bug.property] |= {name for name in bug.affected if name in CATALOG}
+    return failing
+
+
+def table_rows(page: str) -> Iterator[list[str]]:
+    for line in (PROJECT / "reports" / "pages" / page).read_text().splitlines():
+        if line.startswith("|"):
+            yield [cell.strip(" `") for cell in line.strip("|").split("|")]
+
+
+def test_properties_say_themselves_where_runs_have_them_violated() -> None:
+    failing = violated_on_the_pages()
+    for item in KAFKA_PROPERTIES:
+        known = failing[item.name] | NOT_ON_THE_PAGES.get(item.name, set())
+        assert {spec for spec in item.fails_in if not spec.startswith("atomic/")} == known, item.name
 
 
 SMALL = """\
@@ -96,7 +128,7 @@ def test_a_cell_says_what_a_search_says(tmp_path: Path) -> None:
     assert {name: cell.text for name, cell in first.cells.items()} == {
         "weak_isr": "violated (8)",
         "acked_never_lost": "violated (6)",
-        "leader_in_isr": "holds (379)",
+        "leader_in_isr": "holds (384)",
         "broker_rejoins_isr": "shown (6)",
     }
     assert (second.spec, second.cells["weak_isr"].verdict) == ("rpc/kip-320", Verdict.HOLDS)
@@ -117,6 +149,34 @@ def test_the_matrix_command_shows_tables(tmp_path: Path) -> None:
     assert run.code == 0
     assert run.lines[:3] == ["one crash", "records=1,crashes=1", "property            hw-truncation  kip-320"]
     assert "weak_isr            violated (8)   holds (" in run.out
+
+
+BY_RELEASE = """\
+specs = ["kafka/3.7", "kafka/4.0", "kafka/4.1"]
+properties = ["durable_as_promised", "leader_in_isr"]
+bounds = { records = 1, crashes = 0, lossy_crashes = 1, min_insync_replicas = 2 }
+[labels]
+durable_as_promised = "promised records are lost"
+[[configurations]]
+name = "a log is lost"
+"""
+
+
+def test_a_matrix_of_releases_has_a_summary_and_a_page_with_links_to_traces(tmp_path: Path) -> None:
+    (tmp_path / "releases.toml").write_text(BY_RELEASE)
+    run = call("matrix", "releases.toml", "--html", "page.html", folder=tmp_path)
+    assert run.code == 0
+    assert "promised records are lost in 3.7 to 4.0; nothing in 4.1." in run.out
+    page = (tmp_path / "page.html").read_text()
+    assert '<th scope="row">kafka/4.1</th><td class="holds"><a href="#check-3">holds' in page
+    assert '<th scope="row">kafka/4.0</th><td class="violated"><a href="#t' in page
+
+
+def test_what_a_configuration_does_not_promise_is_no_bug(tmp_path: Path) -> None:
+    (tmp_path / "releases.toml").write_text(BY_RELEASE + 'by_design = ["durable_as_promised"]\n')
+    columns = list(read_matrix(tmp_path / "releases.toml").columns())
+    assert [column.cells["durable_as_promised"].by_design for column in columns] == [True, True, False]
+    assert not any(cell.is_bug for column in columns for cell in column.cells.values())
 
 
 def test_the_matrix_command_writes_markdown(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Kind, Spec, action, invariant
+from checker import Kind, Spec, Step, action, invariant
+from checker.drawing import Drawing, Message, Row
 from tests.machines import (
     Clock,
     Counters,
@@ -249,3 +250,52 @@ def test_a_spec_without_bounds_or_properties_is_a_spec() -> None:
 
     assert (plain.checks, plain.instances[0].action, plain.summary) == ((), tick, "")
     assert increment not in plain.actions
+
+
+# --- its drawing --------------------------------------------------------------------------------------------
+
+
+MESSAGE = Message("sun", "clock", "light\x1b", "of a day")
+
+
+def test_a_drawing_says_what_rows_and_messages_there_are_with_every_text_visible() -> None:
+    drawn = spec(
+        drawing=Drawing(
+            rows=lambda state: {"clock\n": Row(columns={"hour\t": str(state.hour)}, badges=["\x07"])},
+            messages=lambda state: [MESSAGE],
+            arrivals=lambda step: [MESSAGE] if step.action == "tick" else [],
+        )
+    )
+    (start,) = drawn.initials()
+    (row,) = drawn.rows(start).items()
+    assert row == ("clock\\n", Row(columns={"hour\\t": "0"}, badges=["\\x07"]))
+    assert (drawn.messages(start)[0].text, drawn.messages(start)[0].whole) == ("light\\x1b", "light\\x1b (of a day)")
+    (instance,) = drawn.instances
+    (after,) = drawn.take(instance, start)
+    assert drawn.arrivals(Step(start, instance, after)) == [MESSAGE]
+
+
+def test_a_spec_without_a_drawing_has_no_rows_and_no_messages() -> None:
+    plain = spec()
+    (start,) = plain.initials()
+    assert (plain.rows(start), plain.messages(start)) == ({}, [])
+
+
+def test_refuses_a_drawing_that_is_something_else() -> None:
+    with refused("spec lab", "drawing must be a Drawing, not <lambda>"):
+        spec(drawing=lambda state: {})
+
+
+@pytest.mark.parametrize(
+    ("parts", "complaint"),
+    [
+        ({"rows": lambda state: {"clock": state.minute}}, "the drawing's rows raised AttributeError"),
+        ({"rows": lambda state: {"clock": "noon"}}, "the drawing's rows must be of class Row, not 'noon'"),
+        ({"messages": lambda state: ["light"]}, "the drawing's messages must be of class Message, not 'light'"),
+        ({"messages": lambda state: 1 // 0}, "the drawing's messages raised ZeroDivisionError"),
+    ],
+)
+def test_a_drawing_that_misbehaves_is_named(parts: dict[str, Any], complaint: str) -> None:
+    drawn = spec(drawing=Drawing(**{"rows": lambda state: {}, **parts}))
+    with refused(complaint):
+        (drawn.rows(*drawn.initials()), drawn.messages(*drawn.initials()))

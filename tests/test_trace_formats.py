@@ -18,6 +18,7 @@ import pytest
 from playwright.sync_api import Page
 
 from checker import Spec, Trace, action, explore, invariant
+from checker.drawing import Cell, Drawing, Mark, Message, Row
 from checker.engines import ENGINES
 from checker.graph import neighbourhood
 from checker.itf import decode_trace
@@ -26,7 +27,6 @@ from reports import terminal
 from reports.dot import dot
 from reports.mermaid import MOST_CHARACTERS, mermaid
 from reports.shiviz import PATTERN, shiviz
-from reports.spacetime import Arrow
 from reports.story import Story, story_of, story_of_file
 from tests.browser import MERMAID, chromium, needs_chromium, needs_mermaid
 from tests.cli import STAIRS, Run, call, write
@@ -77,35 +77,43 @@ def shown(folder: Path, form: str, file: str = LOSS) -> Run:
 
 def test_a_message_is_drawn_from_where_it_was_sent_to_where_it_arrived() -> None:
     diagram = story_of(loss()).diagram
-    assert diagram.rows == ("controller", "broker 0", "broker 1", "producers")
-    assert diagram.arrows == (
-        Arrow("controller", "broker 0", "LeaderAndIsr, epoch 0", 1, 3, lost=True),  # overtaken by the next one
-        Arrow("controller", "broker 1", "LeaderAndIsr, epoch 0", 1, 5),
-        Arrow("controller", "broker 0", "LeaderAndIsr, epoch 1", 2, 3),
-        Arrow("controller", "broker 1", "LeaderAndIsr, epoch 1", 2, 9),
-        Arrow("producers", "broker 0", "m0@1", 4, 4),
-        Arrow("broker 0", "broker 1", "m0@1, HW 0", 6, 6),
-        Arrow("broker 1", "broker 0", "LEO 1", 8, 8),
-        Arrow("broker 0", "controller", "ISR 0 1", 8, 8),
+    assert diagram.lanes == ("controller", "producers", "broker 0", "broker 1")
+    found = [
+        (message.source, message.target, message.text, each.sent, each.ended, each.lost)
+        for each in diagram.deliveries
+        for message in [each.message]
+    ]
+    assert found == [
+        ("controller", "broker 0", "LeaderAndIsr, epoch 0", 1, 3, True),  # overtaken by the next one
+        ("controller", "broker 1", "LeaderAndIsr, epoch 0", 1, 5, False),
+        ("controller", "broker 0", "LeaderAndIsr, epoch 1", 2, 3, False),
+        ("controller", "broker 1", "LeaderAndIsr, epoch 1", 2, 9, False),
+        ("producers", "broker 0", "m0@1", 4, 4, False),
+        ("broker 0", "broker 1", "m0@1, HW 0", 6, 6, False),
+        ("broker 1", "broker 0", "LEO 1", 8, 8, False),
+        ("broker 0", "controller", "ISR 0 1", 8, 8, False),
+    ]
+    assert [frame.lost for frame in story_of(loss()).frames][3] == (
+        Message("controller", "broker 0", "LeaderAndIsr, epoch 0", "leader 0, ISR 0 1"),
     )
     assert diagram.touched[0] == ()
     assert diagram.touched[7:] == (("broker 0",), ("broker 1", "broker 0", "controller"), ("broker 1",))
 
 
 def test_a_picture_has_the_cells_of_each_log_and_its_marks() -> None:
-    before, after = story_of(loss()).diagram.pictures[-2:]
-    assert before["broker 1"].cells == (("m0", 1),)
-    assert before["broker 1"].marks == {"HW": 0, "LEO": 1}
+    before, after = story_of(loss()).diagram.rows[-2:]
+    assert before["broker 1"].cells == (Cell("m0", "epoch 1", 1),)
+    assert before["broker 1"].marks == (Mark("HW", 0), Mark("LEO", 1))
     assert before["broker 1"].badges == ("follows 0", "epoch 0")
     assert before["broker 1"].standing == ("in the ISR",)
     assert after["broker 1"].cells == ()
-    assert after["broker 0"].marks == {"HW": 1, "LEO": 1}
+    assert after["broker 0"].marks == (Mark("HW", 1), Mark("LEO", 1))
 
 
-def test_a_spec_that_does_not_say_how_it_is_drawn_has_its_lanes() -> None:
+def test_a_spec_without_a_drawing_has_a_lane_for_each_component() -> None:
     diagram = STORIES[-1].diagram
-    assert diagram.arrows == ()
-    assert set(diagram.rows) == {row for frame in STORIES[-1].frames for row in frame.lanes}
+    assert diagram.deliveries == ()
+    assert set(diagram.lanes) == {row for frame in STORIES[-1].frames for row in frame.rows}
     for number, frame in enumerate(STORIES[-1].frames):
         assert set(diagram.touched[number]) >= {row for row, _ in frame.changed}
 
@@ -119,9 +127,10 @@ class Growing:
 
     rows: int
 
-    def picture(self) -> dict[str, dict[str, Any]]:
-        """Its rows."""
-        return {f"row {number}": {"cells": [("x", 0)]} for number in range(self.rows)}
+
+def growing_rows(state: Growing) -> dict[str, Row]:
+    """Its rows."""
+    return {f"row {number}": Row(cells=[Cell("x")]) for number in range(state.rows)}
 
 
 @action("a row comes")
@@ -144,10 +153,11 @@ def test_rows_may_come_in_later_states(first: int) -> None:
         actions=[grow],
         properties=[],
         bounds=NoBounds(),
+        drawing=Drawing(rows=growing_rows),
     )
     states = [Growing(first + step) for step in range(3)]
     story = story_of(Trace(spec, states, spec.instances * 2))
-    assert story.diagram.rows == tuple(f"row {number}" for number in range(first + 2))
+    assert story.diagram.lanes == tuple(f"row {number}" for number in range(first + 2))
     assert [frame.losses for frame in story.frames] == ["", "", ""]
     assert story.diagram.touched == ((), (f"row {first}",), (f"row {first + 1}",))
 
@@ -155,7 +165,7 @@ def test_rows_may_come_in_later_states(first: int) -> None:
 def test_a_state_without_variables_has_one_row() -> None:
     recorded = decode_trace({"vars": [], "states": [{}, {}]})
     story = story_of_file(recorded)
-    assert story.diagram.rows == ("state",)
+    assert story.diagram.lanes == ("state",)
     assert "Note over r0: 2." in mermaid(story)
 
 
@@ -190,8 +200,8 @@ NASTY = attrs.evolve(
 def test_mermaid_draws_a_sequence_diagram_with_every_row_and_arrow(mermaid_page: Page, story: Story) -> None:
     svg = drawn(mermaid_page, mermaid(story))
     texts = " ".join(re.sub(r"<[^>]*>", "", part) for part in re.findall(r"<text.*?</text>", svg, re.DOTALL))
-    assert all(row in texts for row in story.diagram.rows)
-    arrived = [arrow for arrow in story.diagram.arrows if arrow.ended is not None]
+    assert all(row in texts for row in story.diagram.lanes)
+    arrived = [each for each in story.diagram.deliveries if each.ended is not None]
     assert len(re.findall(r'class="messageText"', svg)) == len(arrived)
 
 
@@ -265,10 +275,10 @@ def test_shiviz_clocks_follow_their_rules_and_every_message(story: Story) -> Non
     check_clocks(log)
     clocks = {(host, int(text.split(".")[0])): clock for host, clock, text in events(log)}
     assert len(clocks) == sum(map(len, story.diagram.touched))
-    for arrow in story.diagram.arrows:
-        if arrow.arrives and arrow.ended is not None:
-            sender, receiver = arrow.source.replace(" ", "-"), arrow.target.replace(" ", "-")
-            sent, received = clocks[sender, arrow.sent + 1], clocks[receiver, arrow.ended + 1]
+    for each in story.diagram.deliveries:
+        if each.arrives and each.ended is not None:
+            sender, receiver = each.message.source.replace(" ", "-"), each.message.target.replace(" ", "-")
+            sent, received = clocks[sender, each.sent + 1], clocks[receiver, each.ended + 1]
             assert all(received[host] >= count for host, count in sent.items())
 
 
@@ -342,7 +352,7 @@ def test_the_neighbourhood_of_a_trace_is_the_graph_that_graphviz_reads(folder: P
 
 @needs_graphviz
 def test_graph_draws_the_whole_of_a_small_space(tmp_path: Path) -> None:
-    run = call("graph", "stairs.py", "--dot", folder=write(tmp_path, stairs=STAIRS))
+    run = call("graph", "stairs.py", folder=write(tmp_path, stairs=STAIRS))
     assert (run.code, run.err) == (0, "")
     read = read_by_graphviz(run.out)
     assert (read.number_of_nodes(), read.number_of_edges()) == (3, 6)
@@ -352,18 +362,26 @@ def test_graph_draws_the_whole_of_a_small_space(tmp_path: Path) -> None:
     assert [data["label"] for _, data in read.nodes(data=True) if data.get("peripheries") == "2"] == [
         "state: height 0  top 2\\l"
     ]
+    assert [data for _, data in read.nodes(data=True) if "fillcolor" in data] == []
+
+
+@needs_graphviz
+def test_graph_colours_the_states_that_violate_an_invariant(tmp_path: Path) -> None:
+    run = call("graph", "stairs.py", "-b", "top=3", folder=write(tmp_path, stairs=STAIRS))
+    coloured = [data["label"] for _, data in read_by_graphviz(run.out).nodes(data=True) if "fillcolor" in data]
+    assert coloured == ["state: height 3  top 3\\l"]
 
 
 @needs_graphviz
 def test_graph_draws_what_is_around_the_counterexample_of_a_large_space(tmp_path: Path) -> None:
-    run = call("graph", "atomic/hw-truncation", "-i", "strong_isr", "--dot", folder=tmp_path)
+    run = call("graph", "atomic/hw-truncation", "-i", "strong_isr", folder=tmp_path)
     assert (run.code, run.err) == (0, "")
     read = read_by_graphviz(run.out)
     assert len([node for node, data in read.nodes(data=True) if data.get("penwidth") == "3"]) == 10
 
 
 def test_graph_refuses_a_large_space_without_a_counterexample(tmp_path: Path) -> None:
-    complaint = call("graph", "atomic/kip-320", "--dot", folder=tmp_path).complaint
+    complaint = call("graph", "atomic/kip-320", folder=tmp_path).complaint
     assert complaint.startswith("atomic/kip-320 has more than 200 states, and no counterexample to draw: make")
 
 
@@ -373,9 +391,11 @@ def test_what_dot_would_read_otherwise_is_escaped() -> None:
     class Odd:
         text: str
 
+    odd = Odd('a "quote", a \\n, <b> and {x|y}')
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
-    graph.add_node(Odd('a "quote", a \\n, <b> and {x|y}'))
-    (_, data), *_ = read_by_graphviz(dot(graph, [])).nodes(data=True)
+    graph.add_node(odd)
+    spec = Spec(name="odd", initial_states=lambda _: [odd], actions=[grow])
+    (_, data), *_ = read_by_graphviz(dot(spec, graph)).nodes(data=True)
     assert data["label"] == 'state: text a "quote", a \\\\n, <b> and {x|y}\\l'
 
 

@@ -8,7 +8,7 @@ and `reach` how precisely that can be done; `calls` makes recorded calls, and `h
 too; `forest` keeps what was learned as decision trees; `tables` learns, and `comparison` compares it with further
 calls; `packing` makes a state a few words; `kernel` walks the trees for all states, and `parts` collects the paths that
 it did not know; `sightings` says in the spec's terms what was seen; `search` is the breadth-first search, which
-`checkpoint` saves; `caching` says where compiled code is kept.
+`checkpoint` saves; `warming` compiles the loops before it begins, and `caching` says where compiled code is kept.
 """
 
 from checker.compiled.caching import ensure_cache

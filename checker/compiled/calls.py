@@ -83,7 +83,8 @@ class Caller(Generic[S]):
     Attributes:
         instances, first_step: how many action instances there are; where the step predicates' trees begin. The
             trees of state predicates are between them.
-        state_checks, step_checks: the predicates, in the order of their trees.
+        state_checks, step_checks: the predicates, in the order of their trees; the last of states is `Spec.within`, if
+            the spec has it, which shows what is outside.
         precision: of each tree, how precisely calls are recorded.
         told_apart: of each tree, the types of values that its code may tell apart by identity.
         purity: as given.
@@ -93,7 +94,8 @@ class Caller(Generic[S]):
         self, spec: Spec[S], layout: Layout, given_states: frozenset[int], purity: Purity[S] | None = None
     ) -> None:
         self.spec, self.layout = spec, layout
-        self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS)
+        constraint = (spec.constraint,) if spec.constraint else ()
+        self.state_checks = (*spec.checks_of(Kind.INVARIANT, Kind.WITNESS), *constraint)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self.instances = len(spec.instances)
         self.first_step = self.instances + len(self.state_checks)
@@ -106,6 +108,7 @@ class Caller(Generic[S]):
         self.purity = purity or Purity(spec)
         self._compared = self._made_again = 0
         self._last: tuple[Row, S] | None = None
+        self._looks_at_identity = self._may_look_at_identity()
         self._keep(spec.initials()[:FIRST_STATES])
 
     def _reached(self) -> list[Reach]:
@@ -126,14 +129,15 @@ class Caller(Generic[S]):
             reach.extend(kinds)
             self.precision[tree] = min(self.precision[tree], reach.precision)
             self.told_apart[tree] = frozenset(reach.told_apart)
+        self._looks_at_identity = self._may_look_at_identity()
 
-    def _may_look_at_identity(self, tree: int) -> bool:
-        """Whether an action or a predicate may tell apart objects that are equal."""
-        return self._reach[tree].precision == Precision.STATES
+    def _may_look_at_identity(self) -> list[bool]:
+        """Which actions and predicates may tell apart objects that are equal."""
+        return [reach.precision == Precision.STATES for reach in self._reach]
 
     def _keep(self, states: Sequence[S]) -> None:
         """Have later states be made of the objects that these are made of, if that may make a difference."""
-        if any(map(self._may_look_at_identity, range(len(self._reach)))):
+        if True in self._looks_at_identity:
             for state in states:
                 self.layout.keep(state)
 
@@ -218,7 +222,7 @@ class Caller(Generic[S]):
 
     def _is_made_again(self, tree: int) -> bool:
         """Whether a call is to be made on an equal state of other objects too."""
-        if not self._may_look_at_identity(tree):
+        if not self._looks_at_identity[tree]:
             return False
         self._made_again += 1
         return self._made_again <= FIRST_STATES or self._made_again % COMPARED_LATER == 0
@@ -227,7 +231,8 @@ class Caller(Generic[S]):
         """Whether a predicate gives evidence of a state or a step, without recording what it reads."""
         item = (*self.state_checks, *self.step_checks)[tree - self.instances]
         states = [self._state(rows[0]), *map(self.layout.state, rows[1:])]
-        return (self._complaint(tree, states) is None) == item.kind.is_witness
+        shown: bool = (self._complaint(tree, states) is None) == item.kind.is_witness
+        return shown
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Make a call again, and later ones of its tree, recording less precisely."""

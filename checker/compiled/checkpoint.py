@@ -52,6 +52,7 @@ class Saved:
         sizes: of the packing.
         packings: how many packings there were before; the states' file is named for it.
         counters: see `kernel.append`.
+        outside: see `Store`; one bit for each state.
         progression: see `Progression`.
         checksums: CRC-32 of each array, as far as it counts, by the name of its file.
     """
@@ -63,6 +64,7 @@ class Saved:
     sizes: list[int]
     packings: int
     counters: NDArray[np.int64]
+    outside: NDArray[np.uint8]
     progression: Any
     checksums: dict[str, int] = attrs.field(factory=dict)
 
@@ -88,7 +90,9 @@ class Saved:
             and all(first < last for first, last in itertools.pairwise(begins))
             and (not at.levels or at.levels[0] == 0 <= at.levels[-1] <= at.next)
             and all(0 <= place < count for place in [*places, *dead])
-            and all(0 <= tree < len(spec.instances) and len(row) == slots for _, tree, row in steps)
+            and all(0 <= tree < len(spec.instances) and len(row) <= slots for _, tree, row in steps)
+            and len(self.members) <= slots
+            and len(self.outside) == (0 if spec.constraint is None else -(-count // 8))
         )
         if not fits:
             raise ValueError("its parts do not fit each other")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.compiled import kernel
-from checker.compiled.calls import NotRecorded
+from checker.compiled.calls import Changes, NotRecorded
 from checker.compiled.kernel import NOT_SHOWN, SHOWN
 from checker.compiled.packing import Packing
 from checker.compiled.tables import Tables
@@ -94,10 +94,12 @@ class Comparison(Generic[S]):
             return []
         self.tables.compared += 1
         successors = self.caller.spec.take(self.caller.spec.instances[tree], state)
-        taken = [self.layout.changes(state, successor, row) for successor in successors]
-        if taken != [{slot: number for slot, number in step.items() if row[slot] != number} for step in steps]:
+        taken = [_sorted(self.layout.changes(state, successor, row)) for successor in successors]
+        known = [_sorted({slot: number for slot, number in step.items() if row[slot] != number}) for step in steps]
+        if sorted(taken) != sorted(known):  # where a set decides the order, that may be another
             raise NotRecorded(tree)
-        return list(zip(steps, successors, strict=True))
+        in_order = dict(zip(taken, successors, strict=True))
+        return [(step, in_order[changes]) for step, changes in zip(steps, known, strict=True)]
 
     def _compare_property(
         self, tree: int, item: Property, rows: tuple[Sequence[int], ...], states: tuple[S, ...]
@@ -109,6 +111,10 @@ class Comparison(Generic[S]):
         shown = (self.caller.spec.complaint(item, *states) is None) == item.kind.is_witness
         if leaf != -(SHOWN if shown else NOT_SHOWN) - 1:
             raise NotRecorded(tree)
+
+
+def _sorted(changes: Changes) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted(changes.items()))
 
 
 def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int]]]:

@@ -17,6 +17,10 @@ SELDOM = 60
 """States for each call of an action instance or property that is recorded besides."""
 
 
+RETURN = 10
+"""States for which nothing had to be called, for each call that is recorded besides: those calls were spared."""
+
+
 class Effort:
     """How often each action instance and property was called, and how.
 
@@ -40,4 +44,6 @@ class Effort:
             wanted: how many states want it, of those that wait now.
             states: how many states the search has had so far.
         """
-        return wanted >= PAYS or self.learned[tree] < ALWAYS + states // SELDOM
+        learned = self.learned[tree]
+        spared = max(states - learned - self.called[tree], 0)
+        return wanted >= PAYS or learned < ALWAYS + states // SELDOM + spared // RETURN

@@ -36,7 +36,7 @@ these are."""
 
 STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
 """What `append` counts: states kept; states expanded; steps from the one that a limit cut short; deadlocks;
-fewest and most steps from one state; and how many counters these are."""
+fewest and most steps from one state, -1 if there is none that is not outside; and how many counters these are."""
 
 NOT_SHOWN, SHOWN = -1, -2
 """The leaves of a predicate's tree: whether it gives evidence, a violation or a witness."""
@@ -122,6 +122,12 @@ def _unpack(states, index, values, word, shift, mask):
     """The numbers of a state's slots, written to values."""
     for slot in range(len(word)):
         values[slot] = (states[index, word[slot]] >> shift[slot]) & mask[slot]
+
+
+@numba.njit(cache=True, inline="always")
+def _is_outside(outside, index):
+    """Whether a state is outside of `Spec.within`."""
+    return len(outside) > 0 and outside[index]
 
 
 @numba.njit(cache=True, inline="always")
@@ -243,7 +249,7 @@ def expand(
     cursor, last, waiting, unknown, rows, states,
     answer_begins, answer_trees, answer_start, answer_count, answer_keep, answer_put,
     first, found, hashes, parents, trees, shown, begins, routes, regions, wanted, always, pairs, guards, first_step,
-    reads, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
+    reads, pool, leaf_start, leaf_count, keep, put, outside, word, shift, mask,
 ):  # fmt: skip
     """Generate the next states of the states from the cursor's up to the last, into their part's buffer.
 
@@ -260,6 +266,7 @@ def expand(
         routes: at last, the places of the next states in the buffer, by the region of the table they belong to.
         regions: where those of each region begin there, and where the last end.
         reads: for each step predicate, by word: the bits that its tree reads, of either state.
+        outside: see `Store`. A state outside has no next states.
 
     Returns:
         Whether the buffer is full.
@@ -273,9 +280,10 @@ def expand(
         index = _next(cursor, turn, waited, waiting)
         _unpack(states, index, values, word, shift, mask)
         still[:] = 0
+        within = not _is_outside(outside, index)
         for cell in range(len(left)):
-            left[cell] = always[cell]
-        for pair in range(len(pairs)):
+            left[cell] = always[cell] if within else np.uint64(0)
+        for pair in range(len(pairs) if within else 0):
             number = values[pairs[pair, 0]] * pairs[pair, 1] + values[pairs[pair, 2]] * pairs[pair, 3]
             entry = pairs[pair, 4] + number * len(left)
             for cell in range(len(left)):
@@ -439,7 +447,7 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
 @numba.njit(cache=True, nogil=True)
 def append(
     part, count, first, last, filled, begins, found, found_parents, trees, places, shown,
-    max_states, states, parents, arrivals, table, counters, counts, dead, seen, seen_at,
+    max_states, states, parents, arrivals, table, counters, counts, dead, seen, seen_at, outside,
 ):  # fmt: skip
     """Count the steps of a part of a block, and keep its new states, in order, until there are as many as may be.
 
@@ -457,7 +465,7 @@ def append(
         Whether the limit cut it short.
     """
     own = np.zeros((counts.shape[1], 2), np.int64)  # counting in what another worker's counts lie next to is slow
-    deadlocks, fewest, most = 0, -1, 0
+    deadlocks, fewest, most = 0, -1, -1
     cut_short = False
     index = first
     while index < last and not cut_short:
@@ -487,16 +495,17 @@ def append(
             place += 1
         if cut_short:
             break
-        if degree == 0:
-            if deadlocks < dead.shape[1]:
-                dead[part, deadlocks] = index
-            deadlocks += 1
-        if fewest < 0 or degree < fewest:
-            fewest = degree
-        most = max(most, degree)
+        if not _is_outside(outside, index):
+            if degree == 0:
+                if deadlocks < dead.shape[1]:
+                    dead[part, deadlocks] = index
+                deadlocks += 1
+            if fewest < 0 or degree < fewest:
+                fewest = degree
+            most = max(most, degree)
         index += 1
     counters[part, STATES], counters[part, EXPANDED], counters[part, DEADLOCKS] = count, index - first, deadlocks
-    counters[part, FEWEST], counters[part, MOST] = max(fewest, 0), most
+    counters[part, FEWEST], counters[part, MOST] = fewest, most
     for tree in range(len(own)):
         counts[part, tree, 0], counts[part, tree, 1] = own[tree, 0], own[tree, 1]
     return cut_short
@@ -670,7 +679,7 @@ def path_ends(indices, states, pool, word, shift, mask, ends):
 @numba.njit(cache=True, nogil=True)
 def steps_into(
     cursor, last, waiting, unknown, rows, states,
-    targets, table, steps, instances, pool, leaf_start, leaf_count, keep, put, word, shift, mask,
+    targets, table, steps, instances, pool, leaf_start, leaf_count, keep, put, outside, word, shift, mask,
 ):  # fmt: skip
     """Find the steps into some target states, from the states from the cursor's up to the last.
 
@@ -690,7 +699,7 @@ def steps_into(
         index = _next(cursor, turn, waited, waiting)
         _unpack(states, index, values, word, shift, mask)
         filled, known = cursor[FILLED], True
-        for tree in range(instances):
+        for tree in range(0 if _is_outside(outside, index) else instances):
             code = _code(pool, tree, values)
             if code == 0:
                 known = False

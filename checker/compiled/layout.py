@@ -18,6 +18,7 @@ import attrs
 from checker.bag import Bag
 from checker.errors import SpecError
 from checker.inert import is_a
+from checker.result import Widest
 from checker.state import is_component, is_constant, variables
 from checker.values import difference, refusal
 
@@ -475,6 +476,15 @@ class Layout:
     def part(self, node: Node, numbers: Sequence[int]) -> Any:
         """A part of the state with these numbers in its slots."""
         return self._build(node, (*numbers, *[0] * (self.slots - len(numbers))))
+
+    def widest(self) -> Widest | None:
+        """The part that takes the most values of those that are read as a whole; None if there is none."""
+        leaves = [node for node in self._nodes() if isinstance(node, Leaf)]
+        if not leaves:
+            return None
+        values = {leaf.path: self.domains[leaf.slot].values for leaf in leaves}
+        path = max(values, key=lambda path: len(values[path]))
+        return Widest(self._full(path), len(values[path]), type(values[path][-1]).__name__)
 
     def classes(self) -> frozenset[type]:
         """The classes of the attrs values that are taken apart."""

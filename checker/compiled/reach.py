@@ -121,6 +121,7 @@ class Reach:
         self.told_apart: set[type] = set()
         self._action = function if copies else None
         self._packages = _packages(function, given[0])
+        self._roots: list[Any] = []
         self._met: dict[int, Any] = {}
         self._waiting: list[Any] = []
         self._names: set[str] = set()
@@ -132,9 +133,14 @@ class Reach:
         self._has_remainder = ""
         self.extend([function, *given])
 
-    def extend(self, values: Iterable[Any]) -> None:
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: not what was met, which is known by identity, but where to begin anew."""
+        return {**vars(self), "_met": {}, "_waiting": [], "_owners": [], "_looked_for": {}}
+
+    def extend(self, values: Sequence[Any]) -> None:
         """Follow what the function can get hold of besides."""
-        self._meet(*values)
+        self._meet(*([] if self._met else self._roots), *values)
+        self._roots += values
         while self._waiting:
             while self._waiting:
                 self._look_at(self._waiting.pop())

@@ -21,7 +21,7 @@ from checker.compiled.buffers import Buffers
 from checker.compiled.calls import Call, Caller, Changes, NotRecorded
 from checker.compiled.checkpoint import Checkpoint, Saved
 from checker.compiled.comparison import ALL_OF, Comparison
-from checker.compiled.forest import with_room
+from checker.compiled.forest import TablesFull, with_room
 from checker.compiled.guards import Guards
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import Layout, NewKind, ShapeChanged
@@ -31,6 +31,7 @@ from checker.compiled.recording import make_ordinary
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import MOST_STATES, NotASearch, Store
 from checker.compiled.tables import Tables
+from checker.compiled.warming import compiled_ahead
 from checker.compiled.workers import Workers, usable_cores
 from checker.errors import Damaged, LeadlineError
 from checker.evidence import Sighting, nothing_searched, property_results
@@ -53,7 +54,7 @@ ALONE = 2_000
 """Fewer states are not worth waking a second thread for."""
 
 MOST_STATES_SEARCHED_AGAIN = 100_000
-"""With more, a search does not begin anew to take parts of the state apart."""
+"""With more states expanded, a search does not begin anew to take parts of the state apart."""
 
 OUTDATED = 1.05
 """By how much more has to be known for the guards to be made anew."""
@@ -134,6 +135,7 @@ class Progression:
         steps_seen: for each step predicate, the steps: the state before, the action instance, the slot
             numbers of the state after.
         dead: the first states without a next state.
+        outside: for each level, its states outside of `Spec.within`.
         seconds: wall-clock seconds of earlier runs.
     """
 
@@ -145,6 +147,7 @@ class Progression:
     checked: int = 0
     level_end: int = 0
     levels: list[int] = attrs.field(factory=list)
+    outside: list[int] = attrs.field(factory=list)
     seconds: float = 0.0
 
 
@@ -204,7 +207,9 @@ class CompiledSearch(Generic[S]):
         if saved is not None:
             self._tables.slots_read = saved.slots_read
         self._tables.pack(packing)
-        self._store = Store(packing, len(spec.instances), budget.memory.for_states, workers, len(rows))
+        self._store = Store(
+            packing, len(spec.instances), budget.memory.for_states, workers, len(rows), spec.constraint is not None
+        )
         if saved is None:
             self._store.add(map(packing.pack, rows))
         else:
@@ -220,6 +225,7 @@ class CompiledSearch(Generic[S]):
             reason = no_room or self._out_of_memory()
             raise LeadlineError(f"{self.checkpoint.folder} holds {store.count:,} states, too many: {reason}")
         self.checkpoint.read(saved, store.count, store.states, store.parents, store.arrivals)
+        store.outside[: store.count] = np.unpackbits(saved.outside, count=len(store.outside[: store.count]))
         try:
             store.check(len(self._initials), self._sizes(), len(self.spec.instances))
             store.rebuild()
@@ -251,6 +257,7 @@ class CompiledSearch(Generic[S]):
             sizes=store.packing.sizes,
             packings=store.packings,
             counters=store.counters,
+            outside=np.packbits(store.outside[: store.count]),
             progression=attrs.evolve(self._at, seconds=self._at.seconds + self.budget.seconds),
         )
         with interrupts_wait():
@@ -281,6 +288,8 @@ class CompiledSearch(Generic[S]):
             self._tables.caller.purity.check_again()
         except KeyboardInterrupt as stop:
             reason = self.budget.caught(stop)
+        except MemoryError:
+            reason = self._out_of_memory()
         self.budget.relax()
         if self.budget.swallowed:
             reason, cut_short = self.budget.swallowed, True
@@ -316,17 +325,23 @@ class CompiledSearch(Generic[S]):
             if at.next == at.levels[-1]:
                 if self._violated() and not self.limits.keep_going:
                     return FIRST_VIOLATION
+                if not self._within(at.next, at.level_end):
+                    return None  # all are outside
                 if self.limits.depth is not None and len(at.levels) >= self.limits.depth:
                     return f"reached depth {self.limits.depth}"
                 for index in np.linspace(at.next, at.level_end - 1, ALL_OF, dtype=int):
                     self._comparison.state(self._row(index))
-            if self._layout.crowded and store.count < MOST_STATES_SEARCHED_AGAIN:
+            if self._layout.crowded and at.next < MOST_STATES_SEARCHED_AGAIN:
                 raise Crowded(frozenset(self._layout.crowded))
             self._stop_if_out_of_time()
             if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
                 self._save_if_possible()
             self._expand(min(at.next + BLOCK * self.workers.count, at.level_end))
             self._tell()
+
+    def _within(self, first: int, last: int) -> int:
+        """How many of the states from the first up to the last are not outside of `Spec.within`."""
+        return last - first - int(np.count_nonzero(self._store.outside[first:last]))
 
     def _tell(self) -> None:
         """Call the progress function, if it was not called just now."""
@@ -391,7 +406,7 @@ class CompiledSearch(Generic[S]):
                         wanted, guards.always, guards.pairs, guards.table, tables.first_step,
                         tables.reads[len(tables.state_checks) :], tables.forest.pool,
                         tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
-                        packing.word, packing.shift, packing.mask,
+                        store.outside, packing.word, packing.shift, packing.mask,
                     )
                     for part in parts.busy
                 ],
@@ -464,6 +479,7 @@ class CompiledSearch(Generic[S]):
                 parts.cursors[:, kernel.FILLED], buffers.begins, buffers.found, buffers.parents, buffers.trees,
                 buffers.places, buffers.shown, (self.limits.max_states or 0) if cut_short else -1,
                 store.states, store.parents, store.arrivals, store.table, counters, counts, dead, seen, seen_at,
+                store.outside,
             )
             for part in range(count)
         ]  # fmt: skip
@@ -485,7 +501,7 @@ class CompiledSearch(Generic[S]):
     def _check_states(self) -> None:
         """Evaluate the state predicates on the states on which they were not."""
         tables, store, first = self._tables, self._store, self._at.checked
-        missing = [self.limits.traces - len(seen) for seen in self._at.seen]
+        missing = [self.limits.traces - len(seen) for seen in self._at.seen]  # what is outside is not kept there
         if not any(missing):
             self._at.checked = store.count
         if self._at.checked == store.count:
@@ -511,9 +527,21 @@ class CompiledSearch(Generic[S]):
             for part in self._learn(parts, first):
                 self._judge(parts, part, first, wanted, shown)
         with interrupts_wait():
+            if self.spec.constraint is not None:
+                self._note_outside(first, shown[:, -1])
+                shown[:, -1] = False
             for seen, column, count in zip(self._at.seen, shown.T, missing, strict=True):
                 seen += (first + np.flatnonzero(column)[:count]).tolist()
             self._at.checked = store.count
+
+    def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
+        """Note which of the states from the first on are outside of `Spec.within`."""
+        at, store = self._at, self._store
+        store.outside[first : store.count] = outside
+        if first >= len(self._initials):
+            np.subtract.at(at.counts[:, 1], store.arrivals[first : store.count][outside], 1)
+        at.outside += [0] * (len(at.levels) + 1 - len(at.outside))
+        at.outside[len(at.levels)] += int(outside.sum())
 
     def _learn(self, parts: BlockParts, states: int) -> list[int]:
         """Make the calls that are missing and worth it, and learn from them.
@@ -528,8 +556,11 @@ class CompiledSearch(Generic[S]):
         effort = self._tables.effort
         asked = parts.jobs(self._tables.first_step)
         jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
-        for tree, call in self.workers.helpers(self._tables.caller).make(jobs):
-            self._learn_from(tree, call)
+        try:
+            for tree, call in self.workers.helpers(self._tables.caller).make(jobs):
+                self._learn_from(tree, call)
+        except TablesFull:
+            raise StopSearch("learned more than the compiled engine's tables can hold") from None
         if len(jobs) == len(asked):
             parts.cursors[:, kernel.PATIENT] = False
             return []
@@ -668,23 +699,28 @@ class CompiledSearch(Generic[S]):
         at, counters, count = self._at, self._store.counters.tolist(), self._store.count
         steps = int(at.counts[:, 0].sum())
         begins = [*at.levels, at.level_end if at.levels else 0, count]  # of each level, and of what is beyond the last
+        levels = [end - begin for begin, end in itertools.pairwise(begins)]
+        levels = [size - outside for size, outside in itertools.zip_longest(levels, at.outside, fillvalue=0)]
+        distinct, expanded = self._within(0, count), self._within(0, counters[kernel.EXPANDED])
         return Statistics(
-            distinct=count,
+            distinct=distinct,
+            outside=count - distinct,
             generated=steps + min(len(self._initials), count),
-            depth=len(at.levels),
-            queue=count - counters[kernel.EXPANDED],
-            expanded=counters[kernel.EXPANDED],
+            depth=sum(1 for size in levels[: len(at.levels)] if size),
+            queue=distinct - expanded,
+            expanded=expanded,
             successors=steps - counters[kernel.DEGREE],
-            out_degree_min=counters[kernel.FEWEST],
-            out_degree_max=counters[kernel.MOST],
+            out_degree_min=max(counters[kernel.FEWEST], 0),
+            out_degree_max=max(counters[kernel.MOST], 0),
             deadlocks=counters[kernel.DEADLOCKS],
             seconds=at.seconds + self.budget.seconds,
             actions=action_counts(self.spec, at.counts),
             level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
-            memory=self._store.bytes_used,
+            memory=self._store.bytes_used + self._tables.nbytes,
             calls=self._tables.calls,
+            learning=self._tables.learning(expanded, count, steps),
             compared=self._tables.compared,
-            levels=tuple(end - begin for begin, end in itertools.pairwise(begins) if end > begin),
+            levels=tuple(size for size in levels if size > 0),
         )
 
     def _sightings(self) -> dict[Property, list[Sighting[S]]]:
@@ -744,7 +780,7 @@ class CompiledSearch(Generic[S]):
                     (
                         *parts.of(0), store.states, packed, table, steps, tables.instances, tables.forest.pool,
                         tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
-                        store.packing.word, store.packing.shift, store.packing.mask,
+                        store.outside, store.packing.word, store.packing.shift, store.packing.mask,
                     )
                 ],
             )  # fmt: skip
@@ -766,6 +802,8 @@ class CompiledSearch(Generic[S]):
         tables, found = self._tables, []
         for index in indices:
             row = self._row(index)
+            if self._within(index, index + 1) == 0:
+                continue
             for tree in range(tables.instances):
                 steps = tables.steps(tree, row)
                 for step in tables.caller.steps(tree, row) if steps is None else steps:
@@ -803,6 +841,7 @@ def explore(
         SpecError: the spec misbehaved.
         LeadlineError: the folder cannot be written, is used by another process, is of another search, or is damaged.
     """
+    compiled_ahead(_search_once)
     limits, threads = limits or Limits(), Workers(workers or usable_cores())
     budget = Budget(limits, lambda: threads.processes)
     folder, saved = None, None
@@ -835,3 +874,15 @@ def explore(
         if folder is not None:
             folder.close()
     return attrs.evolve(result, settings={} if workers is None else {"workers": workers})
+
+
+def _search_once(spec: Spec[S]) -> None:
+    """Search a small spec in this thread."""
+    limits, threads = Limits(traces=2, keep_going=True), Workers(1)
+    try:
+        search = CompiledSearch(spec, limits, None, threads, Adjustments(), Budget(limits), None, None, Purity(spec))
+        search.run()
+        search._leaves(np.zeros(1, np.int64), 0, 1)  # which is called only where calls are not worth learning
+    finally:
+        threads.close()
+        make_ordinary()

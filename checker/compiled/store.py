@@ -45,16 +45,20 @@ class Store:
         memory: bytes that may be used.
         workers: who fills the table.
         first: how many initial states there are.
+        constrained: whether states may be outside.
 
     Attributes:
         states: shape (room, words).
         parents, arrivals: for each state, the state and the action instance it was found by.
+        outside: for each state, whether it is outside of `Spec.within`; empty if there is no such predicate.
         table: open addressing; an entry is half of a state's hash, and its number, from 1.
         counters: see `kernel.append`; how many states there are among them.
         packings: how often the states were packed another way.
     """
 
-    def __init__(self, packing: Packing, instances: int, memory: int, workers: Workers, first: int) -> None:
+    def __init__(
+        self, packing: Packing, instances: int, memory: int, workers: Workers, first: int, constrained: bool = False
+    ) -> None:
         self.packing, self.workers = packing, workers
         self.packings = 0
         self.counters = np.zeros(kernel.COUNTERS, np.int64)
@@ -63,6 +67,9 @@ class Store:
         self.states, room = _reserve(room, np.uint64, packing.words)
         self.parents, room = _reserve(room, np.uint32)
         self.arrivals, self.room = _reserve(room, self._arrival_type)
+        self.outside = np.zeros(0, np.bool_)
+        if constrained:
+            self.outside, self.room = _reserve(self.room, np.bool_)
         self.table = np.zeros(SMALLEST_TABLE * workers.count, np.uint64)
 
     @property
@@ -168,8 +175,8 @@ class Store:
 
 def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:
     """Count states that were expanded besides, in the counters of those before; see `kernel.append`."""
-    if more[kernel.EXPANDED]:
-        first = not counters[kernel.EXPANDED]
+    if more[kernel.EXPANDED] and more[kernel.MOST] >= 0:
+        first = not (counters[kernel.MOST] or counters[kernel.DEADLOCKS])
         fewest, most = more[kernel.FEWEST], more[kernel.MOST]
         counters[kernel.FEWEST] = fewest if first else min(counters[kernel.FEWEST], fewest)
         counters[kernel.MOST] = max(counters[kernel.MOST], most)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from checker.compiled.calls import Call, Caller, Changes
 from checker.compiled.effort import Effort
-from checker.compiled.forest import Forest, with_room
+from checker.compiled.forest import Forest, TablesFull, with_room
 from checker.compiled.kernel import NOT_SHOWN, SECOND, SHOWN
 from checker.compiled.packing import Packing
 from checker.compiled.recording import Precision
+from checker.result import Learning
 
 S = TypeVar("S")
+
+OUTCOME_BYTES, VALUE_BYTES = 400, 300
+"""About what Python takes for an outcome, and for a value of a slot with its number."""
+
+MOST_OUTCOMES = 2**31 - 1
+"""Outcomes have 32-bit numbers."""
 
 ALL_BITS = np.uint64(2**64 - 1)
 
@@ -66,6 +73,36 @@ class Tables(Generic[S]):
         return sum(self.effort.learned)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes that all this takes."""
+        arrays = self.leaf_start, self.leaf_count, self.keep, self.put
+        objects = len(self.outcomes) * OUTCOME_BYTES + sum(map(len, self._domain_values())) * VALUE_BYTES
+        return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects
+
+    def _domain_values(self) -> Iterable[Sequence[Any]]:
+        return (domain.values for domain in self.layout.domains)
+
+    def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
+        """What was learned, for a person.
+
+        Parameters:
+            expanded, distinct, steps: the states expanded, those found, and the steps between them.
+        """
+        learned = self.effort.learned
+        actions = dict.fromkeys((action.name for action in self.spec.actions), 0)
+        for instance, calls in zip(self.spec.instances, learned, strict=False):
+            actions[instance.action.name] += calls
+        names = [item.name for item in (*self.state_checks, *self.step_checks)]
+        return Learning(
+            actions=actions,
+            properties=dict(zip(names, learned[self.instances :], strict=True)),
+            called=sum(self.effort.called),
+            by_oracle=expanded * self.instances + distinct * len(self.state_checks) + steps * len(self.step_checks),
+            memory=self.nbytes,
+            widest=self.layout.widest(),
+        )
+
+    @property
     def most_outcomes(self) -> int:
         """The most steps that one action instance was seen to have from one state."""
         return int(self.leaf_count.max())
@@ -75,6 +112,8 @@ class Tables(Generic[S]):
         if isinstance(call.gave, bool):
             return SHOWN if call.gave else NOT_SHOWN
         written = tuple(tuple(sorted(step.items())) for step in call.gave)
+        if call.enumerated:
+            written = tuple(sorted(written))  # the order of the steps may be that of a set, which means nothing
         if written not in self._leaves:
             self._leaves[written] = self._new_leaf(call.gave)
         return -self._leaves[written] - 1
@@ -142,6 +181,8 @@ class Tables(Generic[S]):
 
     def _new_leaf(self, steps: list[Changes]) -> int:
         leaf = len(self._leaves)
+        if len(self.outcomes) + len(steps) > MOST_OUTCOMES:
+            raise TablesFull
         self.leaf_start = with_room(self.leaf_start, leaf + 1)
         self.leaf_count = with_room(self.leaf_count, leaf + 1)
         self.leaf_start[leaf], self.leaf_count[leaf] = len(self.outcomes), len(steps)

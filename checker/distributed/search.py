@@ -46,7 +46,7 @@ from checker.distributed.tasks import (
     Worker,
     level_file,
 )
-from checker.errors import LeadlineError
+from checker.errors import LeadlineError, SpecError
 from checker.evidence import Sighting, nothing_searched, property_results
 from checker.names import counted
 from checker.progress import Progress
@@ -484,6 +484,8 @@ def explore(
         LeadlineError: Spark does not start or gives up; the work directory cannot be written, is of another
             search, or is damaged.
     """
+    if spec.within is not None:
+        raise SpecError(f"the spark engine cannot search {spec.name}, which has Spec(within=...)")
     limits = limits or Limits()
     if session is None:
         check_environment(master, conf or {})  # which should not show only after the driver's part

@@ -126,7 +126,16 @@ class Session:
             GivenUp: it was.
             LeadlineError: Spark gave up.
         """
-        job = self._thread.submit(self._collect, task, tasks, at_home)
+        return self.do(lambda context: self._collect(task, tasks, at_home), tick)
+
+    def do(self, job_of: Callable[[SparkContext], T], tick: Callable[[], str | None]) -> T:
+        """Run a job of any kind, and wait for it. See `run`.
+
+        Parameters:
+            job_of: runs it, given Spark's context, and returns what came of it.
+            tick: called now and then while it runs; the job is given up when it returns a reason for that.
+        """
+        job = self._thread.submit(job_of, self._context)
         try:
             while wait([job], TICK).not_done:
                 if reason := tick():

@@ -3,57 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
+from checker.action import Step
+from checker.drawing import Drawing, Message, Row
+from model.atomic.protocols import own_high_watermark
+from model.atomic.state import Partition
 from model.drawing import (
     CONTROLLER,
     PRODUCERS,
-    Message,
     broker_row,
     controller_badges,
+    controller_columns,
     drawn_log,
+    epoch_column,
     leader_and_isr,
+    log_columns,
     role_badges,
+    role_column,
     standing,
 )
+from model.history import Commit, History, Truncation, rule, truncates
 from model.quorum import drawn_isr, epochs
 
-if TYPE_CHECKING:
-    from model.atomic.state import Partition
+
+def rows(state: Partition) -> dict[str, Row]:
+    """The controller and each broker."""
+    controller = Row(badges=controller_badges(state.quorum), columns=controller_columns(state.quorum))
+    return {CONTROLLER: controller, PRODUCERS: Row()} | {
+        broker_row(broker): _broker(state, broker) for broker in range(len(state.replicas))
+    }
 
 
-def picture(state: Partition) -> dict[str, dict[str, Any]]:
-    """What the controller and each broker hold."""
-    drawn: dict[str, dict[str, Any]] = {CONTROLLER: {"badges": controller_badges(state.quorum)}}
-    for broker, replica in enumerate(state.replicas):
-        log = drawn_log(replica.log, replica.high_watermark)
-        badges = role_badges(broker, replica)
-        drawn[broker_row(broker)] = {"badges": badges, "standing": standing(broker, state.quorum), **log}
-    return drawn
+def _broker(state: Partition, broker: int) -> Row:
+    replica = state.replicas[broker]
+    return Row(
+        badges=role_badges(broker, replica),
+        standing=standing(broker, state.quorum),
+        columns={
+            "role": role_column(broker, replica),
+            "epoch": epoch_column(replica.epoch),
+            "ISR": drawn_isr(replica.isr),
+            **log_columns(replica.log, replica.high_watermark),
+        },
+        **drawn_log(replica.log, replica.high_watermark),
+    )
 
 
 def messages(state: Partition) -> Iterator[Message]:
     """The `LeaderAndIsr` requests that brokers have yet to hear."""
     for epoch in epochs(state.bounds):
-        yield from (leader_and_isr(broker, epoch) for broker in sorted(state.still_to_hear(epoch)))
+        for broker in sorted(state.still_to_hear(epoch)):
+            yield from _announcements(state, broker, epoch)
 
 
-def arrivals(after: Partition, before: Partition, action: str, parameters: dict[str, Any]) -> Iterator[Message]:
+def _announcements(state: Partition, broker: int, epoch: int) -> list[Message]:
+    """The requests of a leader epoch, as one broker gets them; nobody obeys one that names no leader."""
+    return [leader_and_isr(broker, epoch, each) for each in state.sent_in(epoch) if each.leader is not None]
+
+
+def arrivals(step: Step[Partition]) -> Iterator[Message]:
     """What a step takes from one row to another: a request, a record, what a broker reads of another's log."""
-    match action, parameters:
+    before, after = step.before, step.after
+    match step.action, step.arguments:
         case "become_leader" | "become_follower", {"broker": broker, "epoch": epoch}:
-            yield leader_and_isr(broker, epoch)
-            leader = after.replicas[broker].leader
-            if action == "become_follower" and leader is not None and before.protocol.asks_the_leader:
-                yield broker_row(leader), broker_row(broker), f"truncate to {after.replicas[broker].log.end_offset}"
+            replica = after.replicas[broker]
+            for request in before.sent_in(epoch):
+                if (request.leader, request.isr) == (replica.leader, replica.isr):
+                    yield leader_and_isr(broker, epoch, request)
+            if step.action == "become_follower" and replica.leader is not None and before.protocol.asks_the_leader:
+                yield Message(broker_row(replica.leader), broker_row(broker), f"truncate to {replica.log.end_offset}")
         case "leader_writes", {"leader": leader}:
-            yield PRODUCERS, broker_row(leader), str(after.replicas[leader].log.records[-1])
+            yield Message(PRODUCERS, broker_row(leader), str(after.replicas[leader].log.records[-1]))
         case "replicate", {"leader": leader, "follower": follower}:
             target = after.replicas[follower]
             text = f"{target.log.records[-1]}, HW {target.high_watermark}"
-            yield broker_row(leader), broker_row(follower), text
+            yield Message(broker_row(leader), broker_row(follower), text)
         case "truncate", {"leader": leader, "follower": follower}:
-            yield broker_row(leader), broker_row(follower), "diverging epoch"
+            yield Message(broker_row(leader), broker_row(follower), "diverging epoch")
         case "advance_high_watermark", {"leader": leader}:
             yield from (_end(before, member, leader) for member in sorted(before.replicas[leader].isr - {leader}))
         case ("leader_shrinks_isr", {"leader": leader, "member": other}) | (
@@ -61,9 +87,43 @@ def arrivals(after: Partition, before: Partition, action: str, parameters: dict[
             {"leader": leader, "joining": other},
         ):
             yield _end(before, other, leader)
-            yield broker_row(leader), CONTROLLER, f"ISR {drawn_isr(after.quorum.isr)}"
+            yield Message(broker_row(leader), CONTROLLER, f"ISR {drawn_isr(after.quorum.isr)}")
 
 
 def _end(state: Partition, follower: int, leader: int) -> Message:
     """What a leader knows of a follower's log, as a fetch request would tell it."""
-    return broker_row(follower), broker_row(leader), f"LEO {state.replicas[follower].log.end_offset}"
+    return Message(broker_row(follower), broker_row(leader), f"LEO {state.replicas[follower].log.end_offset}")
+
+
+def commits(step: Step[Partition]) -> Iterator[Commit]:
+    """The record that comes to be below a leader's high watermark."""
+    if step.action == "advance_high_watermark":
+        replica = step.after.replicas[step.arguments["leader"]]
+        offset = replica.high_watermark - 1
+        if replica.log.has(offset):
+            yield Commit(offset, replica.log[offset], "the high watermark is above it")
+
+
+def truncations(step: Step[Partition]) -> Iterator[Truncation]:
+    """What decides how much of a log a broker keeps, with the protocol's rule."""
+    protocol, name = step.before.protocol, step.before.protocol.name
+    match step.action, step.arguments:
+        case "become_follower", {"broker": broker}:
+            before, after = step.before.replicas[broker], step.after.replicas[broker]
+            how = f"follows broker {after.leader} and {truncates(before.log, after.log)}"
+            how += f" ({name}'s {rule('truncates_to', protocol.truncates_to)})"
+            yield Truncation(broker, how, by_high_watermark=protocol.truncates_to is own_high_watermark)
+        case "truncate", {"follower": follower}:
+            end = step.after.replicas[follower].log.end_offset
+            how = f"truncates its log to {end}, where it begins to differ from its leader's"
+            yield Truncation(follower, f"{how} ({name}'s {rule('diverges', protocol.diverges)})")
+
+
+DRAWING = Drawing(
+    rows=rows,
+    messages=messages,
+    arrivals=arrivals,
+    events=History(commits, truncations),
+    legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; ISR: as the "
+    "one in that row knows it",
+)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import attrs
 
 from checker.bounds import bound
 from checker.state import component, constant
-from model.atomic import drawing
 from model.leadership import Leadership
 from model.log import Log
-from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr, epochs
+from model.quorum import NO_EPOCH, Quorum, Request
 
 if TYPE_CHECKING:
     from model.atomic.protocols import Protocol
@@ -68,11 +67,6 @@ class Partition(Leadership[Replica]):
     protocol: Protocol = constant()
     bounds: Bounds = constant()
 
-    legend: ClassVar[str] = (
-        "m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; "
-        "ISR: as the one in that row knows it; request 1: the LeaderAndIsr of epoch 1, not yet heard by those named"
-    )
-
     def announcing(self, quorum: Quorum) -> Partition:
         """The state with another quorum, and with a request in its epoch that announces it."""
         requests = list(self.requests)
@@ -87,39 +81,6 @@ class Partition(Leadership[Replica]):
         """Whether a broker has yet to truncate, where its protocol does that only while fetching."""
         replica = self.replicas[broker]
         return replica.leader is not None and self.protocol.diverges(self.replicas[replica.leader].log, replica.log)
-
-    def lanes(self) -> dict[str, dict[str, str]]:
-        """How views draw the state: a row for the controller and each broker, in named columns."""
-        quorum = self.quorum
-        rows = {
-            "controller": {
-                "role": "no leader" if quorum.leader is None else f"leader: {quorum.leader}",
-                "epoch": "-" if quorum.epoch == NO_EPOCH else str(quorum.epoch),
-                "ISR": drawn_isr(quorum.isr),
-            }
-        }
-        for broker, replica in enumerate(self.replicas):
-            role = "-" if replica.leader is None else f"follows {replica.leader}"
-            rows[f"broker {broker}"] = {
-                "role": "leads" if self.believes_to_lead(broker) else role,
-                "epoch": "-" if replica.epoch == NO_EPOCH else str(replica.epoch),
-                "ISR": drawn_isr(replica.isr),
-                "log": replica.log.drawn(replica.high_watermark),
-                "HW": str(replica.high_watermark),
-                "LEO": str(replica.log.end_offset),
-            }
-        for epoch in epochs(self.bounds):
-            unheard = self.still_to_hear(epoch)
-            for number, request in enumerate(self.sent_in(epoch) if unheard else ()):
-                rows[f"request {epoch}" if number == 0 else f"request {epoch} ({number + 1})"] = {
-                    "role": f"leader: {request.leader}",
-                    "epoch": str(epoch),
-                    "ISR": drawn_isr(request.isr),
-                    "log": f"to {drawn_isr(unheard)}",
-                }
-        return rows
-
-    picture, messages, arrivals = drawing.picture, drawing.messages, drawing.arrivals
 
     def still_to_hear(self, epoch: int) -> frozenset[int]:
         """The brokers that would obey the request of an epoch; nobody obeys one that names no leader."""

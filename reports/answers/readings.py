@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import attrs
 
-from invariants.catalog import rpc
-from model.rpc import readings
-from model.rpc.actions import ACTIONS
-from model.rpc.leadership import become_leader
-from model.rpc.protocols import KIP_101
+from invariants.catalog import kafka, of_column
+from model.kafka import readings
+from model.kafka.leadership import become_leader
+from model.kafka.releases import KIP_101, KIP_320
 
-old_high_watermark = rpc(readings.OLD_HIGH_WATERMARK)
-no_minimum = rpc(readings.NO_MINIMUM)
-in_sync_and = rpc(readings.IN_SYNC_AND)
-in_sync_or = rpc(readings.IN_SYNC_OR)
-no_truncation = rpc(readings.NO_TRUNCATION)
-log_end_only = rpc(readings.LOG_END_ONLY)
+no_minimum = kafka(readings.NO_MINIMUM, KIP_101)
+in_sync_and = kafka(readings.IN_SYNC_AND, KIP_320)
+in_sync_or = kafka(readings.IN_SYNC_OR, KIP_320)
+no_truncation = kafka(readings.NO_TRUNCATION, KIP_101)
+log_end_only = kafka(readings.LOG_END_ONLY, KIP_101)
 fall_back = attrs.evolve(
-    rpc(KIP_101),
-    actions=[readings.fall_back_and_lead if action is become_leader else action for action in ACTIONS],
+    of_column(KIP_101),
+    actions=[
+        readings.fall_back_and_lead if action is become_leader else action for action in of_column(KIP_101).actions
+    ],
 )

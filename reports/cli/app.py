@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
+import importlib
 import io
 import logging
 import os
 import re
 import sys
-from importlib.metadata import version
 from typing import Any
 
 import click
@@ -17,28 +18,46 @@ import click
 from checker.budget import LimitReached
 from checker.errors import LeadlineError, error_line
 from checker.names import nearest
-from reports.cli.check import check
-from reports.cli.diff import diff
-from reports.cli.explore import explore
-from reports.cli.fuzz import fuzz
-from reports.cli.graph import graph
-from reports.cli.matrix import matrix
-from reports.cli.page import page
-from reports.cli.report import report
-from reports.cli.specs import specs
-from reports.cli.trace import replay, trace
 from reports.exit_codes import INCOMPLETE, USAGE
 from reports.lines import say
 
+COMMANDS = {
+    "audit": "Check the data directories of real brokers.",
+    "bugs": "Known bugs: found in the releases that have them, gone in those that mended them.",
+    "check": "Run a suite of checks, as CI does.",
+    "diff": "Show what one spec does that another does not, side by side.",
+    "explore": "Search every reachable state of a spec.",
+    "fuzz": "Search a spec at random with Hypothesis.",
+    "graph": "Draw the state graph of a spec, for Graphviz.",
+    "matrix": "What can be lost: releases, configurations, properties.",
+    "page": "Write a suite's questions and answers as Markdown.",
+    "replay": "Re-execute a saved trace on the model, and say where it departs.",
+    "report": "Make a page of saved results and traces, to look at in a browser.",
+    "serve": "Walk a state space in a browser, choosing each step.",
+    "specs": "List the specs, or show one: its rules, bounds, actions and properties.",
+    "trace": "Show a saved trace, step by step, or in a format for other tools.",
+}
+"""What each command does, in a line: known without importing it, as that takes most of a second."""
+
 
 class Commands(click.Group):
-    """A group that names the nearest commands when it is given one it does not know."""
+    """A group that imports only the command that runs, and names the nearest ones of one it does not know."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command = super().get_command(ctx, cmd_name)
-        if command is None and not ctx.resilient_parsing:
-            raise click.UsageError(f"unknown command {cmd_name!r}{nearest(cmd_name, self.commands)}")
+        if cmd_name not in COMMANDS:
+            if ctx.resilient_parsing:
+                return None
+            raise click.UsageError(f"unknown command {cmd_name!r}{nearest(cmd_name, COMMANDS)}")
+        module = importlib.import_module(f"reports.cli.{'trace' if cmd_name == 'replay' else cmd_name}")
+        command: click.Command = getattr(module, cmd_name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -60,30 +79,42 @@ class StoppedEarly(Exception):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("leadline"), prog_name="leadline")
+@click.version_option(package_name="leadline", prog_name="leadline")
 def app() -> None:
-    """Model checking for Kafka partition replication.
+    """A model checker for specs in plain Python, with specs of Kafka partition replication.
 
     \b
-    leadline check                            run a suite of checks, as CI does
-    leadline specs                            what there is to check
-    leadline explore atomic/hw-truncation     search every reachable state
-    leadline fuzz atomic/hw-truncation        search at random with Hypothesis
+    leadline explore spec.py                  search every reachable state of a spec of yours
+    leadline fuzz spec.py                     search it at random with Hypothesis
     leadline trace FILE                       show a counterexample that was saved
+    leadline serve spec.py                    walk its state space in a browser
+    leadline check                            run a suite of checks, as CI does
+    leadline specs                            the specs of Kafka's releases, designs and articles
+    leadline explore kafka/3.7                search one of them
+    leadline bugs                             known bugs of Kafka, by release
+    leadline audit DIR...                     check the data directories of real brokers
     leadline matrix                           what holds where: protocols, properties, configurations
-    leadline page                             what readers of the articles ask, answered by runs
 
     Exit codes: 0 as expected; 1 a property is violated, or an expectation not met; 2 a mistake in what
     was given; 3 incomplete: a bound, a limit or an interrupt came before a verdict.
     """
 
 
-for command in (check, specs, explore, fuzz, trace, replay, matrix, page, graph, report, diff):
-    app.add_command(command)
-
-
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What a full disk, a limit, a terminal that is gone or a closed file give those who write."""
+
+
+IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-"}
+"""What stands for a character that a terminal's encoding does not have; ? for all others. Each is as wide."""
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """What an error handler of `codecs` does with characters that cannot be encoded."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("leadline", _in_ascii)
 
 
 def main() -> None:
@@ -92,7 +123,7 @@ def main() -> None:
     sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows ?
+            stream.reconfigure(errors="leadline")
     notes = Notes()
     logging.getLogger("leadline").addHandler(notes)
     try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+import attrs
 import click
 from rich.console import Console
 from rich.text import Text
@@ -13,21 +15,23 @@ from checker.errors import LeadlineError
 from checker.names import counted
 from checker.result import Verdict
 from checker.visible import visible
-from reports.cli.options import Attempts, check_output, check_output_folder, writing
+from reports.cli.outputs import Attempts, check_output, check_output_folder, writing
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.findings import findings, not_run
 from reports.github import summary, workflow_commands
-from reports.html.run import run_found, run_page
+from reports.html.run import run_page, with_traces
 from reports.junit import junit as junit_xml
+from reports.origin import Origin
+from reports.run_view import view_of_result
 from reports.sarif import sarif as sarif_log
-from reports.suite import SHIPPED, Outcome, as_expected, find_suite, read_suite
+from reports.suite import SHIPPED, Outcome, Prepared, as_expected, find_suite, read_suite
 from reports.terminal import STYLES, console, progress_line, show_traces
 
 _file = click.Path(path_type=Path, dir_okay=False)
 _folder = click.Path(path_type=Path, file_okay=False)
 
 
-@click.command(short_help="Run a suite of checks, as CI does.")
+@click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--junit", metavar="FILE", type=_file, help="Write JUnit XML: a test case for each check and property.")
 @click.option("--sarif", metavar="FILE", type=_file, help="Write SARIF, for code scanning.")
@@ -57,61 +61,105 @@ def check(
     The trace of the first violation is shown, and of the first that was not expected. Exit code 0: all
     as expected; 1: something is not; 2: a mistake in the suite; 3: something was incomplete.
     """
-    out = console()
-    path = file or find_suite(Path())
+    out, path = console(), file or find_suite(Path())
     if path is None:
         out.print("no leadline.toml and no [tool.leadline] here: running the shipped suite", style="dim")
     checks = read_suite(path or SHIPPED)
-    for output in filter(None, (junit, sarif, markdown)):
-        check_output(output)
-    if html is not None:
-        check_output_folder(html)
-    width = max(len(prepared.title) for prepared in checks)
-    shown, outcomes = set[bool](), list[Outcome]()
-    broken: LeadlineError | KeyboardInterrupt | None = None
-    for prepared in checks:
-        try:
-            with progress_line(prepared.title) as progress:
-                outcome = prepared.run(progress)
-        except (LeadlineError, KeyboardInterrupt) as error:
-            broken = error  # what reads reports must not be left with those of an earlier run
-            break
-        outcomes.append(outcome)
-        out.print(_line(outcome, width), soft_wrap=True)
-        expected = not outcome.failure
-        if outcome.result.verdict is Verdict.VIOLATED and (not shown or (not expected and False not in shown)):
-            shown.add(expected)
-            _show_trace(out, outcome)
-        if outcome.result.reason == "interrupted":
-            break
-    found = [finding for outcome in outcomes for finding in findings(outcome)]
-    found += [not_run(prepared.title) for prepared in checks[len(outcomes) :]]
+    reports = Reports((path or SHIPPED).name, junit, sarif, markdown, html)
+    reports.check()
+    outcomes, broken = _run(out, checks)
     attempt, code = Attempts(), INCOMPLETE
     with attempt:
         for command in workflow_commands(outcomes) if github else ():
             click.echo(command)
         if broken is None:
             code = _summary(out, [outcome.exit_code for outcome in outcomes], len(checks))
-    if junit is not None:
-        with attempt:
-            _write(junit, junit_xml((path or SHIPPED).name, found))
-    if sarif is not None:
-        with attempt:
-            _write(sarif, sarif_log(found))
-    if markdown is not None:
-        with attempt:
-            _write(markdown, summary(outcomes, len(checks)), mode="a")
-    if html is not None:
-        with attempt:
-            _write(html / "index.html", _page(outcomes, len(checks)))
+    reports.write(checks, outcomes, attempt)
     if broken is not None:
         raise broken
     attempt.raise_failures()
     return code
 
 
-def _page(outcomes: list[Outcome], planned: int) -> str:
-    runs = [run_found(outcome.result, outcome.prepared.title, outcome.failure) for outcome in outcomes]
+def _run(out: Console, checks: Sequence[Prepared]) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
+    """Run checks one after another, and print a line for each, with the traces that are shown.
+
+    Returns:
+        The outcomes, and what the spec of a check did that ended the run, if one did.
+    """
+    width = max(len(prepared.title) for prepared in checks)
+    shown, outcomes = set[bool](), list[Outcome]()
+    for prepared in checks:
+        try:
+            with progress_line(prepared.title) as progress:
+                outcome = prepared.run(progress)
+        except (LeadlineError, KeyboardInterrupt) as error:  # or the reports of an earlier run would stay
+            return outcomes, error
+        outcomes.append(outcome)
+        out.print(_line(outcome, width), soft_wrap=True)
+        expected = not outcome.failure
+        if outcome.result.verdict is Verdict.VIOLATED and (not shown or (not expected and False not in shown)):
+            shown.add(expected)
+            out.print()
+            show_traces(out, outcome.result, only=1)
+        if outcome.result.reason == "interrupted":
+            break
+    return outcomes, None
+
+
+@attrs.frozen
+class Reports:
+    """The reports that were asked for.
+
+    Attributes:
+        suite: the name of the suite's file.
+        junit, sarif, markdown: their files; None: not wanted.
+        html: the folder of the page; None: not wanted.
+    """
+
+    suite: str
+    junit: Path | None
+    sarif: Path | None
+    markdown: Path | None
+    html: Path | None
+
+    def check(self) -> None:
+        """Refuse what cannot be written to, before anything is searched. Raises LeadlineError."""
+        for output in filter(None, (self.junit, self.sarif, self.markdown)):
+            check_output(output)
+        if self.html is not None:
+            check_output_folder(self.html)
+
+    def write(self, checks: Sequence[Prepared], outcomes: Sequence[Outcome], attempt: Attempts) -> None:
+        """Write them.
+
+        Parameters:
+            checks: the checks that were planned.
+            outcomes: those that were run, with their results.
+            attempt: what each of them is written in.
+        """
+        found = [finding for outcome in outcomes for finding in findings(outcome)]
+        found += [not_run(prepared.title) for prepared in checks[len(outcomes) :]]
+        if self.junit is not None:
+            with attempt:
+                _write(self.junit, junit_xml(self.suite, found))
+        if self.sarif is not None:
+            with attempt:
+                _write(self.sarif, sarif_log(found))
+        if self.markdown is not None:
+            with attempt:
+                _write(self.markdown, summary(outcomes, len(checks)), mode="a")
+        if self.html is not None:
+            with attempt:
+                _write(self.html / "index.html", _page(outcomes, len(checks)))
+
+
+def _page(outcomes: Sequence[Outcome], planned: int) -> str:
+    origin = Origin.now()
+    runs = [
+        with_traces(each.result, view_of_result(each.result, origin), each.prepared.title, each.failure)
+        for each in outcomes
+    ]
     return run_page(f"leadline: {as_expected([outcome.exit_code for outcome in outcomes], planned)}", runs)
 
 
@@ -132,11 +180,6 @@ def _line(outcome: Outcome, width: int) -> Text:
     if not good:
         line.append(f"\n      {visible(outcome.failure)}", style="default not bold")
     return line
-
-
-def _show_trace(out: Console, outcome: Outcome) -> None:
-    out.print()
-    show_traces(out, outcome.result, only=1)
 
 
 def _summary(out: Console, codes: list[int], planned: int) -> int:

@@ -17,10 +17,12 @@ from checker.result import Verdict
 from checker.spec import Spec
 from checker.trace import complaint_at_end
 from checker.visible import visible
-from reports.cli.options import check_output, chosen_spec, writing
+from reports.cli.options import chosen_spec
+from reports.cli.outputs import check_output, writing
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.html import chapter, page
 from reports.lines import say
+from reports.rules import differing_rules
 from reports.story import story_of
 from reports.terminal import console, is_plain, side_by_side
 
@@ -28,7 +30,7 @@ MOST_STATES = 50_000
 """Shared states that are looked at for the first difference where no counterexample shows one."""
 
 
-@click.command(short_help="Show what one spec does that another does not, side by side.")
+@click.command()
 @click.argument("first", metavar="SPEC_A")
 @click.argument("second", metavar="SPEC_B")
 @click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds, of both.")
@@ -101,10 +103,11 @@ def _ending(parting: Parting) -> str:
 def _page(parting: Parting) -> str:
     """Both traces side by side, at the first state that differs."""
     said = (f"{counted(parting.shared, 'state')} alike", _ending(parting))
+    rules = [f"rule {rule}" for rule in differing_rules(parting.first.spec, parting.second.spec)]
     stories = [story_of(trace) for trace in (parting.first, parting.second)]
     chapters = [chapter(number, *pair) for number, pair in enumerate(zip(stories, said, strict=True), start=1)]
     title = f"leadline: {parting.first.spec.name} and {parting.second.spec.name}"
-    return page(title, chapters, beside=min(parting.shared + 1, len(parting.first)))
+    return page(title, chapters, beside=min(parting.shared + 1, len(parting.first)), notes=rules)
 
 
 def _show(screen: Console, parting: Parting) -> None:
@@ -118,3 +121,5 @@ def _show(screen: Console, parting: Parting) -> None:
     for paragraph in stories[0].ending:
         screen.print(f"{visible(parting.first.spec.name)}: {paragraph}", style="red")
     screen.print(_ending(parting), style="green")
+    for rule in differing_rules(parting.first.spec, parting.second.spec):
+        screen.print(f"rule {rule}")

@@ -10,18 +10,12 @@ import click
 from checker.budget import Budget
 from checker.engines import ENGINES
 from checker.result import Limits
-from reports.cli.options import (
-    MemorySize,
-    Outputs,
-    chosen_spec,
-    only_the_result_on_stdout,
-    output_options,
-    run,
-    spec_options,
-)
+from reports.cli.options import MemorySize, chosen_spec, output_options, spec_options
+from reports.cli.outputs import Outputs
+from reports.cli.running import only_the_result_on_stdout, run
 
 
-@click.command(short_help="Search every reachable state of a spec.")
+@click.command()
 @spec_options
 @click.option(
     "--engine",

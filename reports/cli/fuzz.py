@@ -8,10 +8,12 @@ from pathlib import Path
 import click
 
 import checker.fuzz
-from reports.cli.options import Outputs, chosen_spec, only_the_result_on_stdout, output_options, run, spec_options
+from reports.cli.options import chosen_spec, output_options, spec_options
+from reports.cli.outputs import Outputs
+from reports.cli.running import only_the_result_on_stdout, run
 
 
-@click.command(short_help="Search a spec at random with Hypothesis.")
+@click.command()
 @spec_options
 @click.option(
     "--examples",

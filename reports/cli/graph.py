@@ -15,9 +15,8 @@ from reports.exit_codes import AS_EXPECTED
 from reports.lines import say
 
 
-@click.command(short_help="Draw the state graph of a spec, for Graphviz.")
+@click.command()
 @spec_options
-@click.option("--dot", "_", is_flag=True, default=True, help="In the DOT language; so it is anyway.")
 @click.option(
     "--max-states",
     type=click.IntRange(1),
@@ -26,21 +25,19 @@ from reports.lines import say
     metavar="N",
     help="Of a larger space, only what is around its counterexample is drawn.",
 )
-def graph(
-    spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invariants: bool, _: bool, max_states: int
-) -> int:
-    """Write the state graph of SPEC to standard output.
+def graph(spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invariants: bool, max_states: int) -> int:
+    """Write the state graph of SPEC to standard output, in the DOT language.
 
     A space of more than --max-states is too large to look at: then it is the first counterexample, with the
     states one step from it.
 
     \b
-    leadline graph my_protocol.py:spec --dot | dot -Tsvg > graph.svg
+    leadline graph my_protocol.py:spec | dot -Tsvg > graph.svg
     """
     chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = OracleSearch(chosen, Limits(max_states=max_states, keep_going=True))
     if search.run().exhausted:
-        say(dot(state_graph(chosen, search.arrivals), chosen.initials()))
+        say(dot(chosen, state_graph(chosen, search.arrivals)))
         return AS_EXPECTED
     found = searched(chosen).properties
     traces = [trace for item in found if item.verdict is Verdict.VIOLATED for trace in item.traces]
@@ -49,5 +46,5 @@ def graph(
             f"{chosen.name} has more than {max_states:,} states, and no counterexample to draw: "
             "make its bounds smaller, or --max-states larger"
         )
-    say(dot(neighbourhood(traces[0]), chosen.initials(), traces[0]))
+    say(dot(chosen, neighbourhood(traces[0]), traces[0]))
     return AS_EXPECTED

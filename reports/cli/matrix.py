@@ -10,20 +10,34 @@ from rich.text import Text
 
 from checker.bounds import bounds_text
 from checker.visible import visible
+from reports.cli.outputs import check_output, writing
 from reports.exit_codes import AS_EXPECTED
+from reports.html.run import Grid, run_page, with_traces
 from reports.lines import say
 from reports.markdown import matrix_page
-from reports.matrix import SHIPPED, Column, Matrix, read_matrix
+from reports.matrix import SHIPPED, Cell, Column, Matrix, read_matrix, summary
+from reports.origin import Origin
+from reports.run_view import view_of_result
 from reports.terminal import STYLES, console, progress_line
 
+TITLE = "What can my cluster lose?"
+"""The title of the page of the shipped matrix."""
 
-@click.command(short_help="Tables of verdicts: specs, properties, configurations.")
+
+@click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--markdown", is_flag=True, help="Write the tables as a page of Markdown.")
-def matrix(file: Path | None, markdown: bool) -> int:
+@click.option(
+    "--html",
+    "out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page with the tables, every run and its traces, to look at in a browser.",
+)
+def matrix(file: Path | None, markdown: bool, out: Path | None) -> int:
     """Search specs in several configurations, and show what holds where.
 
-    FILE is a TOML file; without it, the shipped one, with every protocol of the rpc family.
+    FILE is a TOML file; without it, the shipped one: what each release of Kafka can lose.
 
     \b
     specs = ["rpc/kip-101", "rpc/kip-320"]
@@ -33,32 +47,69 @@ def matrix(file: Path | None, markdown: bool) -> int:
     name = "acks=all"
     bounds = { acks = "all" }
 
-    Each cell says holds, with the distinct states; violated, with the states of a shortest trace; or
-    incomplete, with the depth reached. Exit code 0, whatever the verdicts; 2: a mistake in the file.
+    Each cell says holds, with the distinct states; violated, with the states of a shortest trace (by design, if
+    the configuration does not promise it); or incomplete, with the depth reached. Exit code 0, whatever the
+    verdicts; 2: a mistake in the file.
     """
     wanted = read_matrix(file or SHIPPED)
     wanted.prepared()
+    if out is not None:
+        check_output(out)
     columns: list[Column] = []
     with progress_line("matrix") as progress:
         columns += wanted.columns(progress)
+    title = TITLE if file is None else "What holds where"
+    if out is not None:
+        with writing(out):
+            out.write_text(_page(title, wanted, columns), encoding="utf-8")
     if markdown:
-        say("\n".join(matrix_page("What holds where", wanted, columns)))
+        say("\n".join(matrix_page(title, wanted, columns)))
         return AS_EXPECTED
-    out = console()
+    screen = console()
     for configuration in wanted.configurations:
         own = [column for column in columns if column.configuration is configuration]
-        out.print(Text(visible(configuration.name), style="bold"))
-        out.print(Text(visible(bounds_text(wanted.bounds_of(configuration))), style="dim"))
-        out.print(_table(wanted, own))
+        screen.print(Text(visible(configuration.name), style="bold"))
+        screen.print(Text(visible(bounds_text(wanted.bounds_of(configuration))), style="dim"))
+        if wanted.by_spec:
+            screen.print(Text(visible(f"{'; '.join(summary(wanted, own))}.")))
+        screen.print(_by_spec(wanted, own) if wanted.by_spec else _by_property(own))
     return AS_EXPECTED
 
 
-def _table(matrix: Matrix, columns: list[Column]) -> Table:
+def _page(title: str, matrix: Matrix, columns: list[Column]) -> str:
+    origin = Origin.now()
+    runs = [
+        with_traces(column.result, view_of_result(column.result, origin), f"{column.spec}: {column.configuration.name}")
+        for column in columns
+    ]
+    tables = []
+    for configuration in matrix.configurations:
+        own = [(number, column) for number, column in enumerate(columns) if column.configuration is configuration]
+        text = "; ".join(summary(matrix, [column for _, column in own]))
+        rows = [(column.spec, [(cell, number, name) for name, cell in column.cells.items()]) for number, column in own]
+        tables.append(Grid(configuration.name, text, [matrix.label(name) for name in own[0][1].cells], rows))
+    return run_page(title, runs, grids=tables)
+
+
+def _by_spec(matrix: Matrix, own: list[Column]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("release", no_wrap=True)
+    for name in own[0].cells:
+        table.add_column(matrix.label(name))
+    for column in own:
+        table.add_row(column.short, *map(_text, column.cells.values()))
+    return table
+
+
+def _by_property(own: list[Column]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("property", no_wrap=True)
-    for column in columns:
-        table.add_column(visible(column.spec.rpartition("/")[2]), no_wrap=True)
-    for name in columns[0].cells:
-        cells = [column.cells[name] for column in columns]
-        table.add_row(visible(name), *[Text(cell.text, style=STYLES[cell.verdict]) for cell in cells])
+    for column in own:
+        table.add_column(visible(column.short), no_wrap=True)
+    for name in own[0].cells:
+        table.add_row(visible(name), *[_text(column.cells[name]) for column in own])
     return table
+
+
+def _text(cell: Cell) -> Text:
+    return Text(cell.text, style="yellow" if cell.by_design else STYLES[cell.verdict])

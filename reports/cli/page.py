@@ -15,7 +15,7 @@ from reports.terminal import progress_line
 SHIPPED = Path(__file__).parent.parent / "answers" / "suite.toml"
 
 
-@click.command(short_help="Write a suite's questions and answers as Markdown.")
+@click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--title", default="What readers ask, answered by runs", show_default=True, metavar="TEXT")
 def page(file: Path | None, title: str) -> int:

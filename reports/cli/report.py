@@ -15,16 +15,17 @@ from checker.errors import LeadlineError, TraceError
 from checker.itf import SUFFIX, TraceFile, read_trace
 from checker.names import counted
 from checker.visible import visible
-from reports.cli.options import writing
+from reports.cli.outputs import writing
 from reports.cli.trace import TraceView, note, view_of
 from reports.exit_codes import AS_EXPECTED, USAGE
 from reports.html import chapter, page
-from reports.html.run import Found, run_page
+from reports.html.run import RunWithTraces, run_page, title_of
+from reports.json_report import read_run
 from reports.lines import say
 from reports.loading import is_shipped
 
 
-@click.command(short_help="Make a page of saved results and traces, to look at in a browser.")
+@click.command()
 @click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
 @click.option("--html", "out", required=True, metavar="OUT", type=click.Path(path_type=Path), help="The page's file.")
 @click.option(
@@ -54,13 +55,16 @@ def report(path: Path, out: Path, spec: str | None) -> int:
     if about is None:
         views, left_out = _views_of(path, spec, command)
         chapters = [chapter(number, view.story, view.note) for number, view in enumerate(views, start=1)]
+        if len(chapters) == 1:
+            title = f"{chapters[0].heading} - {views[0].story.title.partition('  ')[0]}"
         text = page(title, chapters, notes=left_out)
     else:
         by_property, left_out = _views_of_result(path, about, spec, command)
         views = [view for those in by_property.values() for view in those]
         stories = {name: [(view.story, view.note) for view in those] for name, those in by_property.items()}
         with _as_this_version_writes(path):
-            text = run_page(title, [Found(about["spec"], about, stories)], notes=left_out)
+            run = read_run(about)
+        text = run_page(title_of(run), [RunWithTraces(run.spec, run, stories)], notes=left_out)
     with writing(out):
         out.write_text(text, encoding="utf-8")
     for line in dict.fromkeys([*(view.note for view in views if view.note), *left_out]):

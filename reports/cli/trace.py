@@ -43,7 +43,7 @@ _spec = click.option(
 FORMATS = ("text", "mermaid", "dot", "shiviz", "itf", "json")
 
 
-@click.command(short_help="Show a saved trace, step by step, or in a format for other tools.")
+@click.command()
 @_file
 @_spec
 @click.option(
@@ -76,7 +76,7 @@ def trace(file: Path, spec: str | None, form: str) -> int:
         case _ if view.trace is None:
             raise TraceError(f"--format {form} needs the model: {view.note}")
         case "dot":
-            say(dot(neighbourhood(view.trace), view.trace.spec.initials(), view.trace))
+            say(dot(view.trace.spec, neighbourhood(view.trace), view.trace))
         case "itf":
             say_json(encode_trace(view.trace), indent=1)
     if view.note:
@@ -123,7 +123,7 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
         return TraceView(story_of_file(recorded), note=f"shown as recorded, not replayed: {error}")
 
 
-@click.command(short_help="Re-execute a saved trace on the model, and say where it departs.")
+@click.command()
 @_file
 @_spec
 def replay(file: Path, spec: str | None) -> int:

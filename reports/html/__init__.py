@@ -6,7 +6,8 @@ script shows one at a time, and steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +15,22 @@ import attrs
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from checker.drawing import Event
+from checker.itf import SUFFIX, encode_trace
 from checker.visible import visible
 from reports.html.changes import Change, changes
+from reports.html.choices import Choice, Link, choices
 from reports.html.diagram import Diagram, diagram_of
 from reports.html.holdings import Holding, holdings
+from reports.mermaid import mermaid
+from reports.origin import Origin
 from reports.story import Frame, Story
 
 if TYPE_CHECKING:
     from reports.html.run import Run
+
+MOST_EXPLORED = 60
+"""States of a trace of which the page says what else could have happened at each."""
 
 _FOLDER = Path(__file__).parent
 
@@ -36,6 +45,9 @@ class Shown:
         frame: the state and the step to it.
         changes: what the step changed.
         holdings: what each row holds now; empty if the spec does not say.
+        turns: what makes it a turning point.
+        explanations: why the step did what it did, where that decided the outcome.
+        choices: what is enabled there; empty if that is not looked at.
     """
 
     name: str
@@ -43,6 +55,18 @@ class Shown:
     frame: Frame
     changes: tuple[Change, ...]
     holdings: tuple[Holding, ...]
+    turns: tuple[Event, ...]
+    explanations: tuple[str, ...]
+    choices: tuple[Choice, ...] = ()
+
+
+@attrs.frozen
+class Verdict:
+    """What a property says of a state: its name, the verdict in words, and the verdict's class in the page's style."""
+
+    name: str
+    text: str
+    looks: str
 
 
 @attrs.frozen
@@ -56,6 +80,7 @@ class Chapter:
         shown: its states.
         note: what else is to be said of it.
         is_witness: whether it shows what should be possible, and nothing that is wrong.
+        files: what can be downloaded of it: the text of each file by its name.
     """
 
     name: str
@@ -64,6 +89,17 @@ class Chapter:
     shown: tuple[Shown, ...]
     note: str = ""
     is_witness: bool = False
+    files: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def start(self) -> Shown:
+        """The state at which it opens: where the property is violated."""
+        return self.shown[-1 if self.story.happened else 0]
+
+    @property
+    def turning_points(self) -> tuple[tuple[Shown, Event], ...]:
+        """What decided the outcome, each with its state."""
+        return tuple((self.shown[event.state], event) for event in self.story.happened)
 
     @property
     def heading(self) -> str:
@@ -72,7 +108,7 @@ class Chapter:
         return f"{about}, {len(self.shown)} states"
 
 
-def chapter(number: int, story: Story, note: str = "", is_witness: bool = False) -> Chapter:
+def chapter(number: int, story: Story, note: str = "", is_witness: bool = False, link: Link | None = None) -> Chapter:
     """A trace for the page.
 
     Parameters:
@@ -80,19 +116,31 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False)
         story: the trace.
         note: what else is to be said of it.
         is_witness: whether it shows what should be possible, and nothing that is wrong.
+        link: where what else could happen at a state leads, if there is a server.
     """
-    pictures = story.diagram.pictures
+    diagram, trace = story.diagram, story.trace
+    explored = trace if len(story.frames) <= MOST_EXPLORED and not is_witness else None
     shown = tuple(
         Shown(
             name=f"t{number}-s{index + 1}",
             number=index + 1,
             frame=frame,
-            changes=changes(story.frames[index - 1].lanes, frame.lanes) if index else (),
-            holdings=holdings(pictures[index], pictures[max(index - 1, 0)]),
+            changes=changes(story.frames[index - 1].rows, frame.rows) if index else (),
+            holdings=holdings(frame.rows, diagram.rows[max(index - 1, 0)]) if diagram.has_pictures else (),
+            turns=story.turns(index),
+            explanations=story.explanations(index),
+            choices=choices(explored, index, link) if explored is not None else (),
         )
         for index, frame in enumerate(story.frames)
     )
-    return Chapter(f"t{number}", story, diagram_of(story.diagram), shown, note, is_witness)
+    return Chapter(f"t{number}", story, diagram_of(diagram), shown, note, is_witness, _files(story))
+
+
+def _files(story: Story) -> dict[str, str]:
+    files = {"trace.mmd": mermaid(story)}
+    if story.trace is not None:
+        files[f"trace{SUFFIX}"] = json.dumps(encode_trace(story.trace), indent=1)
+    return files
 
 
 def page(
@@ -101,6 +149,12 @@ def page(
     runs: Sequence[Run] = (),
     beside: int = 0,
     notes: Sequence[str] = (),
+    above: Markup | None = None,
+    origin: Origin | None = None,
+    start: str = "",
+    links: Sequence[tuple[str, str]] = (),
+    verdicts: Sequence[Verdict] = (),
+    grids: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The page, as HTML.
 
@@ -110,7 +164,33 @@ def page(
         runs: the runs that found them, if the page is of these too.
         beside: if not 0, the traces are shown side by side, the longest one first, at the state of this number.
         notes: what else is to be said of the whole page.
+        above: what else is on the page, above the traces.
+        origin: what made the results on it; None if that is not known.
+        start: what a link to the state on which it opens ends with; by default the first trace decides.
+        links: what else it leads to, as texts and addresses.
+        verdicts: what each property says of the state on which it opens.
+        grids: tables of the verdicts, shown in place of the list of runs.
     """
+    files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
+    return rendered(
+        "page.html",
+        title=title,
+        chapters=chapters,
+        runs=runs,
+        beside=beside,
+        notes=notes,
+        above=above,
+        origin=origin,
+        start=start,
+        links=links,
+        verdicts=verdicts,
+        grids=grids,
+        **files,
+    )
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A template of this folder, with values in it."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -119,10 +199,7 @@ def page(
         lstrip_blocks=True,
         finalize=_visible,
     )
-    files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
-    return environment.get_template("page.html").render(
-        title=title, chapters=chapters, runs=runs, beside=beside, notes=notes, **files
-    )
+    return environment.get_template(template).render(**values)
 
 
 def _visible(value: Any) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import attrs
 
-from reports.lanes import Lanes
+from checker.drawing import Row
+from reports.rows import Rows
 
 
 @attrs.frozen
@@ -17,12 +20,16 @@ class Change:
     after: str
 
 
-def changes(before: Lanes, after: Lanes) -> tuple[Change, ...]:
+def changes(before: Rows, after: Rows) -> tuple[Change, ...]:
     """The cells that differ between two states, in the order of their rows."""
-    rows = dict.fromkeys([*before, *after])
     return tuple(
-        Change(row, column, was, now)
-        for row in rows
-        for column in dict.fromkeys([*before.get(row, {}), *after.get(row, {})])
-        if (was := before.get(row, {}).get(column, "")) != (now := after.get(row, {}).get(column, ""))
+        Change(name, column, was, now)
+        for name in dict.fromkeys([*before, *after])
+        for column, was, now in _columns(before.get(name, Row()), after.get(name, Row()))
+        if was != now
     )
+
+
+def _columns(before: Row, after: Row) -> Iterator[tuple[str, str, str]]:
+    for column in dict.fromkeys([*before.columns, *after.columns]):
+        yield column, before.columns.get(column, ""), after.columns.get(column, "")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import attrs
 
-from reports.spacetime import Arrow, Drawn, SpaceTime
+from checker.deliveries import Delivery
+from checker.drawing import Row
+from reports.html.labels import Label, Segment, placed
+from reports.spacetime import SpaceTime
 
-LANE = 84
+LANE = 88
 """Pixels between two lanes."""
 
 STEP = 38
@@ -22,7 +25,7 @@ GAP = 7
 """Pixels between an arrow and the dots at its ends."""
 
 
-APART = 13
+APART = 15
 """Pixels between two arrows of one step."""
 
 
@@ -32,8 +35,9 @@ class Line:
 
     Attributes:
         looks: how it is drawn: ``up`` or ``down`` of a lane; ``sent``, ``lost`` or ``waiting`` of an arrow.
-        text: what is written beside it.
+        text: what is sent, in full.
         step: the step that it ends in, or belongs to.
+        label: where that is written; None where there is no room.
     """
 
     x1: float
@@ -43,23 +47,7 @@ class Line:
     looks: str
     text: str = ""
     step: int = 0
-
-    @property
-    def anchor(self) -> str:
-        """Which end of its text is at `label_x`: of a slanted arrow, the one at the arrow's head."""
-        if self.y1 == self.y2:
-            return "middle"
-        return "end" if self.x1 < self.x2 else "start"
-
-    @property
-    def label_x(self) -> float:
-        """Where its text is: above the middle of a level arrow, below the head of a slanted one."""
-        return (self.x1 + self.x2) / 2 if self.y1 == self.y2 else self.x2
-
-    @property
-    def label_y(self) -> float:
-        """Where its text is, from above. See `label_x`."""
-        return self.y2 - 4 if self.y1 == self.y2 else self.y2 + 13
+    label: Label | None = None
 
 
 @attrs.frozen
@@ -90,30 +78,39 @@ class Diagram:
 def diagram_of(diagram: SpaceTime) -> Diagram:
     """Where everything of a diagram is."""
     count = len(diagram.touched)
-    x = {row: GUTTER + LANE * place + LANE // 2 for place, row in enumerate(diagram.rows)}
+    width = GUTTER + LANE * len(diagram.lanes)
+    x = {row: GUTTER + LANE * place + LANE // 2 for place, row in enumerate(diagram.lanes)}
     y = [STEP * number + STEP // 2 for number in range(count)]
     height = STEP * count
-    up = {row: [picture.get(row, Drawn()).up for picture in diagram.pictures] for row in diagram.rows}
+    up = {row: [rows.get(row, Row()).up for rows in diagram.rows] for row in diagram.lanes}
+    arrows = [
+        _apart(_arrow(each, x, y, height), _among_level_ones(each, diagram.deliveries)) for each in diagram.deliveries
+    ]
+    dots = tuple(
+        Dot(x[row], y[number], number + 1, _looks(up[row], number))
+        for number, rows in enumerate(diagram.touched)
+        for row in rows
+    )
     return Diagram(
-        width=GUTTER + LANE * len(diagram.rows),
+        width=width,
         height=height,
-        names=tuple((x[row], row) for row in diagram.rows),
+        names=tuple((x[row], row) for row in diagram.lanes),
         steps=tuple((number + 1, STEP * number) for number in range(count)),
-        lanes=tuple(line for row in diagram.rows for line in _lane(x[row], y, height, up[row])),
-        arrows=tuple(
-            _apart(_arrow(arrow, x, y, height), _among_level_ones(arrow, diagram.arrows)) for arrow in diagram.arrows
-        ),
-        dots=tuple(
-            Dot(x[row], y[number], number + 1, _looks(up[row], number))
-            for number, rows in enumerate(diagram.touched)
-            for row in rows
-        ),
+        lanes=tuple(line for row in diagram.lanes for line in _lane(x[row], y, height, up[row])),
+        arrows=_labelled(arrows, dots, width),
+        dots=dots,
     )
 
 
-def _among_level_ones(arrow: Arrow, arrows: tuple[Arrow, ...]) -> float:
+def _labelled(arrows: list[Line], dots: tuple[Dot, ...], width: int) -> tuple[Line, ...]:
+    segments = [(Segment(line.x1, line.y1, line.x2, line.y2), line.text) for line in arrows]
+    labels = placed(segments, [(dot.x, dot.y) for dot in dots], GUTTER - 4, width)
+    return tuple(attrs.evolve(line, label=label) for line, label in zip(arrows, labels, strict=True))
+
+
+def _among_level_ones(arrow: Delivery, arrows: tuple[Delivery, ...]) -> float:
     """Which of the messages that arrive in the step they are sent in this one is: from the middle of them."""
-    level = [other for other in arrows if other.sent == other.ended == arrow.sent]
+    level = [other for other in arrows if other.at_once and other.sent == arrow.sent]
     return level.index(arrow) - (len(level) - 1) / 2 if arrow in level else 0
 
 
@@ -132,20 +129,20 @@ def _looks(up: list[bool], number: int) -> str:
     return "event" if up[number] == before else "start" if up[number] else "stop"
 
 
-def _arrow(arrow: Arrow, x: dict[str, int], y: list[int], height: int) -> Line:
+def _arrow(arrow: Delivery, x: dict[str, int], y: list[int], height: int) -> Line:
     """An arrow, which ends short of its row if it is lost, and at the foot while it is on its way."""
-    x1, y1 = x[arrow.source], y[arrow.sent]
-    x2, y2 = x[arrow.target], height if arrow.ended is None else y[arrow.ended]
+    x1, y1 = x[arrow.message.source], y[arrow.sent]
+    x2, y2 = x[arrow.message.target], height if arrow.ended is None else y[arrow.ended]
     side = GAP if x2 > x1 else -GAP
     step = (len(y) if arrow.ended is None else arrow.ended) + 1
     if arrow.arrives:
-        return Line(x1 + side, y1, x2 - side, y2, "sent", arrow.text, step)
+        return Line(x1 + side, y1, x2 - side, y2, "sent", arrow.message.text, step)
     return Line(
         x1 + side,
         y1,
         x1 + (x2 - x1) * 0.75,
-        y1 + (y2 - y1) * 0.75,
+        y2,
         "lost" if arrow.lost else "waiting",
-        arrow.text,
+        arrow.message.text,
         step,
     )

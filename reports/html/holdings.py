@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from reports.spacetime import Drawn
+from checker.drawing import Cell as DrawnCell
+from checker.drawing import Row
+from reports.rows import Rows
 
 CELL = 54
 """Pixels that a cell is wide."""
@@ -23,8 +25,7 @@ class Cell:
     Attributes:
         x: pixels from the left.
         offset: which it is, from 0.
-        text: what is in it.
-        group: what colours it, in Kafka's logs the leader epoch.
+        drawn: what is in it.
         colour: which of the colours.
         is_new: whether the step put it there.
         is_gone: whether the step took it away.
@@ -32,8 +33,7 @@ class Cell:
 
     x: int
     offset: int
-    text: str
-    group: int
+    drawn: DrawnCell
     colour: int
     is_new: bool = False
     is_gone: bool = False
@@ -59,16 +59,16 @@ class Holding:
     """One row: what it holds now.
 
     Attributes:
-        row: its name.
-        drawn: what the spec says of it.
+        name: its name.
+        row: what the spec says of it.
         cells: its cells, and after them those that the step took away.
         marks: its marks.
         width: pixels that all this is wide.
         badges: a few words, each with whether the step changed it.
     """
 
-    row: str
-    drawn: Drawn
+    name: str
+    row: Row
     cells: tuple[Cell, ...]
     marks: tuple[Mark, ...]
     width: int
@@ -78,31 +78,37 @@ class Holding:
     def spoken(self) -> str:
         """All that is drawn, in words, for those who do not see it."""
         there = [
-            f"{cell.text} of epoch {cell.group} at offset {cell.offset}" for cell in self.cells if not cell.is_gone
+            " ".join(filter(None, [cell.drawn.text, f"({cell.drawn.caption})" if cell.drawn.caption else ""]))
+            + f" at offset {cell.offset}"
+            for cell in self.cells
+            if not cell.is_gone
         ]
-        gone = [f"{cell.text} is gone from offset {cell.offset}" for cell in self.cells if cell.is_gone]
+        gone = [f"{cell.drawn.text} is gone from offset {cell.offset}" for cell in self.cells if cell.is_gone]
         marks = [f"{mark.name} {mark.offset}" for mark in self.marks]
-        return f"log of {self.row}: {', '.join([*(there or ['empty']), *gone, *marks])}"
+        return f"{self.name} holds {', '.join([*(there or ['nothing']), *gone, *marks])}"
 
 
-def holdings(now: dict[str, Drawn], before: dict[str, Drawn]) -> tuple[Holding, ...]:
+def holdings(now: Rows, before: Rows) -> tuple[Holding, ...]:
     """What each row holds in a state, and what the step before it changed there."""
-    return tuple(_holding(row, drawn, before.get(row, drawn)) for row, drawn in now.items())
+    return tuple(_holding(name, row, before.get(name, row)) for name, row in now.items())
 
 
-def _holding(row: str, drawn: Drawn, before: Drawn) -> Holding:
+def _holding(name: str, row: Row, before: Row) -> Holding:
     cells = [
         _cell(offset, cell, is_new=cell not in before.cells[offset : offset + 1])
-        for offset, cell in enumerate(drawn.cells)
+        for offset, cell in enumerate(row.cells)
     ]
-    gone = [_cell(offset, cell, is_gone=True) for offset, cell in enumerate(before.cells) if offset >= len(drawn.cells)]
-    marks = [Mark(EDGE + CELL * at, name, at, before.marks.get(name, at)) for name, at in drawn.marks.items()]
-    ends = [len(cells) + len(gone), *drawn.marks.values(), *before.marks.values()]
-    said, said_before = (*drawn.badges, *drawn.standing), (*before.badges, *before.standing)
-    badges = tuple((badge, badge not in said_before) for badge in said)
-    return Holding(row, drawn, (*cells, *gone), tuple(marks), 2 * EDGE + CELL * max(ends), badges)
+    gone = [_cell(offset, cell, is_gone=True) for offset, cell in enumerate(before.cells) if offset >= len(row.cells)]
+    earlier = {mark.name: mark.offset for mark in before.marks}
+    marks = [
+        Mark(EDGE + CELL * each.offset, each.name, each.offset, earlier.get(each.name, each.offset))
+        for each in row.marks
+    ]
+    ends = [len(cells) + len(gone), *(mark.offset for mark in row.marks), *earlier.values()]
+    badges, badges_before = (*row.badges, *row.standing), (*before.badges, *before.standing)
+    changed = tuple((badge, badge not in badges_before) for badge in badges)
+    return Holding(name, row, (*cells, *gone), tuple(marks), 2 * EDGE + CELL * max(ends), changed)
 
 
-def _cell(offset: int, cell: tuple[str, int], *, is_new: bool = False, is_gone: bool = False) -> Cell:
-    text, group = cell
-    return Cell(EDGE + CELL * offset, offset, text, group, group % GROUPS, is_new, is_gone)
+def _cell(offset: int, cell: DrawnCell, *, is_new: bool = False, is_gone: bool = False) -> Cell:
+    return Cell(EDGE + CELL * offset, offset, cell, cell.group % GROUPS, is_new, is_gone)

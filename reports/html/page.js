@@ -24,7 +24,7 @@
 
   function show(target, spoken) {
     const inTrace = target && target.closest("article");
-    const state = inTrace && (target.closest("section") || target.querySelector("section"));
+    const state = inTrace && (target.closest("section") || document.getElementById(inTrace.dataset.start));
     step = state ? Number(state.dataset.step) : 1;
     chapter = state && !beside ? inTrace : chapters[0];  // beside each other, the first is the longer
     for (const other of chapters) {
@@ -45,12 +45,16 @@
     }
   }
 
-  // Scrolls to the trace unless it is in view already: all of it, or most of the window.
+  const isWide = () => matchMedia("(min-width: 901px)").matches;
+
+  // Scrolls to the state and its diagram unless they are in view already: the heading, and most of the window.
   function reveal() {
-    const trace = chapter.querySelector(".columns"), box = trace.getBoundingClientRect();
-    const room = innerHeight - stepper.offsetHeight;
-    const seen = Math.min(box.bottom, room) - Math.max(box.top, 0);
-    if (seen + 1 < Math.min(box.height, 0.6 * room)) trace.scrollIntoView();
+    const room = innerHeight - stepper.offsetHeight, inView = box => box.top >= 0 && box.bottom <= room;
+    const heading = chapter.querySelector("section:not([hidden]) h2");
+    const whole = isWide() ? chapter.querySelector(".columns") : heading.closest("section");
+    const box = whole.getBoundingClientRect(), seen = Math.min(box.bottom, room) - Math.max(box.top, 0);
+    const enough = !isWide() || seen + 1 >= Math.min(box.height, 0.5 * room);
+    if (!enough || !inView(heading.getBoundingClientRect())) whole.scrollIntoView();
   }
 
   // A trace that is shorter than the one beside it stays at its end.
@@ -58,7 +62,7 @@
     const sections = [...shown.querySelectorAll("section")], now = Math.min(step, sections.length);
     sections.forEach(section => { section.hidden = Number(section.dataset.step) !== now; });
     shown.classList.toggle("ended", step > now);
-    for (const part of shown.querySelectorAll(".diagram [data-step]")) {
+    for (const part of shown.querySelectorAll(".diagram [data-step], .happened [data-step]")) {
       const at = Number(part.dataset.step);
       part.classList.toggle("now", at === now);
       part.classList.toggle("later", at > now);
@@ -67,7 +71,19 @@
       }
     }
     const diagram = shown.querySelector(".diagram"), band = diagram.querySelector(".band.now");
+    fit(diagram);
     diagram.scrollTop = Number(band.getAttribute("y")) - diagram.clientHeight / 2;
+  }
+
+  // Makes a diagram end where the first screen does, if that leaves enough of it.
+  function fit(diagram) {
+    if (beside || !isWide()) {
+      diagram.style.maxHeight = "";
+      return;
+    }
+    const above = scrollY + diagram.closest(".columns").getBoundingClientRect().top;
+    const room = innerHeight - stepper.offsetHeight - 16;
+    diagram.style.maxHeight = `${Math.max(room - above, 0.4 * room)}px`;
   }
 
   function go(to) {
@@ -91,7 +107,63 @@
     });
     document.documentElement.classList.add("stepping");
     stepper.hidden = false;
-    show(document.getElementById(document.querySelector("main").dataset.start ?? ""), false);
+    show(document.getElementById(document.querySelector("main").dataset.start ?? chapters[0].dataset.start), false);
+    addEventListener("resize", () => fit(chapter.querySelector(".diagram")));
   }
+
+  // A printed page holds every state of the trace that is shown, and all that is folded.
+  addEventListener("beforeprint", () => {
+    for (const folded of document.querySelectorAll("details")) folded.open = true;
+  });
+
+  // What the buttons give: files of a trace, its diagram, the command.
+  function save(name, type, content) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([content], { type }));
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  const DRAWN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "paint-order", "opacity", "font-size",
+    "font-weight", "text-anchor"];
+
+  // The diagram with the names of its lanes as a picture of its own, drawn as it is on the page.
+  function picture(article) {
+    const parts = [...article.querySelectorAll(".diagram svg")];
+    const height = parts.reduce((sum, part) => sum + Number(part.getAttribute("height")), 0);
+    const whole = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const width = parts[0].getAttribute("width");
+    for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
+      whole.setAttribute(name, value);
+    }
+    whole.setAttribute("style", `background: ${getComputedStyle(document.body).backgroundColor}`);
+    whole.setAttribute("font-family", "sans-serif");
+    let top = 0;
+    for (const part of parts) {
+      const copy = part.cloneNode(true), shapes = copy.querySelectorAll("*");
+      part.querySelectorAll("*").forEach((shape, place) => {
+        const style = getComputedStyle(shape);
+        shapes[place].removeAttribute("href");
+        shapes[place].setAttribute("style", DRAWN.map(name => `${name}: ${style.getPropertyValue(name)}`).join("; "));
+      });
+      copy.setAttribute("y", top);
+      copy.removeAttribute("class");
+      top += Number(part.getAttribute("height"));
+      whole.append(copy);
+    }
+    return new XMLSerializer().serializeToString(whole);
+  }
+
+  document.addEventListener("click", event => {
+    const { file, svg, copy } = event.target.closest("button")?.dataset ?? {};
+    if (file) {
+      const kept = document.getElementById(file);
+      save(kept.dataset.name, "text/plain", kept.textContent);
+    }
+    if (svg) save("trace.svg", "image/svg+xml", picture(document.getElementById(svg)));
+    if (copy) navigator.clipboard?.writeText(copy);
+  });
+  for (const it of document.querySelectorAll(".files, .command button")) it.hidden = false;
   if (named()) follow(false);
 })();

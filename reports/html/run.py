@@ -1,8 +1,4 @@
-"""The page of runs: what was searched and found, and the traces.
-
-A run is shown from what `reports.json_report.result_object` says of it, so that a result that was saved makes
-the same page as one that was just found.
-"""
+"""The page of runs: what was searched and found, and the traces."""
 
 from __future__ import annotations
 
@@ -12,35 +8,33 @@ from typing import Any
 import attrs
 from markupsafe import Markup
 
-from checker.bounds import bounds_text
 from checker.names import counted
-from checker.properties import Kind
-from checker.result import Result, Statistics, Verdict
+from checker.result import Result, Statistics
 from reports.html import Chapter, chapter, page
 from reports.html.plots import levels_plot, rate_plot, rates
-from reports.json_report import result_object, statistics_of
+from reports.matrix import Cell
+from reports.phrases import idle_action, property_verdict, run_verdict, searched, statistics_lines
+from reports.run_view import RunView
 from reports.story import Story, story_of
-from reports.terminal import statistics_text, verdict_text
-from reports.words import missed_text
 
 FEWEST_RATES = 5
 """A search that was over before this many samples has no rate over time."""
 
 
 @attrs.frozen
-class Found:
-    """A run to be shown.
+class RunWithTraces:
+    """A run to be shown with its traces.
 
     Attributes:
         title: what it is called.
-        about: what `result_object` says of it.
+        run: what is shown of it.
         stories: the traces of each property, by its name, each with what is to be said of it besides; witnesses'
             too, as far as they are at hand.
         failure: what is not as expected; empty if all is.
     """
 
     title: str
-    about: dict[str, Any]
+    run: RunView
     stories: dict[str, list[tuple[Story, str]]]
     failure: str = ""
 
@@ -107,14 +101,53 @@ class Run:
     start: str
 
 
-def run_found(result: Result, title: str, failure: str = "") -> Found:
-    """A result, to be shown. See `Found`."""
+@attrs.frozen
+class GridCell:
+    """A cell of a table of runs: its text, its class in the page's style, and what it links to: a trace or its run."""
+
+    text: str
+    looks: str
+    link: str
+
+
+@attrs.frozen
+class Grid:
+    """A table of runs.
+
+    Attributes:
+        caption: its caption.
+        text: a summary of it.
+        head: the names of the columns.
+        rows: each row's name and its cells: the verdict, the index of its run, and the name of the property.
+    """
+
+    caption: str
+    text: str
+    head: list[str]
+    rows: list[tuple[str, list[tuple[Cell, int, str]]]]
+
+
+def with_traces(result: Result, run: RunView, title: str = "", failure: str = "") -> RunWithTraces:
+    """A result, to be shown with its traces.
+
+    Parameters:
+        result: the result.
+        run: what is shown of it.
+        title: what the run is called; by default, as its spec.
+        failure: what is not as expected; empty if all is.
+    """
     stories = {item.property.name: [(story_of(trace), "") for trace in item.traces] for item in result.properties}
-    return Found(title, result_object(result, {}), stories, failure)
+    return RunWithTraces(title or run.spec, run, stories, failure)
 
 
-def run_page(title: str, every: Sequence[Found], notes: Sequence[str] = ()) -> str:
-    """The page of some runs, as HTML: a table of them, every trace, and each run in detail.
+def title_of(run: RunView) -> str:
+    """What the page of one run is called: the verdict, the properties that are missed, the spec."""
+    missed = ", ".join(item.name for item in run.missed)
+    return f"{run_verdict(run)[0]}{f': {missed}' if missed else ''} - {run.spec}"
+
+
+def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = (), grids: Sequence[Grid] = ()) -> str:
+    """The page of some runs, as HTML: tables of them, every trace, and each run in detail.
 
     The traces that were not expected come first, then those that were, and witnesses last.
 
@@ -122,6 +155,7 @@ def run_page(title: str, every: Sequence[Found], notes: Sequence[str] = ()) -> s
         title: what the page is called.
         every: the runs.
         notes: what else is to be said of the whole page.
+        grids: tables of the verdicts, shown in place of the list of runs.
     """
     entries = sorted((entry for each in enumerate(every, start=1) for entry in _entries(*each)), key=_rank)
     chapters: list[Chapter] = []
@@ -131,7 +165,21 @@ def run_page(title: str, every: Sequence[Found], notes: Sequence[str] = ()) -> s
         chapters.append(chapter(len(chapters) + 1, entry.story, note, entry.is_witness))
         of_runs[entry.run - 1].setdefault(entry.name, []).append(chapters[-1])
     runs = [_run(number, *pair) for number, pair in enumerate(zip(every, of_runs, strict=True), start=1)]
-    return page(title, chapters, runs, notes=notes)
+    origin = next((each.run.origin for each in every), None)
+    return page(title, chapters, runs, notes=notes, origin=origin, grids=[_linked(grid, runs) for grid in grids])
+
+
+def _linked(grid: Grid, runs: Sequence[Run]) -> dict[str, Any]:
+    """A table of runs as the page has it, with links to runs and traces."""
+    rows = []
+    for name, cells in grid.rows:
+        shown = []
+        for cell, number, item in cells:
+            links = [link for row in runs[number].properties if row.name == item for link, _ in row.links]
+            looks = "by-design" if cell.by_design else cell.verdict.value
+            shown.append(GridCell(cell.text, looks, links[0] if links else runs[number].name))
+        rows.append((name, shown))
+    return {"caption": grid.caption, "text": grid.text, "head": grid.head, "rows": rows}
 
 
 @attrs.frozen
@@ -146,47 +194,46 @@ class _Entry:
     is_expected: bool
 
 
-def _entries(number: int, shown: Found) -> Iterator[_Entry]:
-    for item in shown.about["properties"]:
-        is_witness = Kind(item["kind"]).is_witness
-        for story, note in shown.stories.get(item["name"], []):
-            yield _Entry(number, item["name"], story, note, is_witness, not shown.failure)
+def _entries(number: int, shown: RunWithTraces) -> Iterator[_Entry]:
+    for item in shown.run.properties:
+        for story, note in shown.stories.get(item.name, []):
+            yield _Entry(number, item.name, story, note, item.kind.is_witness, not shown.failure)
 
 
 def _rank(entry: _Entry) -> tuple[bool, bool]:
     return entry.is_witness, entry.is_expected
 
 
-def _check(number: int, shown: Found) -> str:
+def _check(number: int, shown: RunWithTraces) -> str:
     return f"check {number}: {shown.title}{f': {shown.failure}' if shown.failure else ''}"
 
 
-def _run(number: int, shown: Found, chapters: Mapping[str, Sequence[Chapter]]) -> Run:
+def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chapter]]) -> Run:
     """A run, with the page's chapters on each of its properties."""
-    about, statistics = shown.about, statistics_of(shown.about)
+    run, statistics = shown.run, shown.run.statistics
     rows = []
-    for item in about["properties"]:
-        own = chapters.get(item["name"], ())
+    for item in run.properties:
+        own = chapters.get(item.name, ())
         links = tuple(
             (each.shown[-1].name, f"trace {place}" if place > 1 else counted(len(each.shown), "state"))
             for place, each in enumerate(own, start=1)
         )
-        verdict = str(verdict_text(Kind(item["kind"]), Verdict(item["verdict"])))
-        rows.append(PropertyRow(item["name"], item["sentence"], verdict, item["verdict"], links))
+        verdict = property_verdict(item.kind, item.verdict)
+        rows.append(PropertyRow(item.name, item.sentence, verdict, item.verdict.value, links))
     return Run(
         name=f"check-{number}",
         title=shown.title,
         failure=shown.failure,
-        searched=_searched(about),
-        verdict=_verdict(about),
-        looks=about["verdict"],
-        note=about["note"] or "",
-        counts=tuple(statistics_text(statistics).split("\n")),
+        searched=searched(run),
+        verdict=": ".join(run_verdict(run)),
+        looks=run.verdict.value,
+        note=run.note,
+        counts=tuple(statistics_lines(statistics)),
         plots=tuple(_plots(statistics, f"check-{number}")),
         properties=tuple(rows),
         actions=tuple(ActionRow(name, count.generated, count.distinct) for name, count in statistics.actions.items()),
-        idle="never enabled" if about["exhausted"] else "not enabled yet",
-        start=next((first.shown[0].name for own in chapters.values() for first in own), ""),
+        idle=idle_action(run),
+        start=next((first.start.name for own in chapters.values() for first in own), ""),
     )
 
 
@@ -202,21 +249,3 @@ def _plots(statistics: Statistics, name: str) -> list[Plot]:
         )
         plots.append(Plot(Markup(rate_plot(statistics.samples, f"{name}-rate")), spoken))
     return plots
-
-
-def _searched(about: dict[str, Any]) -> str:
-    settings = bounds_text(about["settings"])
-    return f"{about['spec']}  {bounds_text(about['bounds'])}  {about['engine']}{f' ({settings})' if settings else ''}"
-
-
-def _verdict(about: dict[str, Any]) -> str:
-    match Verdict(about["verdict"]):
-        case Verdict.HOLDS:
-            return "holds: every reachable state was searched"
-        case Verdict.INCOMPLETE:
-            return f"incomplete: {about['reason']}"
-        case Verdict.VIOLATED:
-            missed = [
-                (item["name"], Kind(item["kind"])) for item in about["properties"] if item["verdict"] == "violated"
-            ]
-            return f"violated: {missed_text(missed, '{}', 'never shown: {}')}"

@@ -1,0 +1,416 @@
+"""The audit of all partitions of a cluster, on several cores if that pays."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+import attrs
+
+from checker.errors import LeadlineError
+from checker.names import counted
+from checker.properties import Property, invariant
+from checker.visible import visible
+from invariants.audit.moments import MomentsTask, audit_moments
+from invariants.audit.partition import (
+    CHECKS,
+    NO_DIRECTORY,
+    NO_HIGH_WATERMARK,
+    NO_LEADER,
+    NO_REPLICA,
+    NO_SEGMENT,
+    NOT_IN_METADATA,
+    OF_LEADERS,
+    OF_ONE_MOMENT,
+    OF_TWO_MOMENTS,
+    PartitionReport,
+    PartitionTask,
+    audit_partition,
+)
+from invariants.audit.result import AuditResult, Finding
+from invariants.view import Complaint
+from model.disk.cluster import Cluster, assemble, reader, survey
+from model.disk.directory import METADATA, find_data_directories
+from model.disk.files import Files, Unreadable
+from model.disk.remote import AnyFiles, canonical, without_secrets
+
+ALONE_FOR = 1.0
+"""Seconds of work before other processes are considered."""
+
+WORTH_IT = 5.0
+"""Seconds of remaining work from which other processes pay: they take a second or more to start."""
+
+AT_A_TIME = 32
+"""Partitions that a process takes at a time."""
+
+FILES = AnyFiles()
+"""This machine's file system, and those of URIs."""
+
+MOST_PROBLEMS = 20
+"""The most unreadable files that are named."""
+
+Task = TypeVar("Task", PartitionTask, MomentsTask)
+
+Progress = Callable[["Done"], None]
+"""Called now and then during an audit."""
+
+
+@attrs.define
+class Done:
+    """The progress of an audit.
+
+    Attributes:
+        partitions, planned: the partitions that are done, and all.
+        batches, size: the batches read so far, and their bytes.
+        errors: the violations found so far.
+        seconds: wall-clock seconds.
+    """
+
+    planned: int
+    partitions: int = 0
+    batches: int = 0
+    size: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+
+    def add(self, report: PartitionReport, seconds: float) -> None:
+        """Count another partition, after some seconds."""
+        self.partitions += 1
+        self.batches += report.batches
+        self.size += report.size
+        self.errors += sum(finding.severity == "error" for finding in report.findings)
+        self.seconds = seconds
+
+
+@invariant(
+    "no partition has two directories on one broker",
+    source="Apache Kafka's LogManager, which refuses to start with duplicate log directories",
+)
+def one_directory_per_replica(state: Cluster) -> Iterator[Complaint]:
+    """Checked on a whole cluster."""
+    for broker, (topic, number), first, second in state.doubled:
+        yield Complaint.about(f"broker {broker} has {topic}-{number} twice: in {first} and in {second}", broker)
+
+
+@invariant(
+    "the metadata log of a node has no epoch beyond the one in its quorum-state file",
+    source="KIP-595: a node writes down the quorum's epoch before it takes part in it",
+)
+def quorum_epoch_not_behind_log(state: Cluster) -> Iterator[Complaint]:
+    """Checked on a whole cluster."""
+    for broker, node in sorted(state.nodes.items()):
+        metadata = node.metadata
+        if metadata is not None and metadata.quorum_epoch is not None and metadata.quorum_epoch < metadata.last_epoch:
+            yield Complaint.about(
+                f"broker {broker} has epoch {metadata.last_epoch} in its metadata log, but quorum-state says "
+                f"{metadata.quorum_epoch}",
+                broker,
+            )
+
+
+OF_CLUSTERS = (one_directory_per_replica, quorum_epoch_not_behind_log)
+"""The properties of a whole cluster."""
+
+
+def audit(
+    given: Sequence[str],
+    *,
+    files: Files = FILES,
+    checksums: bool = True,
+    stopped: bool = False,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Audit the data directories of brokers.
+
+    Parameters:
+        given: data directories, or directories that contain several.
+        files: the file system.
+        checksums: whether the batches' checksums are computed.
+        stopped: whether no broker ran when its directory was copied, though not all were stopped cleanly.
+        workers: how many processes share the work; by default one for each core.
+        progress: called now and then.
+
+    Returns:
+        What was found. An interrupt ends the audit with what was found until then.
+
+    Raises:
+        LeadlineError: there is no data directory in what was given, or it cannot be read.
+    """
+    clusters = clusters_in(files, given, stopped=stopped)
+    tasks = [task for cluster in clusters for task in tasks_of(cluster)]
+    run = functools.partial(audit_partition, files, checksums=checksums)
+    return _audited(run, tasks, clusters, CHECKS, workers, progress)
+
+
+def compare(
+    before: Sequence[str],
+    after: Sequence[str],
+    *,
+    files: Files = FILES,
+    checksums: bool = True,
+    stopped: bool = False,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Audit the data directories of brokers, and compare them with those of an earlier moment.
+
+    Parameters:
+        before, after: the directories of the earlier and of the later moment. See `audit` for the others.
+    """
+    earlier, later = (clusters_in(files, given, stopped=stopped) for given in (before, after))
+    for given, clusters in ((before, earlier), (after, later)):
+        if len(clusters) > 1:
+            several = f"{_shown(', '.join(given))} holds {len(clusters)} clusters"
+            raise LeadlineError(f"{several}: --before and --after compare two moments of one")
+    tasks_before, tasks_after = (
+        {(task.topic, task.number): task for cluster in clusters for task in tasks_of(cluster)}
+        for clusters in (earlier, later)
+    )
+    names = sorted(tasks_before.keys() | tasks_after.keys())
+    tasks = [MomentsTask(tasks_before.get(name), tasks_after.get(name)) for name in names]
+    run = functools.partial(audit_moments, files, checksums=checksums)
+    found = _audited(run, tasks, later, (*CHECKS, *OF_TWO_MOMENTS), workers, progress)
+    ends = [
+        max((c.metadata.end for c in clusters if c.metadata is not None), default=0) for clusters in (earlier, later)
+    ]
+    if ends[1] < ends[0]:
+        swapped = (
+            f"the metadata log of the later moment ends at offset {ends[1]}, that of the earlier one at {ends[0]}: are "
+            "the two moments swapped?"
+        )
+        found = attrs.evolve(found, reasons=(swapped, *found.reasons))
+    return found
+
+
+def _audited(
+    run: Callable[[Task], PartitionReport],
+    tasks: Sequence[Task],
+    clusters: Sequence[Cluster],
+    checks: Sequence[Property],
+    workers: int | None,
+    progress: Progress | None,
+) -> AuditResult:
+    """Run tasks, and combine their reports."""
+    began = time.monotonic()
+    done = Done(len(tasks))
+
+    reports: list[PartitionReport] = []
+    interrupted = False
+    try:
+        for report in _run(run, tasks, workers or _cores()):
+            reports.append(report)
+            done.add(report, time.monotonic() - began)
+            if progress is not None:
+                progress(done)
+    except KeyboardInterrupt:
+        interrupted = True
+    return result_of(clusters, reports, checks, began, interrupted)
+
+
+def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cluster]:
+    """The clusters whose data directories are in some directories. See `audit`."""
+    found: list[str] = []
+    for path in given:
+        path = canonical(path)
+        try:
+            inside = find_data_directories(files, path)
+        except Unreadable as error:
+            raise LeadlineError(_shown(str(error))) from error
+        if not inside:
+            raise LeadlineError(
+                f"{_shown(path)} is not a broker's data directory and holds none: one has a file meta.properties, or "
+                "directories such as my-topic-0 with segments in them"
+            )
+        found += inside
+    try:
+        surveyed = [survey(files, path) for path in dict.fromkeys(found)]
+    except Unreadable as error:
+        raise LeadlineError(_shown(str(error))) from error
+    return assemble(surveyed, reader(files), stopped=stopped)
+
+
+def tasks_of(cluster: Cluster) -> Iterator[PartitionTask]:
+    """The partitions of a cluster that are to be audited."""
+    for partition, held in cluster.partitions.items():
+        topic_id = cluster.topic_id(partition)
+        history = cluster.metadata.partitions.get((topic_id, partition[1])) if cluster.metadata and topic_id else None
+        yield PartitionTask(
+            topic=partition[0],
+            number=partition[1],
+            places=(
+                *(cluster.place(partition, node, directory) for node, directory in held),
+                *cluster.missing(partition),
+            ),
+            topic_id=topic_id,
+            state=cluster.state(partition),
+            history=tuple(history or ()),
+            cleaned_below=cluster.cleaned_below(partition),
+            one_moment=not cluster.why_not_one_moment,
+            has_metadata=cluster.metadata is not None,
+        )
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _run(run: Callable[[Task], PartitionReport], tasks: Sequence[Task], workers: int) -> Iterator[PartitionReport]:
+    """Audit partitions: in this process, and after a while in others too."""
+    began, waiting = time.monotonic(), list(reversed(tasks))
+    while waiting:
+        yield run(waiting.pop())
+        spent = time.monotonic() - began
+        left = spent / (len(tasks) - len(waiting)) * len(waiting)
+        if workers > 1 and len(waiting) > workers and spent > ALONE_FOR and left > WORTH_IT:
+            break
+    if not waiting:
+        return
+    size = max(1, min(AT_A_TIME, len(waiting) // (4 * workers)))
+    waiting.reverse()
+    parts = [waiting[first : first + size] for first in range(0, len(waiting), size)]
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_alone)
+    try:
+        pending = {pool.submit(run_part, run, part) for part in parts}
+        while pending:
+            ended, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for part in ended:
+                yield from part.result()
+    except BrokenProcessPool as error:
+        raise LeadlineError("a worker process died, perhaps because memory ran out: try --workers 1") from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _leave_interrupts_alone() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def run_part(run: Callable[[Task], PartitionReport], tasks: Sequence[Task]) -> list[PartitionReport]:
+    """Audit some partitions, one after another."""
+    return [run(task) for task in tasks]
+
+
+def result_of(
+    clusters: Sequence[Cluster],
+    reports: Sequence[PartitionReport],
+    checks: Sequence[Property],
+    began: float,
+    interrupted: bool,
+) -> AuditResult:
+    """Combine the reports on partitions.
+
+    Parameters:
+        clusters: the clusters.
+        reports: what was found of each partition that was audited.
+        checks: the properties that were checked on partitions.
+        began: when the audit began, by `time.monotonic`.
+        interrupted: whether it ended early.
+    """
+    findings = [
+        Finding(check.name, "error", None, None, complaint.brokers, None, str(complaint))
+        for check in OF_CLUSTERS
+        for cluster in clusters
+        for complaint in check.complaints(cluster)
+        if isinstance(complaint, Complaint)
+    ]
+    for cluster in clusters:
+        findings += [Finding("directories", "note", None, None, nodes, None, note) for nodes, note in cluster.notes]
+    for other in clusters[1:]:
+        paths = ", ".join(directory.path for node in other.nodes.values() for directory in node.directories)
+        text = f"directories of another cluster, audited separately: {paths}"
+        findings.append(Finding("directories", "note", None, None, tuple(other.nodes), None, text))
+    findings += [finding for report in reports for finding in report.findings]
+    reasons = [reason for cluster in clusters for reason in _reasons(cluster)]
+    reasons += _left_open(reports)
+    if not reports and not interrupted:
+        reasons.append("the directories given have no partitions")
+    if interrupted:
+        reasons.insert(0, "interrupted")
+    return AuditResult(
+        findings=tuple(map(_printable, sorted(findings, key=lambda finding: finding.severity))),
+        reasons=tuple(dict.fromkeys(map(_shown, reasons))),
+        checks=(*OF_CLUSTERS, *checks),
+        open=frozenset(each.check for report in reports for each in report.undecided if each.check)
+        | {check.name for check in OF_LEADERS if any(cluster.metadata is None for cluster in clusters)},
+        brokers=sum(len(cluster.nodes) for cluster in clusters),
+        partitions=len(reports),
+        batches=sum(report.batches for report in reports),
+        size=sum(report.size for report in reports),
+        seconds=time.monotonic() - began,
+        drawings={
+            (report.task.topic, report.task.number): report.drawing for report in reports if report.drawing is not None
+        },
+    )
+
+
+def _printable(finding: Finding) -> Finding:
+    """A finding whose texts are safe for a terminal, whatever the directories' names are."""
+    return attrs.evolve(finding, sentence=_shown(finding.sentence), path=_shown(finding.path))
+
+
+def _shown(text: str) -> str:
+    return visible(without_secrets(text))
+
+
+def _reasons(cluster: Cluster) -> Iterator[str]:
+    """Why the audit of a cluster is not complete, whatever is in its logs."""
+    if any(partition != METADATA for partition in cluster.partitions):
+        if cluster.metadata is None:
+            yield (f"there is no metadata log, so leaders and ISRs are unknown: {_names(OF_LEADERS)} were not checked")
+        elif cluster.why_not_one_moment:
+            why = "; ".join(cluster.why_not_one_moment)
+            yield f"the directories are not of one moment, which {_names(OF_ONE_MOMENT)} require: {why}"
+    yield from cluster.unread[:MOST_PROBLEMS]
+    for node in cluster.nodes.values():
+        for directory in node.directories:
+            yield from directory.problems
+
+
+def _names(checks: Iterable[Property]) -> str:
+    names = [check.name for check in checks]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _left_open(reports: Sequence[PartitionReport]) -> Iterator[str]:
+    """What is undecided about single partitions, once for each reason."""
+    every = [
+        reason
+        for report in reports
+        for reason in dict.fromkeys(each.reason for each in report.undecided if not each.check)
+    ]
+
+    def those(beginning: str) -> list[str]:
+        return [reason.removeprefix(beginning) for reason in every if reason.startswith(beginning)]
+
+    for broker, count in sorted(Counter(those(NO_REPLICA)).items()):
+        yield f"the replicas of {counted(count, 'partition')} on {broker} were not given"
+    for beginning, sentence in {
+        NO_DIRECTORY: "no directory given has a replica of {}: {}",
+        NO_SEGMENT: "the segments of {} were left out of the copy: {}",
+        NO_HIGH_WATERMARK: "no checkpoint has the high watermark of {}: {}",
+        NOT_IN_METADATA: "the metadata log has no such topic id for {}: {}",
+        NO_LEADER: "no broker given knows that it leads {} in the current leader epoch: {}",
+    }.items():
+        if names := those(beginning):
+            shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+            yield sentence.format(counted(len(names), "partition"), shown)
+    short = sum(any(each.check == "hw_within_log" for each in report.undecided) for report in reports)
+    if short:
+        yield (
+            f"the logs of {counted(short, 'partition')} end before the high watermark on brokers that did not stop "
+            "cleanly: they may have been copied before it, or a crash has lost their ends"
+        )
+    known = (NO_DIRECTORY, NO_SEGMENT, NO_HIGH_WATERMARK, NOT_IN_METADATA, NO_LEADER, NO_REPLICA)
+    problems = [reason for reason in every if not reason.startswith(known)]
+    yield from problems[:MOST_PROBLEMS]
+    if len(problems) > MOST_PROBLEMS:
+        yield f"{len(problems) - MOST_PROBLEMS:,} more files cannot be read"

@@ -1,0 +1,170 @@
+"""The likely causes of findings, and which broker can be elected safely."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+import numpy as np
+
+from invariants.audit.result import Finding
+from model.disk.batches import Tail
+from model.disk.log import offsets_text
+from model.disk.metadata import PartitionState
+from model.disk.partition import DiskPartition, DiskReplica
+
+BETWEEN_BROKERS = (
+    "log_matching",
+    "logs_prefix_consistent",
+    "strong_isr",
+    "weak_isr",
+    "committed_never_lost",
+    "follower_log_is_prefix",
+)
+"""The properties for which the place where two logs diverge is reported."""
+
+FOLLOWS_FROM_A_SHORT_LOG = ("recovery_point_within_log", "epoch_file_matches_log")
+"""The properties that a log also violates if it ends below the high watermark."""
+
+
+def explained(
+    partition: DiskPartition, history: Iterable[tuple[int, PartitionState]], findings: Sequence[Finding]
+) -> list[Finding]:
+    """Add the likely causes to findings, and drop findings that only follow from another one.
+
+    Parameters:
+        partition: the partition.
+        history: its states, with offsets in the metadata log.
+        findings: what is wrong with it.
+    """
+    if not findings:
+        return []
+    short = {(finding.brokers, finding.offset) for finding in findings if finding.check == "hw_within_log"}
+    kept = [
+        attrs.evolve(finding, context=(*finding.context, *_causes(partition, finding)))
+        for finding in findings
+        if not (finding.check in FOLLOWS_FROM_A_SHORT_LOG and (finding.brokers, finding.offset) in short)
+    ]
+    situation = (*_divergences(partition, kept), *_unclean_elections(history), *_electable(partition))
+    return [attrs.evolve(finding, situation=situation) for finding in kept]
+
+
+def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
+    """The likely cause of a log that is too short, from what else is in its directory."""
+    if finding.check != "hw_within_log":
+        return
+    for _, replica in partition.replicas_of(finding.brokers):
+        evidence = signs_of_a_lost_segment(replica)
+        if evidence:
+            yield (f"the likely cause is a missing segment, deleted or left out of the copy: {' and '.join(evidence)}")
+        elif not replica.place.clean:
+            rest = " (part of a batch is left)" if replica.segments[-1].tail is not Tail.WHOLE else ""
+            yield f"the likely cause is a crash that lost the unflushed end of the log{rest}"
+
+
+def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
+    """Evidence that a log once extended beyond its end, a clause each."""
+    end, signs = replica.log.end_offset, []
+    if (replica.place.recovery_point or 0) > end:
+        signs.append(f"the recovery point {replica.place.recovery_point} says that more was flushed")
+    if any(offset >= end > 0 for offset in replica.directory.snapshots):
+        signs.append(f"a producer snapshot says that a segment begins at offset {replica.directory.snapshots[-1]}")
+    if replica.epochs and replica.epochs[-1].start > end:
+        last = replica.epochs[-1]
+        signs.append(f"the leader epoch checkpoint says that epoch {last.epoch} starts at offset {last.start}")
+    if not replica.segments:
+        signs.append("there is no segment")
+    return signs
+
+
+def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Iterator[str]:
+    """Where the logs of the brokers that findings are about diverge."""
+    about = [set(finding.brokers) for finding in findings if finding.check in BETWEEN_BROKERS]
+    for (one, replica), (other, peer) in itertools.combinations(partition.replicas_of(), 2):
+        if any({one, other} <= brokers or (len(brokers) == 1 and brokers & {one, other}) for brokers in about):
+            yield from _divergence(one, replica, other, peer)
+
+
+def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -> Iterator[str]:
+    """Where two logs diverge, and what each holds from there on."""
+    aligned = replica.log.aligned(peer.log, max(replica.log.end_offset, peer.log.end_offset))
+    differing = np.flatnonzero(~aligned.same)
+    if not len(differing):
+        return
+    first = int(differing[0])
+    offset, mine, theirs = aligned.place(first)
+    before = aligned.place(first - 1)[1] if first else None
+    common = f"are identical up to offset {offset - 1}" if first else f"differ from offset {offset} on"
+    since = f" (epoch {before.epoch})" if before is not None and before.epoch >= 0 else ""
+    yield (
+        f"the logs of brokers {one} and {other} {common}{since}; from offset {offset}, broker {one} has "
+        f"{_held(replica, mine is not None, offset)} and broker {other} has {_held(peer, theirs is not None, offset)}"
+    )
+
+
+def _held(replica: DiskReplica, there: bool, offset: int) -> str:
+    """What a log holds from an offset on."""
+    batches = replica.log.batches[replica.log.batches["last"] >= offset]
+    if not there or not len(batches):
+        after = f" before offset {int(batches['first'][0])}" if len(batches) else ""
+        return f"nothing{after}"
+    epochs = sorted({int(epoch) for epoch in batches["epoch"]})
+    shown = f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} to {epochs[-1]}"
+    many = "1 batch" if len(batches) == 1 else f"{len(batches):,} batches"
+    last = replica.log.end_offset - 1
+    return f"{many} of {shown} (offset{'s' if last > offset else ''} {offsets_text(offset, last)})"
+
+
+def _unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator[str]:
+    """The leaders that were elected though they were not in the ISR."""
+    for (_, before), (offset, after) in itertools.pairwise(history):
+        elected = after.leader is not None and after.leader_epoch > before.leader_epoch
+        if elected and before.electable and after.leader not in before.electable:
+            yield (
+                f"the controllers elected broker {after.leader} uncleanly in leader epoch {after.leader_epoch} (offset "
+                f"{offset} of the metadata log): the ISR was {_brokers(before.electable)}"
+            )
+
+
+def _electable(partition: DiskPartition) -> Iterator[str]:
+    """Which brokers can be elected without losing data, as far as the directories given show."""
+    replicas = [(broker, replica) for broker, replica in partition.replicas_of() if replica.has_a_log]
+    if partition.is_metadata or not replicas:
+        return
+    committed = max(replica.high_watermark for _, replica in replicas)
+    best = max(replica.log.end_offset for _, replica in replicas)
+    complete = [broker for broker, replica in replicas if _has_all(partition, replica, committed)]
+    candidates = partition.state.electable if partition.state is not None else None
+    safe = [broker for broker in complete if candidates is None or broker in candidates]
+    longest = [broker for broker, replica in replicas if replica.log.end_offset == best]
+    if safe:
+        where = "" if candidates is None else ", in the ISR,"
+        yield (
+            f"{_brokers(safe)}{where} {'has' if len(safe) == 1 else 'have'} everything below the high watermark "
+            f"{committed} and can be elected safely"
+        )
+    elif complete:
+        yield (
+            f"no ISR member has everything below the high watermark {committed}; {_brokers(complete)}, not in the ISR, "
+            f"{'does' if len(complete) == 1 else 'do'}"
+        )
+    else:
+        yield f"no replica given has everything below the high watermark {committed}"
+    yield f"the longest log ends at {best}, on {_brokers(longest)}"
+
+
+def _has_all(partition: DiskPartition, replica: DiskReplica, committed: int) -> bool:
+    """Whether a replica has everything below an offset that any replica has, and no log with damage in it."""
+    if replica.log.end_offset < committed or not replica.batches["intact"].all():
+        return False
+    for _, other in partition.replicas_of():
+        for _, theirs, mine in other.log.beside(replica.log, min(committed, other.high_watermark)):
+            if theirs is not None and theirs != mine:
+                return False
+    return True
+
+
+def _brokers(brokers: Iterable[int]) -> str:
+    names = [str(broker) for broker in sorted(brokers)]
+    return f"broker {names[0]}" if len(names) == 1 else f"brokers {', '.join(names[:-1])} and {names[-1]}"

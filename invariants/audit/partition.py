@@ -1,0 +1,309 @@
+"""The audit of one partition: its replicas are read, and every property is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from uuid import UUID
+
+import attrs
+
+from checker.properties import Property
+from invariants import disk, durability, leadership, logs, promises, watermarks
+from invariants.audit.explain import explained, signs_of_a_lost_segment
+from invariants.audit.remarks import remarks
+from invariants.audit.result import Finding, Undecided
+from invariants.audit.shapes import shape_of
+from invariants.view import Complaint
+from model.disk.drawing import Drawing, drawing_of
+from model.disk.files import Files
+from model.disk.metadata import PartitionState
+from model.disk.partition import DiskPartition, DiskReplica, ReplicaPlace, read_replica
+
+OF_ONE_BROKER = (
+    disk.batch_crc,
+    disk.batches_well_formed,
+    disk.offsets_rise_in_log,
+    disk.offsets_contiguous_in_log,
+    logs.epochs_monotonic_in_log,
+    watermarks.hw_within_log,
+    disk.hw_not_below_log_start,
+    disk.recovery_point_within_log,
+    disk.epoch_file_matches_log,
+    disk.producer_sequences_contiguous,
+    disk.control_batches_well_formed,
+)
+"""The properties of a single broker's disk."""
+
+OF_SEVERAL_BROKERS = (logs.log_matching, logs.logs_prefix_consistent)
+"""The properties of two brokers' disks."""
+
+OF_LEADERS = (
+    durability.strong_isr,
+    durability.weak_isr,
+    promises.committed_never_lost,
+    logs.follower_log_is_prefix,
+    leadership.leader_in_isr,
+    leadership.one_leader_per_epoch,
+    disk.epochs_given_by_controller,
+    disk.topic_ids_agree,
+)
+"""The properties that need the metadata log."""
+
+OF_ONE_MOMENT = (
+    durability.strong_isr,
+    durability.weak_isr,
+    promises.committed_never_lost,
+    logs.follower_log_is_prefix,
+    disk.epochs_given_by_controller,
+    disk.topic_ids_agree,
+)
+"""The properties that need disks of one moment: otherwise a replica may lack what it was yet to fetch."""
+
+OF_SPECS = (
+    logs.epochs_monotonic_in_log,
+    logs.log_matching,
+    logs.logs_prefix_consistent,
+    durability.strong_isr,
+    durability.weak_isr,
+    promises.committed_never_lost,
+    logs.follower_log_is_prefix,
+    watermarks.hw_within_log,
+)
+"""The properties that specs have too: a trace of a spec can show how a violation came about."""
+
+OF_TWO_MOMENTS = (disk.committed_kept, watermarks.hw_monotonic)
+"""The properties of two moments of one cluster."""
+
+CHECKS: tuple[Property, ...] = (*OF_ONE_BROKER, *OF_SEVERAL_BROKERS, *OF_LEADERS)
+"""Every property that is checked on a partition."""
+
+_NEED_LEADERS, _NEED_ONE_MOMENT, _SPECS = (
+    frozenset(check.name for check in checks) for checks in (OF_LEADERS, OF_ONE_MOMENT, OF_SPECS)
+)
+
+NO_DIRECTORY, NO_SEGMENT, NO_HIGH_WATERMARK, NOT_IN_METADATA, NO_LEADER, NO_REPLICA = (
+    "no directory of ",
+    "no segment of ",
+    "no high watermark of ",
+    "not in the metadata log: ",
+    "no leader of ",
+    "no replica of ",
+)
+"""The beginnings of reasons that are reported once for all partitions."""
+
+MOST_PLACES = 1000
+"""The most violations of one property that are counted in one partition."""
+
+
+@attrs.frozen
+class PartitionTask:
+    """A partition that is to be audited.
+
+    Attributes:
+        topic, number: its name.
+        places: where its replicas are.
+        topic_id, state: what the metadata log has; None if it has nothing.
+        history: the states of the partition with the offsets in the metadata log at which they began.
+        cleaned_below: the offset below which compaction may have changed its logs.
+        one_moment: whether the disks are of one moment.
+        has_metadata: whether a metadata log was given.
+    """
+
+    topic: str
+    number: int
+    places: tuple[ReplicaPlace, ...]
+    topic_id: UUID | None
+    state: PartitionState | None
+    history: tuple[tuple[int, PartitionState], ...]
+    cleaned_below: int
+    one_moment: bool
+    has_metadata: bool
+
+
+@attrs.frozen(eq=False)
+class PartitionReport:
+    """What the audit of a partition found.
+
+    Attributes:
+        task: what was to be audited.
+        findings: what was found.
+        undecided: what could not be decided.
+        batches, size: the batches in all replicas, and their bytes.
+        drawing: what views show of the logs, if something is wrong with them.
+    """
+
+    task: PartitionTask
+    findings: tuple[Finding, ...]
+    undecided: tuple[Undecided, ...]
+    batches: int
+    size: int
+    drawing: Drawing | None = None
+
+
+def audit_partition(files: Files, task: PartitionTask, *, checksums: bool = True) -> PartitionReport:
+    """Audit a partition.
+
+    Parameters:
+        files: the file system.
+        task: what is to be audited.
+        checksums: whether the batches' checksums are computed.
+    """
+    observation = observe(files, task, checksums=checksums)
+    return judged(task, observation, CHECKS)
+
+
+@attrs.frozen(eq=False)
+class Observation:
+    """What was read of a partition.
+
+    Attributes:
+        partition: the partition.
+        others: the replicas that are left out of it: those of another topic of the same name, and those that could not
+            be read or whose segments were left out of the copy.
+    """
+
+    partition: DiskPartition
+    others: tuple[DiskReplica, ...]
+
+    @property
+    def replicas(self) -> tuple[DiskReplica, ...]:
+        """All that was read."""
+        return (*self.partition.replicas.values(), *self.others)
+
+
+def observe(files: Files, task: PartitionTask, *, checksums: bool = True) -> Observation:
+    """Read a partition. See `audit_partition`."""
+    held = [
+        replica
+        for place in task.places
+        if (replica := read_replica(files, place, cleaned_below=task.cleaned_below, checksums=checksums)) is not None
+    ]
+    return observation_of(task, held)
+
+
+def observation_of(task: PartitionTask, held: Sequence[DiskReplica]) -> Observation:
+    """What was read of a partition, given its replicas."""
+    known = [replica.directory.topic_id for replica in held if replica.directory.topic_id is not None]
+    topic_id = task.topic_id if task.topic_id in known or not known else max(known, key=known.count)
+    any_log = any(replica.has_a_log for replica in held)
+    mine = {
+        replica.node: replica
+        for replica in held
+        if replica.directory.topic_id in (None, topic_id) and replica.whole and (replica.has_a_log or any_log)
+    }
+    others = tuple(replica for replica in held if mine.get(replica.node) is not replica)
+    partition = DiskPartition(
+        topic=task.topic,
+        number=task.number,
+        topic_id=topic_id,
+        replicas=mine,
+        state=task.state if topic_id in (None, task.topic_id) else None,
+        one_moment=task.one_moment,
+        strangers=tuple(each for each in others if each.directory.topic_id not in (None, topic_id)),
+    )
+    return Observation(partition, others)
+
+
+def judged(task: PartitionTask, observation: Observation, checks: Iterable[Property]) -> PartitionReport:
+    """What some properties say of a partition, with what is known of the causes and what is worth knowing."""
+    partition, earlier = observation.partition, observation.partition.earlier
+    findings: list[Finding] = []
+    undecided = [*_not_at_hand(observation, task)]
+    for check in checks:
+        if check.name in _NEED_LEADERS and (partition.state is None or partition.is_metadata):
+            continue
+        if check.kind.of_steps and earlier is None:
+            continue
+        found, later = _asked(check, *([earlier] if check.kind.of_steps else []), partition)
+        findings += found
+        if later or (check.name in _NEED_ONE_MOMENT and not task.one_moment):
+            undecided.append(Undecided(check.name, ""))
+    findings = explained(partition, task.history, findings)
+    findings += remarks(partition, observation.others, findings)
+    return PartitionReport(
+        task=task,
+        findings=tuple(findings),
+        undecided=tuple(undecided),
+        batches=sum(len(replica.batches) for replica in observation.replicas),
+        size=sum(segment.size for replica in observation.replicas for segment in replica.segments),
+        drawing=drawing_of(partition) if any(finding.severity == "error" for finding in findings) else None,
+    )
+
+
+def _asked(check: Property, *moments: DiskPartition | None) -> tuple[list[Finding], bool]:
+    """What a property finds wrong with a partition, or between two moments of it, once for each group of brokers.
+
+    Returns:
+        The findings, and whether something was left open: what a broker lacks may be yet to come.
+    """
+    places: dict[tuple[int, ...], list[Complaint]] = {}
+    later, count, partition = False, 0, moments[-1]
+    assert partition is not None
+    if check.name == logs.follower_log_is_prefix.name:
+        moments = (attrs.evolve(partition, cautious=True),)
+    for count, complaint in enumerate(check.complaints(*moments), start=1):
+        assert isinstance(complaint, Complaint)
+        if not partition.one_moment and _may_be_yet_to_come(check, partition, complaint):
+            later = True
+        else:
+            places.setdefault(complaint.brokers, []).append(complaint)
+        if count == MOST_PLACES:
+            break
+    return [_finding(check, partition, found, count == MOST_PLACES) for found in places.values()], later
+
+
+def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Complaint) -> bool:
+    """Whether what is wrong is so only because disks, or the files of one disk, were copied one after another."""
+    replicas = [replica for _, replica in partition.replicas_of(complaint.brokers)]
+    if check.name == watermarks.hw_within_log.name:
+        return not any(replica.place.clean or signs_of_a_lost_segment(replica) for replica in replicas)
+    beyond = complaint.offset is not None and any(complaint.offset >= replica.log.end_offset for replica in replicas)
+    return check.name in _NEED_ONE_MOMENT and beyond
+
+
+def _finding(check: Property, partition: DiskPartition, found: list[Complaint], perhaps_more: bool) -> Finding:
+    first = min(found, key=lambda each: -1 if each.offset is None else each.offset)
+    more, least = len(found) - 1, "at least " * perhaps_more
+    replica = next((replica for _, replica in partition.replicas_of(first.brokers)), None)
+    return Finding(
+        check=check.name,
+        severity="error",
+        topic=partition.topic,
+        partition=partition.number,
+        brokers=first.brokers,
+        offset=first.offset,
+        sentence=str(first),
+        context=(f"there {'is 1 more such place' if more == 1 else f'are {least}{more:,} more such places'}",)
+        if more
+        else (),
+        path=replica.place.path if replica is not None else "",
+        shape=shape_of(check.name, partition, found) if check.name in _SPECS else None,
+    )
+
+
+def _not_at_hand(observation: Observation, task: PartitionTask) -> Iterator[Undecided]:
+    """Why a partition cannot be audited as a whole."""
+    partition = observation.partition
+    name = f"{partition.topic}-{partition.number}"
+    for replica in observation.replicas:
+        for problem in replica.problems:
+            yield Undecided("", problem)
+        if replica.place.missing and replica in observation.others:
+            yield Undecided("", f"{NO_DIRECTORY}{name}")
+        elif not replica.whole or (replica in observation.others and not replica.has_a_log):
+            yield Undecided("", f"{NO_SEGMENT}{name}")
+        if replica.place.high_watermark is None and len(replica.batches):
+            yield Undecided("", f"{NO_HIGH_WATERMARK}{name}")
+    if partition.is_metadata:
+        return
+    if partition.state is None and task.has_metadata:
+        yield Undecided("", f"{NOT_IN_METADATA}{name}")
+    if partition.state is not None:
+        at_hand = {replica.node for replica in observation.replicas}
+        ought_to = partition.state.electable if partition.state.leader is None else {partition.state.leader}
+        leading = {replica.epoch for _, replica in partition.believed_leaders()}
+        if ought_to & partition.replicas.keys() and partition.state.leader_epoch not in leading:
+            yield Undecided("", f"{NO_LEADER}{name}")
+        for broker in partition.state.replicas:
+            if broker not in at_hand:
+                yield Undecided("", f"{NO_REPLICA}broker {broker}")

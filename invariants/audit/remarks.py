@@ -1,0 +1,117 @@
+"""Notes: what is worth knowing about a partition, although nothing is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from invariants.audit.result import Finding
+from invariants.disk import torn_from
+from model.disk.batches import Tail
+from model.disk.partition import DiskPartition, DiskReplica
+from model.disk.wire import text_of_uuid
+
+
+def remarks(partition: DiskPartition, others: Sequence[DiskReplica], findings: Sequence[Finding] = ()) -> list[Finding]:
+    """What is worth knowing about a partition.
+
+    Parameters:
+        partition: the partition.
+        others: the replicas that were left out of it. See `invariants.audit.partition.Observation`.
+        findings: what is wrong with it. A log that they report as too short gets no note about the same thing.
+    """
+    short = {broker for finding in findings if finding.check == "hw_within_log" for broker in finding.brokers}
+    found = [*_other_topics(partition, others)]
+    for replica in (*partition.replicas.values(), *others):
+        found += _of_replica(partition, replica, replica.node in short)
+    return found
+
+
+def _other_topics(partition: DiskPartition, others: Sequence[DiskReplica]) -> Iterator[Finding]:
+    for replica in others:
+        own = replica.directory.topic_id
+        if own is None or own == partition.topic_id:
+            continue
+        known = "" if partition.topic_id is None else f", not {text_of_uuid(partition.topic_id)}"
+        yield _note(
+            "topic_ids_agree",
+            partition,
+            replica,
+            f"broker {replica.node} has the topic with the id {text_of_uuid(own)}{known}: the topic was deleted "
+            "and created again; this log belongs to the other topic and is not compared",
+        )
+
+
+def _of_replica(partition: DiskPartition, replica: DiskReplica, short: bool) -> Iterator[Finding]:
+    place, log = replica.place, replica.log
+    if place.missing:
+        yield _note(
+            "log_at_hand",
+            partition,
+            replica,
+            f"broker {replica.node} can be elected but has no directory for this partition",
+        )
+        return
+    if not replica.whole or (not replica.has_a_log and replica.node not in partition.replicas):
+        some = "some segments" if replica.has_a_log else "the segments"
+        promised = f", whose high watermark is {place.high_watermark}," if place.high_watermark else ""
+        yield _note(
+            "log_at_hand",
+            partition,
+            replica,
+            f"{some} of broker {replica.node}{promised} cannot be read or were left out of the copy",
+        )
+        return
+    if not replica.segments:
+        return
+    last = replica.segments[-1]
+    torn = replica.batches[torn_from(replica) :]
+    if not place.clean and (last.tail in (Tail.TORN, Tail.ZEROS) or len(torn)):
+        at = int(torn["first"][0]) if len(torn) else log.end_offset
+        what = "zeros" if last.tail is Tail.ZEROS and not len(torn) else "part of a batch"
+        yield _note(
+            "batches_well_formed",
+            partition,
+            replica,
+            f"the log of broker {replica.node} ends with {what}, as after a crash or in a copy of a running broker: "
+            f"the broker truncates it to offset {at} when it starts",
+            at,
+        )
+    if place.clean or short:
+        return
+    if replica.high_watermark > log.end_offset:
+        yield _note(
+            "hw_within_log",
+            partition,
+            replica,
+            f"broker {replica.node} has high watermark {replica.high_watermark}, but its log ends at {log.end_offset}: "
+            "a crash lost the unflushed end of the log, or the broker ran and its log was copied before the checkpoint",
+            log.end_offset,
+        )
+    if place.recovery_point is not None and place.recovery_point > log.end_offset:
+        yield _note(
+            "recovery_point_within_log",
+            partition,
+            replica,
+            f"broker {replica.node} has recovery point {place.recovery_point}, but its log ends at {log.end_offset}: "
+            "it was truncated just before a crash, or the end of the log is missing from the copy",
+            log.end_offset,
+        )
+    entries = replica.epochs
+    if entries and entries[-1].start > log.end_offset:
+        yield _note(
+            "epoch_file_matches_log",
+            partition,
+            replica,
+            f"the leader epoch checkpoint of broker {replica.node} says that epoch {entries[-1].epoch} starts at "
+            f"offset {entries[-1].start}, but the log ends at {log.end_offset}: the log was truncated, or its "
+            "end is missing from the copy",
+            log.end_offset,
+        )
+
+
+def _note(
+    check: str, partition: DiskPartition, replica: DiskReplica, sentence: str, offset: int | None = None
+) -> Finding:
+    return Finding(
+        check, "note", partition.topic, partition.number, (replica.node,), offset, sentence, path=replica.place.path
+    )

@@ -1,0 +1,286 @@
+"""The audit on Spark: headers are read where the data is.
+
+Directories that are named by URIs, in object storage or in a distributed file system, are seen by every machine:
+partitions are spread over them. Directories that are named by paths are on the machines' own disks, the same path
+perhaps on each: every machine says which it has, reads the headers of what is there, and only headers travel.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from checker.errors import LeadlineError
+from invariants.audit.cluster import (
+    Done,
+    Progress,
+    clusters_in,
+    result_of,
+    run_part,
+    tasks_of,
+)
+from invariants.audit.partition import (
+    CHECKS,
+    PartitionReport,
+    PartitionTask,
+    audit_partition,
+    judged,
+    observation_of,
+)
+from invariants.audit.result import AuditResult
+from model.disk.cluster import Cluster, MetadataLog, Reader, Surveyed, assemble, survey
+from model.disk.directory import find_data_directories
+from model.disk.files import LocalFiles, Unreadable
+from model.disk.metadata import Metadata, read_metadata
+from model.disk.partition import DiskReplica, ReplicaPlace, read_replica
+from model.disk.remote import AnyFiles, is_remote
+
+if TYPE_CHECKING:
+    from checker.distributed.session import Session
+
+WAVES = 20
+"""Jobs that the partitions in shared storage are spread over, for progress and so that an interrupt loses little."""
+
+
+def audit_on_spark(
+    given: Sequence[str],
+    *,
+    checksums: bool = True,
+    stopped: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    verbose: bool = False,
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Audit data directories with Spark.
+
+    Parameters:
+        given, checksums, stopped, progress: see `audit`. Either all are URIs, or all are paths.
+        master: the master's URL; None: what `spark-submit` says, or else this machine.
+        conf: Spark's own settings.
+        verbose: whether Spark's log and bar are shown.
+
+    Raises:
+        LeadlineError: pyspark or Java is missing, or there is no data directory in what was given.
+    """
+    if importlib.util.find_spec("pyspark") is None:
+        raise LeadlineError("the spark engine needs pyspark: pip install 'leadline[spark]'")
+    from checker.distributed.session import Session
+
+    if len({is_remote(path) for path in given}) > 1:
+        raise LeadlineError("the spark engine takes either URIs, which every machine sees, or paths on the machines")
+    with Session(master, conf or {}, verbose) as session:
+        return audit_with(session, given, checksums=checksums, stopped=stopped, progress=progress)
+
+
+def audit_with(
+    session: Session,
+    given: Sequence[str],
+    *,
+    checksums: bool = True,
+    stopped: bool = False,
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Audit data directories with a session of Spark. See `audit_on_spark`."""
+    began = time.monotonic()
+    if is_remote(given[0]):
+        clusters = clusters_in(AnyFiles(), given, stopped=stopped)
+        reports, interrupted = _in_shared_storage(session, clusters, checksums, began, progress)
+    else:
+        clusters, reports, interrupted = _on_machines(session, given, checksums, stopped)
+    return result_of(clusters, reports, CHECKS, began, interrupted)
+
+
+def _in_shared_storage(
+    session: Session, clusters: Sequence[Cluster], checksums: bool, began: float, progress: Progress | None
+) -> tuple[list[PartitionReport], bool]:
+    """Audit partitions on any machine."""
+    tasks = [task for cluster in clusters for task in tasks_of(cluster)]
+    run = functools.partial(run_part, functools.partial(audit_partition, AnyFiles(), checksums=checksums))
+    size = max(session.cores, len(tasks) // WAVES + 1)
+    done, reports = Done(len(tasks)), list[PartitionReport]()
+    try:
+        for first in range(0, len(tasks), size):
+            wave = tasks[first : first + size]
+            step = max(1, len(wave) // (4 * session.cores))
+            parts = [wave[place : place + step] for place in range(0, len(wave), step)]
+            for part in session.run(run, parts, _never):
+                reports += part
+                for report in part:
+                    done.add(report, time.monotonic() - began)
+            if progress is not None:
+                progress(done)
+    except KeyboardInterrupt:
+        return reports, True
+    return reports, False
+
+
+@attrs.frozen
+class Seen:
+    """A directory, and the machines that have it.
+
+    Attributes:
+        surveyed: the directory.
+        path: where it is on these machines.
+        machines: their names.
+    """
+
+    surveyed: Surveyed
+    path: str
+    machines: tuple[str, ...]
+
+
+def _on_machines(
+    session: Session, given: Sequence[str], checksums: bool, stopped: bool
+) -> tuple[list[Cluster], list[PartitionReport], bool]:
+    """Audit what is on the machines' own disks."""
+    paths = [os.path.abspath(path) for path in given]
+    seen = merged(_everywhere(session, functools.partial(_surveyed, paths)))
+    if not seen:
+        raise LeadlineError(f"no machine has a broker's data directory in {', '.join(given)}")
+    where = {each.surveyed.directory.path: each for each in seen}
+
+    def metadata(log: MetadataLog) -> Metadata:
+        home = next(each for each in seen if each.surveyed.metadata is log)
+        found = _everywhere(session, functools.partial(_metadata_of, home.machines[0], log))
+        content: Metadata = next(content for _, contents in found for content in contents)
+        return content
+
+    read = Reader(metadata, lambda one, other: None)
+    clusters = assemble([each.surveyed for each in seen], read, stopped=stopped)
+    tasks = [task for cluster in clusters for task in tasks_of(cluster)]
+    places = {
+        index: [(_machines_of(where, place), place, task.cleaned_below) for place in task.places]
+        for index, task in enumerate(tasks)
+    }
+    try:
+        job = functools.partial(_judged_from_afar, session.cores, tasks, places, checksums)
+        reports = session.do(job, _never)
+    except KeyboardInterrupt:
+        return clusters, [], True
+    return clusters, reports, False
+
+
+def _never() -> None:
+    """The job is never given up."""
+
+
+def _machines_of(where: Mapping[str, Seen], place: ReplicaPlace) -> tuple[str, ...]:
+    """The machines that have a replica. Its path begins with the name of the directory that it is in."""
+    return next(each.machines for path, each in where.items() if place.path.startswith(f"{path}/"))
+
+
+def merged(found: Iterable[tuple[str, Sequence[Surveyed]]]) -> list[Seen]:
+    """The directories on all machines: a path that two machines share is one directory, if it is the same in both.
+
+    Parameters:
+        found: what each task has seen, with the name of its machine; there may be several on one machine.
+
+    Returns:
+        The directories, called ``machine:path``.
+    """
+    every: dict[tuple[object, ...], tuple[Surveyed, str, list[str]]] = {}
+    for machine, surveyed in found:
+        for each in surveyed:
+            about = each.directory
+            # machines that share a disk see the same directory; others may have another one of the same name
+            same = (about.path, about.node, about.cluster, about.directory, len(about.partitions))
+            _, _, machines = every.setdefault(same, (each, about.path, []))
+            if machine not in machines:
+                machines.append(machine)
+    return [
+        Seen(_called(surveyed, f"{machines[0]}:"), path, tuple(sorted(machines)))
+        for surveyed, path, machines in every.values()
+    ]
+
+
+def _called(surveyed: Surveyed, machine: str) -> Surveyed:
+    """A directory whose paths begin with the name of its machine."""
+    directory = surveyed.directory
+    partitions = {name: f"{machine}{path}" for name, path in directory.partitions.items()}
+    named = attrs.evolve(directory, path=f"{machine}{directory.path}", partitions=partitions)
+    return attrs.evolve(surveyed, directory=named)
+
+
+def _local(path: str) -> str:
+    """A path on its own machine."""
+    return path.partition(":")[2]
+
+
+def _everywhere(session: Session, look: Callable[[str], list[Any]]) -> list[tuple[str, list[Any]]]:
+    """Call a function on every machine, once for each core of Spark's; with the machine's name."""
+
+    def job(context: Any) -> list[tuple[str, list[Any]]]:
+        def here(_: Iterable[int]) -> Iterator[tuple[str, list[Any]]]:
+            machine = socket.gethostname()
+            yield machine, look(machine)
+
+        spread = context.parallelize(range(session_cores), session_cores)
+        found: list[tuple[str, list[Any]]] = spread.barrier().mapPartitions(here).collect()
+        return found
+
+    session_cores = session.cores
+    return session.do(job, _never)
+
+
+def _surveyed(paths: Sequence[str], machine: str) -> list[Surveyed]:
+    """The data directories that are here."""
+    found = []
+    for path in paths:
+        try:
+            found += [survey(LocalFiles(), inside) for inside in find_data_directories(LocalFiles(), path)]
+        except Unreadable:
+            continue  # it is on another machine
+    return found
+
+
+def _metadata_of(home: str, log: MetadataLog, machine: str) -> list[Metadata]:
+    return [read_metadata(LocalFiles(), log.directory)] if machine == home else []
+
+
+def _judged_from_afar(
+    cores: int,
+    tasks: Sequence[PartitionTask],
+    places: Mapping[int, Sequence[tuple[tuple[str, ...], ReplicaPlace, int]]],
+    checksums: bool,
+    context: Any,
+) -> list[PartitionReport]:
+    """Read each replica on a machine that has it, bring those of a partition together, and judge them."""
+    wanted = context.broadcast([(index, *place) for index, held in places.items() for place in held])
+    known = context.broadcast(list(tasks))
+    # functions that Spark sends along may refer to ours by name only: a property that was copied is another one
+    read = functools.partial(_read_there, wanted, checksums)
+    judge = functools.partial(_judged, known)
+    read_there = context.parallelize(range(cores), cores).barrier().mapPartitions(read)
+    reports: dict[int, PartitionReport] = dict(read_there.groupByKey(cores).map(judge).collect())
+    # a partition of which no machine has a replica has no report yet
+    return [reports.get(index) or judged(task, observation_of(task, ()), CHECKS) for index, task in enumerate(tasks)]
+
+
+def _read_there(wanted: Any, checksums: bool, _: Iterable[int]) -> Iterator[tuple[int, DiskReplica]]:
+    """Read the replicas that this machine has; where it has several tasks, its share of them."""
+    from pyspark import BarrierTaskContext
+
+    barrier = BarrierTaskContext.get()
+    rank, machines = barrier.partitionId(), barrier.allGather(socket.gethostname())
+    for number, (index, having, place, cleaned_below) in enumerate(wanted.value):
+        readers = [other for other, machine in enumerate(machines) if machine in having]
+        if readers and readers[number % len(readers)] == rank:
+            here = attrs.evolve(place, path=_local(place.path))
+            found = read_replica(LocalFiles(), here, cleaned_below=cleaned_below, checksums=checksums)
+            if found is not None:
+                yield index, attrs.evolve(found, place=place)
+
+
+def _judged(known: Any, item: tuple[int, Iterable[DiskReplica]]) -> tuple[int, PartitionReport]:
+    index, replicas = item
+    task = known.value[index]
+    held = sorted(replicas, key=lambda replica: replica.node)
+    return index, judged(task, observation_of(task, held), CHECKS)

@@ -1,0 +1,97 @@
+"""Who may lead next: the ISR, and the ELR where there is one (KIP-966), by the controller's word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checker.properties import invariant, step_invariant
+from invariants.known import RPC, RPC_BEFORE_KIP_320, releases
+from model.kafka.state import ACTIVE, Partition
+from model.quorum import drawn_isr
+
+
+@invariant(
+    "every running member of the ISR or ELR has all that consumers could ever read",
+    source="KIP-966; Vanlightly's TLA+ specification of it, LeaderCandidateCompleteness: the true high watermark is "
+    "the largest there ever was, and a broker that is down is no candidate until it is back",
+    fails_in=RPC,
+)
+def leader_candidates_complete(state: Partition) -> Iterator[str]:
+    for broker in sorted(state.quorum.isr | state.quorum.elr):
+        replica = state.replicas[broker]
+        if not replica.up:
+            continue
+        for promise in state.exposed:
+            held = replica.log[promise.offset] if replica.log.has(promise.offset) else None
+            if held != promise.record:
+                where = "ISR" if broker in state.quorum.isr else "ELR"
+                yield (
+                    f"broker {broker} is in the {where} and has {held or 'nothing'} at offset {promise.offset}, "
+                    f"where {promise.record} could be read"
+                )
+
+
+@step_invariant(
+    "a running broker that joins the ISR has all that is below its leader's high watermark",
+    source="KIP-903; KAFKA-14617, KAFKA-15221",
+    fails_in=(*RPC_BEFORE_KIP_320, *releases("kafka/2.7", "kafka/3.6")),
+)
+def isr_joined_with_all(before: Partition, after: Partition) -> Iterator[str]:
+    quorum = after.quorum
+    if quorum.leader is None or quorum.epoch != before.quorum.epoch:
+        return
+    leader = after.replicas[quorum.leader]
+    for broker in sorted(quorum.isr - before.quorum.isr):
+        replica = after.replicas[broker]
+        for offset in range(min(leader.high_watermark, leader.log.end_offset) if replica.up else 0):
+            held = replica.log[offset] if replica.log.has(offset) else None
+            if held != leader.log[offset]:
+                yield (
+                    f"broker {broker} joins the ISR and has {held or 'nothing'} at offset {offset}, "
+                    f"where its leader has {leader.log[offset]}, below its high watermark"
+                )
+
+
+@invariant(
+    "the true leader waits for everybody who may lead next: its maximal ISR contains the controller's ISR, and the "
+    "ELR if its own ISR is as large as min.insync.replicas",
+    source="KIP-497; Vanlightly's TLA+ specification of KIP-966, ReplicationQuorumSuperset",
+)
+def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
+    quorum = state.quorum
+    if quorum.leader is None or not state.is_true_leader(quorum.leader):
+        return
+    leader = state.replicas[quorum.leader]
+    candidates = quorum.isr
+    if len(leader.isr) >= min(state.bounds.min_insync_replicas, state.bounds.brokers):
+        candidates |= quorum.elr
+    if not candidates <= leader.maximal_isr:
+        yield (
+            f"the controller would elect {drawn_isr(candidates)}, "
+            f"but broker {quorum.leader} waits for {drawn_isr(leader.maximal_isr)} only"
+        )
+
+
+@invariant("the ISR and the ELR hold replicas of the partition only", source="KIP-497, KIP-966; KAFKA-9672")
+def isr_within_replicas(state: Partition) -> bool:
+    replicas = range(state.bounds.brokers)
+    return all(broker in replicas for broker in state.quorum.isr | state.quorum.elr)
+
+
+@invariant("no broker is in the ISR and in the ELR", source="KIP-966")
+def isr_and_elr_disjoint(state: Partition) -> bool:
+    return not state.quorum.isr & state.quorum.elr
+
+
+@invariant(
+    "no running broker is in the ISR that the controller has fenced or lets shut down, unless it is the last one there",
+    source="KIP-841; KAFKA-13916, KAFKA-14140",
+    fails_in=(*RPC, *releases("kafka/2.7", "kafka/3.0"), "kafka/3.2-kraft"),
+)
+def isr_members_active(state: Partition) -> Iterator[str]:
+    if len(state.quorum.isr) < 2 and not state.protocol.has_elr:
+        return
+    for broker in sorted(state.quorum.isr):
+        status = state.registrations[broker].status
+        if status != ACTIVE:
+            yield f"broker {broker} is in the ISR, and {status}"

@@ -1,0 +1,290 @@
+"""Record batches: the headers in a segment, read without their records.
+
+The format is that of Apache Kafka's `DefaultRecordBatch` (magic 2) and, before 0.11, of its message sets (magic 0 and
+1). A batch's header has everything that an audit needs; nothing is decompressed. A length in a header is compared
+with the file's size before it is used.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+from crc32c import crc32c
+from numpy.typing import NDArray
+
+from model.disk.files import Source, Unreadable
+
+CHUNK = 4 * 2**20
+"""Bytes read at a time."""
+
+SHORT_READ = 64 * 2**10
+"""Bytes read at a time where batches are large and their checksums are not asked for."""
+
+LENGTH_AT, MAGIC_AT, CRC_AT, ATTRIBUTES_AT = 8, 16, 17, 21
+"""Where the length, the magic byte, the checksum and what it covers begin in a batch of magic 2."""
+
+BEFORE_LENGTH_COUNTS = 12
+"""Bytes of a batch that its length leaves out: the base offset and the length."""
+
+HEADER = np.dtype(
+    [
+        ("base_offset", ">i8"),
+        ("length", ">i4"),
+        ("leader_epoch", ">i4"),
+        ("magic", "i1"),
+        ("crc", ">u4"),
+        ("attributes", ">i2"),
+        ("last_offset_delta", ">i4"),
+        ("base_timestamp", ">i8"),
+        ("max_timestamp", ">i8"),
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("base_sequence", ">i4"),
+        ("records", ">i4"),
+    ]
+)
+"""The header of a batch of magic 2."""
+
+BATCH = np.dtype(
+    [
+        ("first", "i8"),
+        ("last", "i8"),
+        ("position", "i8"),
+        ("max_timestamp", "i8"),
+        ("producer", "i8"),
+        ("size", "i4"),
+        ("epoch", "i4"),
+        ("crc", "u4"),
+        ("sequence", "i4"),
+        ("records", "i4"),
+        ("attributes", "i2"),
+        ("producer_epoch", "i2"),
+        ("magic", "i1"),
+        ("intact", "?"),
+    ]
+)
+"""A batch: its first and last offset, its place in the file, and its header. `intact` is False if its checksum is
+wrong; `records` is -1 where the header does not say, as before magic 2."""
+
+LARGEST_OFFSET = 2**62
+"""Larger offsets are damage."""
+
+LARGEST_SEGMENT = 2**31
+"""Bytes of the largest segment: its size is a 32-bit integer in Kafka."""
+
+NO_EPOCH = -1
+"""The leader epoch of a batch from before 0.11."""
+
+NO_PRODUCER = -1
+"""The producer id of a batch of a producer that is not idempotent."""
+
+CODEC = 0x07
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+DELETE_HORIZON = 0x40
+"""Bits of a batch's attributes. The last one is set by compaction (KIP-534)."""
+
+CODECS = 5
+"""Compression codecs: none, gzip, snappy, lz4, zstd."""
+
+_FRONT = struct.Struct(">qiiBI")
+_LEGACY = struct.Struct(">qiIbb")
+_LEAST_LEFT = _FRONT.size
+_LEAST_SIZE = {0: 26, 1: 34, 2: HEADER.itemsize}
+"""Bytes of the smallest batch, by its magic."""
+
+
+class Tail(enum.Enum):
+    """How a segment ends."""
+
+    WHOLE = "whole"
+    """With the last byte of a batch."""
+    ZEROS = "zeros"
+    """With zeros: a file that was preallocated, or grew in a crash."""
+    TORN = "torn"
+    """In the middle of a batch."""
+    GARBAGE = "garbage"
+    """With bytes that are not a batch."""
+
+
+@attrs.frozen(eq=False)
+class Headers:
+    """The batches of a segment.
+
+    Attributes:
+        batches: of type `BATCH`, in the order of the file.
+        end: where in the file the last batch ends.
+        tail: what is after it.
+    """
+
+    batches: NDArray[Any]
+    end: int
+    tail: Tail
+
+
+def read_headers(
+    source: Source, *, checksums: bool = True, progress: Callable[[int], None] | None = None, chunk: int = CHUNK
+) -> Headers:
+    """The headers of all batches in a segment.
+
+    Parameters:
+        source: the segment's file.
+        checksums: whether each batch's checksum is computed, which reads the whole batch.
+        progress: called now and then with the bytes done since the last call.
+        chunk: bytes read at a time.
+
+    Raises:
+        Unreadable: the file cannot be read.
+    """
+    if source.size > LARGEST_SEGMENT:
+        raise Unreadable(f"a file of {source.size:,} bytes is larger than any segment")
+    buffer = memoryview(bytearray(max(min(chunk, source.size), HEADER.itemsize)))
+    pieces: list[NDArray[Any]] = []
+    at, window = 0, len(buffer)
+    tail = Tail.WHOLE
+    while at < source.size:
+        held = buffer[: source.read_into(buffer[:window], at)]
+        starts, sizes, intact, found = _walk(held, checksums)
+        pieces.append(_fields(held, at, starts, sizes, intact))
+        used = starts[-1] + sizes[-1] if starts else 0
+        if found is None and not used and len(held) >= _LEAST_LEFT:  # a batch that is larger than what was read
+            size = BEFORE_LENGTH_COUNTS + _FRONT.unpack_from(held)[1]
+            if at + size > source.size:
+                tail = Tail.TORN
+                break
+            pieces.append(_fields(held, at, [0], [size], [True]))
+            if checksums:  # for which the buffer is used anew
+                pieces[-1]["intact"] = _checksum_is_right(source, at, size, held[MAGIC_AT], buffer)
+            used = size
+        elif found is not None or not used:
+            tail = _tail(source, at + used, buffer, torn=found is None)
+            at += used
+            break
+        at += used
+        if not checksums:
+            window = len(buffer) if used / max(len(starts), 1) < SHORT_READ // 4 else min(SHORT_READ, len(buffer))
+        if progress is not None:
+            progress(used)
+    batches = np.concatenate(pieces) if pieces else np.empty(0, BATCH)
+    return Headers(_with_first_offsets(batches), at, tail)
+
+
+def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list[bool], int | None]:
+    """The batches that are wholly in a buffer.
+
+    Returns:
+        Where each starts, its size, and whether its checksum is right; and where bytes begin that are not a batch;
+        None if there are none.
+    """
+    starts: list[int] = []
+    sizes: list[int] = []
+    intact: list[bool] = []
+    at, end = 0, len(held)
+    unpack, least = _FRONT.unpack_from, _LEAST_SIZE
+    while end - at >= _LEAST_LEFT:
+        _, length, _, magic, crc = unpack(held, at)
+        size = length + BEFORE_LENGTH_COUNTS
+        if magic not in least or size < least[magic]:
+            return starts, sizes, intact, at
+        if size > end - at:
+            break
+        starts.append(at)
+        sizes.append(size)
+        if not checksums:
+            intact.append(True)
+        elif magic == 2:
+            intact.append(crc32c(held[at + ATTRIBUTES_AT : at + size]) == crc)
+        else:
+            intact.append(zlib.crc32(held[at + MAGIC_AT : at + size]) == _LEGACY.unpack_from(held, at)[2])
+        at += size
+    return starts, sizes, intact, None
+
+
+def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: memoryview) -> bool:
+    """Whether a batch that is larger than the buffer has the checksum that its header says."""
+    head = memoryview(bytearray(_LEAST_LEFT))
+    source.read_into(head, at)
+    compute: Callable[[memoryview, int], int] = crc32c if magic == 2 else zlib.crc32
+    expected = int(_FRONT.unpack(head)[4] if magic == 2 else _LEGACY.unpack_from(head)[2])
+    position = at + (ATTRIBUTES_AT if magic == 2 else MAGIC_AT)
+    checksum = 0
+    while position < at + size:
+        got = source.read_into(buffer[: at + size - position], position)
+        if not got:
+            return False
+        checksum = compute(buffer[:got], checksum)
+        position += got
+    return checksum == expected
+
+
+def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], intact: list[bool]) -> NDArray[Any]:
+    """The headers of batches that begin in a buffer, which itself begins somewhere in the file."""
+    batches = np.empty(len(starts), BATCH)
+    if not starts:
+        return batches
+    positions = np.array(starts, np.int64)
+    batches["position"], batches["size"], batches["intact"] = positions + at, sizes, intact
+    data = np.frombuffer(held, np.uint8)
+    batches["magic"] = data[positions + MAGIC_AT]
+    new = batches["magic"] == 2
+    headers = data[positions[new, None] + np.arange(HEADER.itemsize)].view(HEADER).ravel()
+    with np.errstate(over="ignore"):  # a damaged file may have any numbers
+        last = headers["base_offset"] + headers["last_offset_delta"]
+    columns = {
+        "first": headers["base_offset"],
+        "last": last,
+        "epoch": headers["leader_epoch"],
+        "crc": headers["crc"],
+        "attributes": headers["attributes"],
+        "max_timestamp": headers["max_timestamp"],
+        "producer": headers["producer_id"],
+        "producer_epoch": headers["producer_epoch"],
+        "sequence": headers["base_sequence"],
+        "records": headers["records"],
+    }
+    for name, column in columns.items():
+        batches[name][new] = column
+    for index in np.flatnonzero(~new):
+        offset, _, crc, _, attributes = _LEGACY.unpack_from(held, starts[index])
+        for name, value in {
+            "first": offset,
+            "last": offset,
+            "epoch": NO_EPOCH,
+            "crc": crc,
+            "attributes": attributes,
+            "max_timestamp": -1,
+            "producer": NO_PRODUCER,
+            "producer_epoch": -1,
+            "sequence": -1,
+            "records": -1,
+        }.items():
+            batches[name][index] = value
+    return batches
+
+
+def _with_first_offsets(batches: NDArray[Any]) -> NDArray[Any]:
+    """Batches, with the first offset of compressed ones from before 0.11, whose headers have the last one only."""
+    wrappers = np.flatnonzero((batches["magic"] < 2) & (batches["attributes"] & CODEC != 0))
+    for index in wrappers:
+        before = int(batches["last"][index - 1]) + 1 if index else 0
+        batches["first"][index] = min(before, int(batches["last"][index]))
+    return batches
+
+
+def _tail(source: Source, at: int, buffer: memoryview, *, torn: bool) -> Tail:
+    """What is at the end of a file, from a position on."""
+    position = at
+    while position < source.size:
+        got = source.read_into(buffer, position)
+        if not got:
+            break
+        if np.frombuffer(buffer[:got], np.uint8).any():
+            return Tail.TORN if torn else Tail.GARBAGE
+        position += got
+    return Tail.ZEROS if position > at else Tail.WHOLE

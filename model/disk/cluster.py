@@ -1,0 +1,487 @@
+"""Clusters: which broker a data directory belongs to, and which directories belong together.
+
+Nothing in a directory tells for certain. A `cluster.id` is often copied from an example, and a node has the same id in
+every directory, in an old copy, and in another cluster. Topic ids and the beginning of the metadata log do tell: they
+contain random numbers or times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from uuid import UUID
+
+import attrs
+import numpy as np
+
+from checker.names import counted
+from model.disk import text
+from model.disk.batches import BATCH, LARGEST_OFFSET, read_headers
+from model.disk.directory import METADATA, DataDirectory, LogDirectory, read_data_directory, read_log_directory
+from model.disk.files import Files, Unreadable
+from model.disk.log import DiskLog, log_of
+from model.disk.metadata import Metadata, PartitionState, read_metadata, snapshots
+from model.disk.partition import COMPACTED_TOPICS, UNKNOWN_LEADER, Belief, ReplicaPlace
+from model.disk.text import Partition
+
+MOST_LOGS = 20
+"""Logs that are compared to find out whether two directories without topic ids belong together."""
+
+MOST_TOPICS = 200
+"""Topics whose ids are compared to find out whether two directories belong together."""
+
+
+@attrs.frozen(eq=False)
+class MetadataLog:
+    """A node's metadata log.
+
+    Attributes:
+        directory: where it is.
+        log: its batches.
+        quorum_epoch: the quorum's epoch in its `quorum-state` file; None if it does not say.
+        complete: whether it has its end: its leader epoch checkpoint knows of no epoch after it.
+        committed: an offset below which all is committed, as there is a snapshot of it.
+    """
+
+    directory: LogDirectory
+    log: DiskLog
+    quorum_epoch: int | None
+    complete: bool
+    committed: int
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of its last batch; -1 if it is empty."""
+        return int(self.log.batches["epoch"][-1]) if len(self.log.batches) else -1
+
+
+@attrs.frozen(eq=False)
+class Node:
+    """A broker or a controller, with its data directories.
+
+    Attributes:
+        id: its id; negative if no directory says it.
+        directories: its directories.
+        metadata: its metadata log; None if there is none.
+    """
+
+    id: int
+    directories: tuple[DataDirectory, ...]
+    metadata: MetadataLog | None
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether it has partitions, and is not a mere controller."""
+        return any(map(_has_partitions, self.directories))
+
+    @property
+    def clean(self) -> bool:
+        """Whether it was stopped cleanly. A controller leaves no sign of that."""
+        return all(directory.clean for directory in self.directories if _has_partitions(directory))
+
+    @property
+    def name(self) -> str:
+        """What it is called: by its id, or by its directory."""
+        return f"broker {self.id}" if self.id >= 0 else f"the broker of {self.directories[0].path}"
+
+
+def _has_partitions(directory: DataDirectory) -> bool:
+    return any(partition != METADATA for partition in directory.partitions)
+
+
+@attrs.frozen(eq=False)
+class Cluster:
+    """The nodes that belong together.
+
+    Attributes:
+        nodes: the nodes, by id.
+        metadata: what the metadata log says; None if there is none.
+        why_not_one_moment: why the disks are not of one moment, a clause each; empty if they are.
+        notes: what is worth knowing about the directories, each with the nodes it is about.
+        doubled: partitions that one broker has in two of its directories, with both.
+        unread: what could not be read of the metadata log, a line each.
+    """
+
+    nodes: dict[int, Node]
+    metadata: Metadata | None
+    why_not_one_moment: tuple[str, ...]
+    notes: tuple[tuple[tuple[int, ...], str], ...] = ()
+    doubled: tuple[tuple[int, Partition, str, str], ...] = ()
+    unread: tuple[str, ...] = ()
+
+    def missing(self, partition: Partition) -> Iterator[ReplicaPlace]:
+        """The replicas that may be elected and have no directory, though all directories of their broker are here."""
+        state = self.state(partition)
+        for broker in sorted(state.electable) if state is not None else ():
+            node = self.nodes.get(broker)
+            if node is None or self.metadata is None or any(partition in each.partitions for each in node.directories):
+                continue
+            registered = self.metadata.registrations.get(broker)
+            if not registered or len(registered[-1].directories) <= len(node.directories):
+                topic, number = partition
+                path = f"{node.directories[0].path}/{topic}-{number}"
+                belief = self._belief(partition, node)
+                yield ReplicaPlace(broker, path, node.clean, None, None, None, None, belief, missing=True)
+
+    @property
+    def partitions(self) -> dict[Partition, list[tuple[Node, DataDirectory]]]:
+        """Where the replicas are of each partition that is in a directory or in the metadata log."""
+        known = self.metadata.existing() if self.metadata is not None else ()
+        found: dict[Partition, list[tuple[Node, DataDirectory]]] = {partition: [] for partition in known}
+        for _, node in sorted(self.nodes.items()):
+            for directory in node.directories:
+                for partition in directory.partitions:
+                    held = found.setdefault(partition, [])
+                    if not any(other is node for other, _ in held):
+                        held.append((node, directory))
+        return dict(sorted(found.items()))
+
+    def place(self, partition: Partition, node: Node, directory: DataDirectory) -> ReplicaPlace:
+        """Where a replica is, and what its broker knows of it."""
+        high_watermark = directory.checkpoint(text.HIGH_WATERMARKS, partition)
+        if partition == METADATA and node.metadata is not None:
+            high_watermark = max(node.metadata.committed, node.metadata.log.start_offset)
+        return ReplicaPlace(
+            node=node.id,
+            path=directory.partitions[partition],
+            clean=directory.clean,
+            high_watermark=high_watermark,
+            recovery_point=directory.checkpoint(text.RECOVERY_POINTS, partition),
+            log_start=directory.checkpoint(text.LOG_STARTS, partition),
+            cleaned_to=directory.checkpoint(text.CLEANED_TO, partition),
+            belief=self._belief(partition, node),
+        )
+
+    def topic_id(self, partition: Partition) -> UUID | None:
+        """The id of a partition's topic, by the metadata log."""
+        return self.metadata.topic_id(partition[0]) if self.metadata is not None else None
+
+    def state(self, partition: Partition) -> PartitionState | None:
+        """What the controllers decided of a partition; None if that is not known."""
+        topic_id = self.topic_id(partition)
+        if self.metadata is None or topic_id is None:
+            return None
+        return self.metadata.state(topic_id, partition[1])
+
+    def cleaned_below(self, partition: Partition) -> int:
+        """The offset below which compaction may have changed a partition's logs; 0 if it has changed none.
+
+        A cleaner's checkpoint says how far it came. Others may have cleaned what a replica fetched from them: so the
+        checkpoints bound it only if every broker that ever had a replica was given.
+        """
+        cleaned = [
+            directory.checkpoint(text.CLEANED_TO, partition)
+            for node in self.nodes.values()
+            for directory in node.directories
+        ]
+        known = [offset for offset in cleaned if offset is not None]
+        compacts = partition[0] in COMPACTED_TOPICS or (
+            self.metadata is not None and partition[0] in self.metadata.compacted
+        )
+        if not known and not compacts:
+            return 0
+        return max(known, default=0) if self._all_that_ever_cleaned_are_here(partition) else LARGEST_OFFSET
+
+    def _all_that_ever_cleaned_are_here(self, partition: Partition) -> bool:
+        topic_id = self.topic_id(partition)
+        if self.metadata is None or self.metadata.begins or topic_id is None:
+            return False
+        ever = {
+            broker
+            for _, state in self.metadata.partitions.get((topic_id, partition[1]), ())
+            for broker in state.replicas
+        }
+        return all(
+            broker in self.nodes and any(text.CLEANED_TO in each.checkpoints for each in self.nodes[broker].directories)
+            for broker in ever
+        )
+
+    def _belief(self, partition: Partition, node: Node) -> Belief:
+        """What a node has heard of a partition.
+
+        Where there is no metadata log, or it does not have the topic, all nodes follow `UNKNOWN_LEADER`.
+        A node without a metadata log of its own is taken to know what the others do.
+        """
+        if self.metadata is None or partition == METADATA:
+            return Belief(UNKNOWN_LEADER, 0, 0)
+        end = node.metadata.log.end_offset if node.metadata is not None else None
+        topic_id = self.metadata.topic_id(partition[0], end)
+        if topic_id is None and partition[0] not in self.metadata.ids:
+            return Belief(UNKNOWN_LEADER, 0, 0)
+        state = None if topic_id is None else self.metadata.state(topic_id, partition[1], end)
+        if state is None:
+            return Belief()
+        leader = state.leader
+        if leader is None and state == self.state(partition):
+            leader = self._stand_in(partition, state)
+        return Belief(leader, state.leader_epoch, state.partition_epoch, state.electable)
+
+    def _stand_in(self, partition: Partition, state: PartitionState) -> int:
+        """Who is looked at as the leader where there is none, as when all brokers have stopped.
+
+        It is the one of those that may be elected whose high watermark is the largest.
+        """
+        known = {
+            node.id: directory.checkpoint(text.HIGH_WATERMARKS, partition) or 0
+            for node, directory in self.partitions_of(partition)
+            if node.id in state.electable
+        }
+        return max(known, key=lambda node: (known[node], -node), default=UNKNOWN_LEADER)
+
+    def partitions_of(self, partition: Partition) -> Iterator[tuple[Node, DataDirectory]]:
+        """Where the replicas of one partition are."""
+        for _, node in sorted(self.nodes.items()):
+            for directory in node.directories:
+                if partition in directory.partitions:
+                    yield node, directory
+                    break
+
+
+@attrs.frozen(eq=False)
+class Surveyed:
+    """A data directory, with what tells to which cluster it belongs.
+
+    Attributes:
+        directory: the directory.
+        metadata: its metadata log; None if it has none.
+        topics: the ids of topics in it, by name.
+    """
+
+    directory: DataDirectory
+    metadata: MetadataLog | None
+    topics: dict[str, UUID]
+
+    @property
+    def weight(self) -> int:
+        """How far its metadata log goes: it is compared with those that know more than it does."""
+        return self.metadata.log.end_offset + 1 if self.metadata is not None else 0
+
+
+def survey(files: Files, path: str) -> Surveyed:
+    """Look at a data directory. Raises Unreadable: it cannot be listed."""
+    directory = read_data_directory(files, path)
+    return Surveyed(directory, _metadata_log(files, directory), _topic_ids(files, directory))
+
+
+@attrs.frozen(eq=False)
+class Reader:
+    """How more is read of directories than was surveyed, wherever they are.
+
+    Attributes:
+        metadata: reads a metadata log.
+        alike: whether two directories have a batch in common; None if they share no offset.
+    """
+
+    metadata: Callable[[MetadataLog], Metadata]
+    alike: Callable[[DataDirectory, DataDirectory], bool | None]
+
+
+def reader(files: Files) -> Reader:
+    """Reads with a file system that sees all directories."""
+    return Reader(
+        lambda log: read_metadata(files, log.directory),
+        lambda one, other: _have_a_batch_in_common(files, one, other),
+    )
+
+
+def assemble(surveyed: Sequence[Surveyed], read: Reader, *, stopped: bool = False) -> list[Cluster]:
+    """Find out which data directories belong together.
+
+    Parameters:
+        surveyed: the directories.
+        read: how more is read of them.
+        stopped: whether the user says that no broker ran when its directory was copied.
+
+    Returns:
+        The clusters, the one with the most partitions first. What is set aside is in their notes.
+    """
+    groups: list[list[Surveyed]] = []
+    for each in sorted(surveyed, key=lambda directory: -directory.weight):
+        home = next((group for group in groups if _belongs_to(each, group, read)), None)
+        if home is None:
+            groups.append([each])
+        else:
+            home.append(each)
+    found = [_cluster(group, read, stopped) for group in groups]
+    return sorted(found, key=_replicas, reverse=True)
+
+
+def _replicas(cluster: Cluster) -> int:
+    return sum(len(directory.partitions) for node in cluster.nodes.values() for directory in node.directories)
+
+
+def _metadata_log(files: Files, directory: DataDirectory) -> MetadataLog | None:
+    if METADATA not in directory.partitions:
+        return None
+    found = read_log_directory(files, directory.partitions[METADATA])
+    if not found.is_one:
+        return None
+    log = _log(files, found)
+    try:
+        quorum_epoch = text.quorum_epoch(files, f"{found.path}/{text.QUORUM_STATE}")
+    except Unreadable:
+        quorum_epoch = None
+    ends = [entry.start for entry in found.epochs or ()]
+    committed = min(max((offset for offset, _ in snapshots(files, found)), default=0), log.end_offset)
+    return MetadataLog(found, log, quorum_epoch, not ends or max(ends) <= log.end_offset, committed)
+
+
+def _log(files: Files, directory: LogDirectory) -> DiskLog:
+    """A log, as far as it can be read; whoever audits the partition says what cannot."""
+    pieces = [np.empty(0, BATCH)]
+    for _, path in directory.segments:
+        try:
+            with files.opened(path) as source:
+                pieces.append(read_headers(source, checksums=False).batches)
+        except Unreadable:
+            break
+    bases = [base for base, _ in directory.segments] or [0]
+    return log_of(np.concatenate(pieces), bases[0], bases[-1])
+
+
+def _topic_ids(files: Files, directory: DataDirectory) -> dict[str, UUID]:
+    topics: dict[str, UUID] = {}
+    for topic, path in _one_partition_of_each_topic(directory):
+        try:
+            found = text.topic_id(files, f"{path}/{text.PARTITION_METADATA}")
+        except Unreadable:
+            continue
+        if found is not None:
+            topics[topic] = found
+    return topics
+
+
+def _belongs_to(each: Surveyed, group: list[Surveyed], read: Reader) -> bool:
+    """Whether a directory is of the same cluster as some others."""
+    related = [_are_related(each, other, read) for other in group]
+    if False in related:
+        return False
+    return True in related or each.directory.cluster == group[0].directory.cluster
+
+
+def _are_related(one: Surveyed, other: Surveyed, read: Reader) -> bool | None:
+    """Whether two directories are of one cluster; None if nothing tells."""
+    mine, theirs = one.directory.cluster, other.directory.cluster
+    if mine and theirs and mine != theirs:
+        return False
+    if one.metadata is not None and other.metadata is not None:
+        below = min(one.metadata.log.end_offset, other.metadata.log.end_offset)
+        same = one.metadata.log.aligned(other.metadata.log, below).same
+        if len(same):
+            return bool(same.any())
+    shared = one.topics.keys() & other.topics.keys()
+    if shared:
+        return any(one.topics[topic] == other.topics[topic] for topic in shared)
+    return read.alike(one.directory, other.directory)
+
+
+def _have_a_batch_in_common(files: Files, one: DataDirectory, other: DataDirectory) -> bool | None:
+    """Whether two directories have the same batch anywhere; None if their logs share no offset."""
+    found = None
+    for partition in sorted(one.partitions.keys() & other.partitions.keys())[:MOST_LOGS]:
+        logs = [_log(files, read_log_directory(files, each.partitions[partition])) for each in (one, other)]
+        same = logs[0].aligned(logs[1], min(log.end_offset for log in logs)).same
+        if same.any():
+            return True
+        found = False if len(same) else found
+    return found
+
+
+def _one_partition_of_each_topic(directory: DataDirectory) -> Iterator[tuple[str, str]]:
+    seen: dict[str, str] = {}
+    for (topic, number), path in directory.partitions.items():
+        if (topic, number) != METADATA and len(seen) < MOST_TOPICS:
+            seen.setdefault(topic, path)
+    return iter(seen.items())
+
+
+def _cluster(group: list[Surveyed], read: Reader, stopped: bool) -> Cluster:
+    notes: list[tuple[tuple[int, ...], str]] = []
+    doubled: list[tuple[int, Partition, str, str]] = []
+    by_id: dict[int, list[Surveyed]] = {}
+    for place, each in enumerate(sorted(group, key=lambda identity: identity.directory.path), start=1):
+        node = each.directory.node
+        by_id.setdefault(-place if node is None else node, []).append(each)
+    nodes = {}
+    for node, held in sorted(by_id.items()):
+        kept = _own_directories(node, held, notes, doubled)
+        metadata = next((each.metadata for each in kept if each.metadata is not None), None)
+        nodes[node] = Node(node, tuple(each.directory for each in kept), metadata)
+    newest = _newest(nodes.values())
+    content = read.metadata(newest) if newest is not None else None
+    unread = tuple(content.problems) if content is not None else ()
+    if content is not None and not content.partitions and unread:
+        content = None
+    why = tuple(_not_one_moment(nodes, newest, content, stopped))
+    return Cluster(nodes, content, why, tuple(notes), tuple(doubled), unread)
+
+
+def _own_directories(
+    node: int,
+    held: list[Surveyed],
+    notes: list[tuple[tuple[int, ...], str]],
+    doubled: list[tuple[int, Partition, str, str]],
+) -> list[Surveyed]:
+    """Of the directories with a node's id, those that the node has: one, or several with different partitions.
+
+    A directory with the same partitions as another is another moment of the node, or another incarnation.
+    """
+    kept: list[Surveyed] = []
+    for each in sorted(held, key=lambda identity: (-identity.weight, -len(identity.directory.partitions))):
+        path = each.directory.path
+        if node < 0:
+            notes.append(((node,), f"{path} does not have the id of its broker, which is called {node} here"))
+        if each.directory.set_aside:
+            logs = counted(len(each.directory.set_aside), "log")
+            notes.append(((node,), f"{path} has {logs} set aside (-delete, -future or -stray), not audited"))
+        if not each.directory.partitions:
+            if len(held) > 1:
+                notes.append(((node,), f"{path} was formatted for the same node and has no partitions"))
+                continue
+            notes.append(((node,), f"{path} has no partitions"))
+        common = {partition: other for other in kept for partition in other.directory.partitions}.keys()
+        both = common & each.directory.partitions.keys()
+        if both and (METADATA in both or 2 * len(both) > len(each.directory.partitions)):
+            first = next(other for other in kept if both & other.directory.partitions.keys())
+            notes.append(
+                (
+                    (node,),
+                    f"{path} has the same node id and the same partitions as {first.directory.path}: it is another "
+                    "copy or another incarnation of the node, and is left out",
+                )
+            )
+            continue
+        for partition in sorted(both):
+            first = next(other for other in kept if partition in other.directory.partitions)
+            doubled.append(
+                (node, partition, first.directory.partitions[partition], each.directory.partitions[partition])
+            )
+        kept.append(each)
+    return kept
+
+
+def _newest(nodes: Iterable[Node]) -> MetadataLog | None:
+    """The metadata log that knows the most."""
+    found = [node.metadata for node in nodes if node.metadata is not None]
+    return max(found, key=lambda each: (each.last_epoch, each.log.end_offset), default=None)
+
+
+def _not_one_moment(
+    nodes: dict[int, Node], newest: MetadataLog | None, metadata: Metadata | None, stopped: bool
+) -> Iterator[str]:
+    running = [node.name for node in nodes.values() if node.is_broker and not node.clean]
+    if running and not stopped:
+        was = "was" if len(running) == 1 else "were"
+        yield f"{_listed(running)} {was} not stopped cleanly, or running when copied (no {text.CLEAN_SHUTDOWN})"
+    if newest is not None and not newest.complete:
+        yield f"the end of the metadata log is missing from {newest.directory.path}"
+        return
+    if metadata is None:
+        return
+    for node in nodes.values():
+        registered = metadata.registrations.get(node.id)
+        if registered and node.metadata is not None and registered[-1].offset >= node.metadata.log.end_offset:
+            yield f"{node.name} was restarted after it was copied, according to the metadata log"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,228 @@
+"""Data directories: what a broker keeps in one, except the logs themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from uuid import UUID
+
+import attrs
+
+from model.disk import text
+from model.disk.batches import LARGEST_OFFSET
+from model.disk.files import Entry, Files, Unreadable
+from model.disk.text import Partition
+
+METADATA_TOPIC = "__cluster_metadata"
+METADATA: Partition = (METADATA_TOPIC, 0)
+"""The partition of KRaft's metadata log."""
+
+DEEPEST = 8
+"""Levels of directories below one that is given, in which data directories are looked for."""
+
+MOST_DIRECTORIES = 100_000
+"""Directories that are looked at to find data directories."""
+
+_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
+_SET_ASIDE = re.compile(r"[a-zA-Z0-9._-]{1,249}-[0-9]{1,10}\.[0-9a-zA-Z]+-(delete|future|stray)")
+SEGMENT = re.compile(r"([0-9]{20})\.log")
+
+
+@attrs.frozen(eq=False)
+class DataDirectory:
+    """A data directory of a broker or of a controller.
+
+    Attributes:
+        path: where it is.
+        node: the broker's or controller's id; None if the directory does not say.
+        cluster, directory: the cluster's id and the directory's own; empty if the directory does not say.
+        clean: whether its broker was stopped cleanly.
+        checkpoints: the offsets in each of its checkpoint files, by the file's name; no entry where there is no file.
+        partitions: its partitions, each with the directory of its log.
+        set_aside: the partition directories that are being deleted, moved or are stray.
+        problems: what could not be read, a line each.
+    """
+
+    path: str
+    node: int | None
+    cluster: str
+    directory: str
+    clean: bool
+    checkpoints: dict[str, dict[Partition, int]]
+    partitions: dict[Partition, str]
+    set_aside: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def checkpoint(self, name: str, partition: Partition) -> int | None:
+        """What a checkpoint file says of a partition; None if it says nothing."""
+        return self.checkpoints.get(name, {}).get(partition)
+
+
+def find_data_directories(files: Files, path: str) -> list[str]:
+    """The data directories in a directory, or the directory itself if it is one.
+
+    A data directory is one with `meta.properties`, with an offset checkpoint, or with a partition's directory in it.
+    Links are not followed.
+
+    Raises:
+        Unreadable: the directory cannot be listed, or there is too much in it.
+    """
+    found, looked_at = [], 0
+    waiting = [(path, 0)]
+    while waiting:
+        here, depth = waiting.pop(0)
+        looked_at += 1
+        if looked_at > MOST_DIRECTORIES:
+            raise Unreadable(f"{path} has more than {MOST_DIRECTORIES:,} directories below it")
+        try:
+            entries = files.listed(here)
+        except Unreadable:
+            if here == path:
+                raise
+            continue
+        if _is_data_directory(files, here, entries):
+            found.append(here)
+        elif depth < DEEPEST:
+            waiting += [
+                (f"{here}/{entry.name}", depth + 1)
+                for entry in entries
+                if entry.kind == "directory" and not entry.name.startswith(".")
+            ]
+    return sorted(found)
+
+
+def _is_data_directory(files: Files, path: str, entries: list[Entry]) -> bool:
+    names = {entry.name for entry in entries if entry.kind == "file"}
+    if names & {text.PROPERTIES, *text.OFFSET_CHECKPOINTS}:
+        return True
+    return any(
+        entry.kind == "directory" and _PARTITION.fullmatch(entry.name) and _holds_a_log(files, f"{path}/{entry.name}")
+        for entry in entries
+    )
+
+
+def _holds_a_log(files: Files, path: str) -> bool:
+    try:
+        entries = files.listed(path)
+    except Unreadable:
+        return False
+    names = {entry.name for entry in entries if entry.kind == "file"}
+    return bool(names & {text.EPOCHS, text.PARTITION_METADATA}) or any(map(SEGMENT.fullmatch, names))
+
+
+def read_data_directory(files: Files, path: str) -> DataDirectory:
+    """What a data directory has, but for the logs. What cannot be read is listed in `problems`.
+
+    Raises:
+        Unreadable: the directory cannot be listed.
+    """
+    entries = files.listed(path)
+    kinds = {entry.name: entry.kind for entry in entries}
+    problems: list[str] = []
+    properties: dict[str, str] = {}
+    if text.PROPERTIES in kinds:
+        try:
+            properties = text.properties(files, f"{path}/{text.PROPERTIES}")
+        except Unreadable as error:
+            problems.append(str(error))
+    checkpoints = {}
+    for name in text.OFFSET_CHECKPOINTS:
+        if name in kinds:
+            try:
+                checkpoints[name] = text.offsets(files, f"{path}/{name}")
+            except Unreadable as error:
+                problems.append(str(error))
+    problems += [f"{path}/{name} is a link or a special file and was not read" for name in _odd(kinds)]
+    number = properties.get("node.id", properties.get("broker.id", ""))
+    return DataDirectory(
+        path=path,
+        node=int(number) if re.fullmatch("[0-9]{1,10}", number) else None,
+        cluster=properties.get("cluster.id", ""),
+        directory=properties.get("directory.id", ""),
+        clean=kinds.get(text.CLEAN_SHUTDOWN) == "file",
+        checkpoints=checkpoints,
+        partitions={(found[1], int(found[2])): f"{path}/{found[0]}" for found in _partitions(kinds)},
+        set_aside=tuple(name for name in kinds if _SET_ASIDE.fullmatch(name)),
+        problems=tuple(problems),
+    )
+
+
+def _partitions(kinds: Mapping[str, str]) -> Iterator[re.Match[str]]:
+    for name, kind in kinds.items():
+        found = _PARTITION.fullmatch(name)
+        if kind == "directory" and found is not None:
+            yield found
+
+
+def _odd(kinds: Mapping[str, str]) -> Iterator[str]:
+    """Names of Kafka's files and directories that are neither a file nor a directory."""
+    ours = {text.PROPERTIES, text.CLEAN_SHUTDOWN, *text.OFFSET_CHECKPOINTS}
+    for name, kind in kinds.items():
+        if (kind != "file" and name in ours) or (kind == "other" and _PARTITION.fullmatch(name)):
+            yield name
+
+
+@attrs.frozen(eq=False)
+class LogDirectory:
+    """A partition's directory.
+
+    Attributes:
+        path: where it is.
+        segments: the base offset and the file of each segment, sorted.
+        epochs: the entries of the leader epoch checkpoint; None if there is no such file.
+        topic_id: the topic's id; None if the directory does not say.
+        snapshots: the offsets of the producers' snapshots.
+        swapping: whether compaction was interrupted while it put cleaned segments in place.
+        is_one: whether it has anything that a partition's directory has.
+        problems: what could not be read, a line each.
+    """
+
+    path: str
+    segments: tuple[tuple[int, str], ...]
+    epochs: tuple[text.Epoch, ...] | None
+    topic_id: UUID | None
+    snapshots: tuple[int, ...]
+    swapping: bool
+    is_one: bool
+    problems: tuple[str, ...]
+
+
+def no_directory(path: str) -> LogDirectory:
+    """A partition's directory that is not there."""
+    return LogDirectory(path, (), None, None, (), swapping=False, is_one=True, problems=())
+
+
+def read_log_directory(files: Files, path: str) -> LogDirectory:
+    """What a partition's directory has, except the segments' content. What cannot be read is listed in `problems`."""
+    problems: list[str] = []
+    try:
+        entries = files.listed(path)
+    except Unreadable as error:
+        return LogDirectory(path, (), None, None, (), swapping=False, is_one=True, problems=(str(error),))
+    names = {entry.name: entry.kind for entry in entries}
+    segments = [(int(found[1]), f"{path}/{name}") for name in names if (found := SEGMENT.fullmatch(name))]
+    problems += [f"{file} has a name that is not an offset" for base, file in segments if base >= LARGEST_OFFSET]
+    segments = [(base, file) for base, file in segments if base < LARGEST_OFFSET]
+    epochs, topic_id = None, None
+    if text.EPOCHS in names:
+        try:
+            epochs = text.epochs(files, f"{path}/{text.EPOCHS}")
+        except Unreadable as error:
+            problems.append(str(error))
+    if text.PARTITION_METADATA in names:
+        try:
+            topic_id = text.topic_id(files, f"{path}/{text.PARTITION_METADATA}")
+        except Unreadable as error:
+            problems.append(str(error))
+    return LogDirectory(
+        path=path,
+        segments=tuple(sorted(segments)),
+        epochs=epochs,
+        topic_id=topic_id,
+        snapshots=tuple(
+            sorted(int(found[1]) for name in names if (found := re.fullmatch(r"([0-9]{20})\.snapshot", name)))
+        ),
+        swapping=any(name.endswith(".swap") for name in names),
+        is_one=bool(segments) or text.EPOCHS in names or text.PARTITION_METADATA in names,
+        problems=tuple(problems),
+    )

@@ -1,0 +1,189 @@
+"""How views show the logs of a partition: side by side, in columns in which no log changes."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from typing import Literal
+
+import attrs
+import numpy as np
+
+from model.disk.log import offsets_text
+from model.disk.partition import UNKNOWN_LEADER, DiskPartition, DiskReplica
+
+MOST_COLUMNS = 24
+"""Columns that are shown."""
+
+MOST_BORDERS = 500
+"""Changes in one log, or between two, that are looked at: a damaged log may change with every batch."""
+
+Kind = Literal["same", "different", "missing", "gone", "end"]
+"""Of a cell: the log has there what those others have that have anything; another has something else; the log has
+nothing, though there ought to be something; retention or compaction took what was there; the log has ended."""
+
+
+@attrs.frozen
+class Cell:
+    """What a log has in a column.
+
+    Attributes:
+        kind: how it compares with the others.
+        epoch: the leader epoch; None where the log has nothing.
+        text: what is there, in a few words.
+    """
+
+    kind: Kind
+    epoch: int | None
+    text: str
+
+
+@attrs.frozen
+class Row:
+    """A log.
+
+    Attributes:
+        broker: its broker.
+        badges: a few words about the broker: whether it leads, and may be elected.
+        cells: one for each column.
+        start, high_watermark, end: its log start offset, high watermark and log end offset.
+        high_watermark_at, end_at: before which column these are; past the last one, its number.
+    """
+
+    broker: int
+    badges: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    start: int
+    high_watermark: int
+    end: int
+    high_watermark_at: int
+    end_at: int
+
+
+@attrs.frozen
+class Drawing:
+    """The logs of a partition.
+
+    Attributes:
+        columns: the first and the last offset of each column.
+        rows: the logs, by broker.
+        left_out: columns that are not shown, for want of room.
+    """
+
+    columns: tuple[tuple[int, int], ...]
+    rows: tuple[Row, ...]
+    left_out: int = 0
+
+    def title(self, column: int) -> str:
+        """The offsets of a column."""
+        return offsets_text(*self.columns[column])
+
+
+def drawing_of(partition: DiskPartition) -> Drawing | None:
+    """The logs of a partition side by side; None if there is none."""
+    replicas = [replica for _, replica in partition.replicas_of()]
+    if not replicas:
+        return None
+    borders = _borders(replicas)
+    committed = max(replica.high_watermark for replica in replicas)
+    columns = [(first, after - 1) for first, after in itertools.pairwise(borders)]
+    differing = [
+        [_differs(replica, other, columns) for other in replicas if other is not replica] for replica in replicas
+    ]
+    cells = [
+        [
+            _cell(replica, first, any(each[place] for each in differs), committed)
+            for place, (first, _) in enumerate(columns)
+        ]
+        for replica, differs in zip(replicas, differing, strict=True)
+    ]
+    shown = _shown(cells, len(columns))
+    rows = tuple(
+        Row(
+            broker=replica.node,
+            badges=tuple(_badges(partition, replica)),
+            cells=tuple(row[column] for column in shown),
+            start=replica.log.start_offset,
+            high_watermark=replica.high_watermark,
+            end=replica.log.end_offset,
+            high_watermark_at=sum(columns[column][0] < replica.high_watermark for column in shown),
+            end_at=sum(columns[column][0] < replica.log.end_offset for column in shown),
+        )
+        for replica, row in zip(replicas, cells, strict=True)
+    )
+    return Drawing(tuple(columns[column] for column in shown), rows, len(columns) - len(shown))
+
+
+def _borders(replicas: list[DiskReplica]) -> list[int]:
+    """The offsets at which something changes in a log, or between two of them."""
+    found: set[int] = set()
+    for replica in replicas:
+        log = replica.log
+        found |= {log.start_offset, log.end_offset, replica.high_watermark}
+        epochs, firsts = log.batches["epoch"], log.batches["first"]
+        if len(epochs):
+            changes = [0, *(np.flatnonzero(np.diff(epochs))[:MOST_BORDERS] + 1)]
+            found |= {int(firsts[place]) for place in changes}
+        gaps = np.flatnonzero(firsts[1:] != log.batches["last"][:-1] + 1)
+        for gap in gaps[:MOST_BORDERS]:
+            found |= {int(log.batches["last"][gap]) + 1, int(firsts[gap + 1])}
+        for other in replicas:
+            end = max(log.end_offset, other.log.end_offset)
+            places = itertools.islice(log.beside(other.log, end), MOST_BORDERS)
+            found |= {offset for offset, _, _ in places}
+    low = min(replica.log.start_offset for replica in replicas)
+    return sorted(offset for offset in found if offset >= low)
+
+
+def _differs(replica: DiskReplica, other: DiskReplica, columns: list[tuple[int, int]]) -> list[bool]:
+    """In which columns two logs both have something, which is not the same."""
+    end = max(replica.log.end_offset, other.log.end_offset)
+    runs = list(replica.log.beside(other.log, end))
+    starts = [offset for offset, _, _ in runs]
+    found = []
+    for first, _ in columns:
+        place = bisect.bisect_right(starts, first) - 1
+        _, mine, theirs = runs[place] if place >= 0 else (0, None, None)
+        found.append(mine is not None and theirs is not None and mine != theirs)
+    return found
+
+
+def _cell(replica: DiskReplica, offset: int, differs: bool, committed: int) -> Cell:
+    """What a log has from an offset on, given the offset below which all is committed."""
+    log = replica.log
+    if offset >= log.end_offset:
+        return Cell("missing" if offset < committed else "end", None, "")
+    if offset < log.start_offset or (not log.has(offset) and offset < log.cleaned_below):
+        return Cell("gone", None, "")
+    if not log.has(offset):
+        return Cell("missing", None, "")
+    batch = log[offset]
+    return Cell("different" if differs else "same", batch.epoch, str(batch))
+
+
+def _shown(cells: list[list[Cell]], count: int) -> list[int]:
+    """The columns that are shown: those where logs differ, with what is beside them, and the ends."""
+    if count <= MOST_COLUMNS:
+        return list(range(count))
+    telling = [column for column in range(count) if any(row[column].kind in ("different", "missing") for row in cells)]
+    near = {near for column in telling[: MOST_COLUMNS // 3] for near in (column - 1, column, column + 1)}
+    wanted = sorted(column for column in near | {0, count - 1} if 0 <= column < count)
+    return wanted if len(wanted) > 2 else [0, *range(count - MOST_COLUMNS + 1, count)]
+
+
+def _badges(partition: DiskPartition, replica: DiskReplica) -> list[str]:
+    if partition.state is None:
+        return [] if replica.leader in (None, UNKNOWN_LEADER) else [f"follows {replica.leader}"]
+    leads = replica.leader == replica.node
+    stale = replica.epoch != partition.state.leader_epoch
+    role = "leads" if leads else "no leader known" if replica.leader is None else f"follows {replica.leader}"
+    isr = (
+        "in the ISR"
+        if replica.node in partition.state.isr
+        else "eligible"
+        if replica.node in partition.state.elr
+        else ""
+    )
+    return [
+        each for each in (role, f"epoch {replica.epoch}{' (stale)' if stale else ''}", isr or "not in the ISR") if each
+    ]

@@ -1,0 +1,142 @@
+"""Files, opened so that a hostile directory does no harm.
+
+Only regular files are opened, read-only, without following links, and read in bounded pieces. Files are not mapped
+into memory: a broker that truncates a mapped file would kill the process that reads it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal, Protocol
+
+import attrs
+
+MOST_TEXT = 256 * 2**20
+"""Bytes of the largest text file that is read: a checkpoint of some million partitions."""
+
+MOST_ENTRIES = 4_000_000
+"""Entries of the largest directory that is listed."""
+
+Kind = Literal["file", "directory", "other"]
+
+
+class Unreadable(Exception):
+    """A file or directory cannot be read. The text says which and why, in one line."""
+
+
+@attrs.frozen
+class Entry:
+    """An entry of a directory: its name, and what it is. A link is neither a file nor a directory."""
+
+    name: str
+    kind: Kind
+
+
+class Source(Protocol):
+    """An open file."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file when it was opened."""
+
+    def read_into(self, buffer: memoryview, at: int) -> int:
+        """Fill a buffer from a position in the file on.
+
+        Returns:
+            The number of bytes read: fewer than the buffer has only at the end of the file.
+
+        Raises:
+            Unreadable: the file cannot be read.
+        """
+
+
+class Files(Protocol):
+    """A file system that is only read."""
+
+    def listed(self, path: str) -> list[Entry]:
+        """The entries of a directory, sorted by name. Raises Unreadable: it cannot be listed."""
+
+    def opened(self, path: str) -> AbstractContextManager[Source]:
+        """Open a file, for a ``with`` statement. Raises Unreadable: it cannot be opened, or is no regular file."""
+
+
+@attrs.frozen
+class LocalSource:
+    """A file of this machine."""
+
+    path: str
+    descriptor: int
+    size: int
+
+    def read_into(self, buffer: memoryview, at: int) -> int:
+        """See `Source.read_into`."""
+        got = 0
+        try:
+            while got < len(buffer):
+                read = os.preadv(self.descriptor, [buffer[got:]], at + got)
+                if not read:
+                    break
+                got += read
+        except OSError as error:
+            raise Unreadable(f"cannot read {self.path}: {error.strerror}") from error
+        return got
+
+
+@attrs.frozen
+class LocalFiles:
+    """The file system of this machine."""
+
+    def listed(self, path: str) -> list[Entry]:
+        """See `Files.listed`."""
+        entries: list[Entry] = []
+        try:
+            with os.scandir(path) as found:
+                for entry in found:
+                    if len(entries) == MOST_ENTRIES:
+                        raise Unreadable(f"{path} has more than {MOST_ENTRIES:,} entries")
+                    entries.append(Entry(entry.name, _kind(entry)))
+        except OSError as error:
+            raise Unreadable(f"cannot list {path}: {error.strerror}") from error
+        return sorted(entries, key=lambda entry: entry.name)
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[LocalSource]:
+        """See `Files.opened`."""
+        flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        try:
+            descriptor = os.open(path, flags)
+        except OSError as error:
+            raise Unreadable(f"cannot open {path}: {error.strerror}") from error
+        try:
+            about = os.fstat(descriptor)
+            if not stat.S_ISREG(about.st_mode):
+                raise Unreadable(f"{path} is not a regular file")
+            yield LocalSource(path, descriptor, about.st_size)
+        finally:
+            os.close(descriptor)
+
+
+def _kind(entry: os.DirEntry[str]) -> Kind:
+    try:
+        if entry.is_file(follow_symlinks=False):
+            return "file"
+        return "directory" if entry.is_dir(follow_symlinks=False) else "other"
+    except OSError:
+        return "other"
+
+
+def read_bytes(files: Files, path: str, most: int = MOST_TEXT) -> bytes:
+    """All of a small file.
+
+    Raises:
+        Unreadable: it cannot be read, or has more than `most` bytes.
+    """
+    with files.opened(path) as source:
+        if source.size > most:
+            raise Unreadable(f"{path} has {source.size:,} bytes: more than the {most:,} that such a file may have")
+        buffer = bytearray(source.size)
+        got = source.read_into(memoryview(buffer), 0)
+        return bytes(buffer[:got])

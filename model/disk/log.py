@@ -1,0 +1,262 @@
+"""The log of a replica as its disk has it: what properties ask of a `model.log.Log`, for batches instead of records.
+
+A log on a disk differs from one of the model in three ways. It may begin after offset 0, as retention moves its start.
+Compaction may have taken batches out of it, or records out of a batch. And it is long: logs are compared in arrays,
+and what is the same over many batches is reported once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from model.disk.batches import BATCH, DELETE_HORIZON, LARGEST_OFFSET, NO_EPOCH
+
+
+@attrs.frozen
+class Batch:
+    """A record batch: what a record is in the model.
+
+    Attributes:
+        first: its base offset.
+        last: its last offset.
+        epoch: the leader epoch it was written in.
+        crc, size: its checksum and its bytes, which tell it from other batches with these offsets.
+    """
+
+    first: int
+    last: int
+    epoch: int
+    crc: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"{offsets_text(self.first, self.last)}@{self.epoch} (CRC {self.crc:08x}, {self.size} bytes)"
+
+
+Place = tuple[int, Batch | None, Batch | None]
+"""An offset, and what two logs hold there."""
+
+
+@attrs.frozen(eq=False)
+class DiskLog:
+    """The log of a replica.
+
+    Attributes:
+        batches: of type `BATCH`, sorted by offset, none overlapping another.
+        start_offset: the log start offset; what is below it is gone.
+        end_offset: the log end offset (LEO).
+        cleaned_below: the offset below which compaction may have taken something out of it; 0 if it has not.
+    """
+
+    batches: NDArray[Any]
+    start_offset: int
+    end_offset: int
+    cleaned_below: int = 0
+    _compared: dict[tuple[int, int], tuple[DiskLog, tuple[Place, ...]]] = attrs.field(
+        factory=dict, init=False, repr=False
+    )
+
+    @property
+    def records(self) -> tuple[Batch, ...]:
+        """The first and the last batch of each run of batches with one leader epoch, in offset order.
+
+        Batches from before 0.11 have no epoch and are left out.
+        """
+        batches = self.batches[self.batches["epoch"] != NO_EPOCH]
+        ends = _run_ends(batches["epoch"])
+        places = sorted({0, *ends, *(end + 1 for end in ends[:-1])}) if len(batches) else []
+        return tuple(_batch(batches[place]) for place in places)
+
+    def has(self, offset: int) -> bool:
+        """Whether a batch has an offset."""
+        return int(_covering(self.batches, np.array([offset]))[0]) >= 0
+
+    def __getitem__(self, offset: int) -> Batch:
+        return _batch(self.batches[_covering(self.batches, np.array([offset]))[0]])
+
+    def beside(self, other: DiskLog, below: int) -> Iterator[Place]:
+        """What two logs hold at each offset below one where something may be different from the offset before.
+
+        Left out is what says nothing: offsets below a log start, what compaction took out of one of them, and
+        batches with a wrong checksum, which are known to be damaged.
+
+        Parameters:
+            other: the other log.
+            below: the first offset that is not compared.
+
+        Returns:
+            An offset, and the batch that each log has there, None if it has none. Where compaction may have changed
+            one of two batches, and all that it leaves as it was is the same, both are reported as one.
+        """
+        below = min(below, max(self.end_offset, other.end_offset))
+        key = id(other), below  # several properties ask about the same two logs
+        if key not in self._compared:
+            aligned = self.aligned(other, below)
+            starts = [0, *(end + 1 for end in _run_ends(aligned.kind)[:-1])] if len(aligned.offsets) else []
+            self._compared[key] = other, tuple(map(aligned.place, starts))
+        return iter(self._compared[key][1])
+
+    def aligned(self, other: DiskLog, below: int) -> Aligned:
+        """Two logs side by side. `beside` reports only the beginnings of its runs."""
+        low = max(self.start_offset, other.start_offset)
+        mine, theirs = _window(self.batches, low, below), _window(other.batches, low, below)
+        if np.array_equal(mine["first"], theirs["first"]) and np.array_equal(mine["last"], theirs["last"]):
+            offsets, left = np.maximum(mine["first"], low), np.arange(len(mine))
+            right = left
+        else:
+            offsets = np.union1d(np.maximum(mine["first"], low), np.maximum(theirs["first"], low))
+            left, right = _covering(mine, offsets), _covering(theirs, offsets)
+        telling = self._is_telling(mine, left, offsets) & other._is_telling(theirs, right, offsets)
+        offsets, left, right = offsets[telling], left[telling], right[telling]
+        both = (left >= 0) & (right >= 0)
+        same = both.copy()
+        cleaned_below = max(self.cleaned_below, other.cleaned_below)
+        same[both] = _same(mine[left[both]], theirs[right[both]], cleaned_below)
+        return Aligned(mine, theirs, offsets, left, right, same)
+
+    def _is_telling(self, window: NDArray[Any], places: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
+        there = places >= 0
+        telling = there | (offsets >= min(self.end_offset, self.cleaned_below))
+        telling[there] &= window["intact"][places[there]]
+        return telling
+
+
+@attrs.frozen(eq=False)
+class Aligned:
+    """Two logs side by side, at every offset where a batch of either begins.
+
+    Attributes:
+        mine, theirs: the batches of each.
+        offsets: the offsets.
+        left, right: which batch of each has the offset; -1 if none has.
+        same: whether both have the same batch there.
+    """
+
+    mine: NDArray[Any]
+    theirs: NDArray[Any]
+    offsets: NDArray[Any]
+    left: NDArray[Any]
+    right: NDArray[Any]
+    same: NDArray[Any]
+
+    @property
+    def kind(self) -> NDArray[Any]:
+        """A number for each place: the same for two places where nothing that a property asks is different."""
+        epochs = [
+            np.where(places >= 0, batches["epoch"][np.maximum(places, 0)] if len(batches) else NO_EPOCH, -2)
+            for batches, places in ((self.mine, self.left), (self.theirs, self.right))
+        ]
+        changed = (np.diff(epochs[0]) != 0) | (np.diff(epochs[1]) != 0) | (np.diff(self.same) != 0)
+        return np.concatenate([[0], np.cumsum(changed)]) if len(self.offsets) else np.empty(0, np.int64)
+
+    def place(self, index: int) -> Place:
+        """What both hold at one of the offsets."""
+        left, right = int(self.left[index]), int(self.right[index])
+        mine = _batch(self.mine[left]) if left >= 0 else None
+        if self.same[index]:
+            return int(self.offsets[index]), mine, mine
+        return int(self.offsets[index]), mine, _batch(self.theirs[right]) if right >= 0 else None
+
+
+def log_of(batches: NDArray[Any], start_offset: int, least_end: int, cleaned_below: int = 0) -> DiskLog:
+    """The log that some batches are.
+
+    Parameters:
+        batches: of type `BATCH`, in the order in which they are on the disk, as damaged as they may be.
+        start_offset: the log start offset.
+        least_end: where the log ends at least: where its last segment begins.
+        cleaned_below: the offset below which compaction may have taken something out of it.
+    """
+    kept = batches[is_sound(batches)]
+    kept = kept[np.argsort(kept["first"], kind="stable")]
+    if (kept["first"][1:] <= kept["last"][:-1]).any():
+        kept = kept[_not_overlapping(kept)]
+    end = int(kept["last"][-1]) + 1 if len(kept) else 0
+    return DiskLog(kept[kept["last"] >= start_offset], start_offset, max(end, least_end, start_offset), cleaned_below)
+
+
+def _not_overlapping(batches: NDArray[Any]) -> list[int]:
+    """Of batches sorted by offset, those that begin after all that were kept before them."""
+    kept, reached = [], -1
+    for place, (first, last) in enumerate(zip(batches["first"].tolist(), batches["last"].tolist(), strict=True)):
+        if first > reached:
+            kept.append(place)
+            reached = last
+    return kept
+
+
+def is_sound(batches: NDArray[Any]) -> NDArray[Any]:
+    """Which batches have offsets that make sense."""
+    first, last = batches["first"], batches["last"]
+    sound: NDArray[Any] = (first >= 0) & (last >= first) & (last < LARGEST_OFFSET)
+    return sound
+
+
+def is_full(batches: NDArray[Any]) -> NDArray[Any]:
+    """Which batches have all their records, and were not changed by compaction."""
+    full: NDArray[Any] = (batches["records"] == batches["last"] - batches["first"] + 1) & (
+        batches["attributes"] & DELETE_HORIZON == 0
+    )
+    return full
+
+
+def offsets_text(first: int, last: int) -> str:
+    """Offsets as a person writes them: ``7`` or ``7-9``."""
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _same(one: NDArray[Any], other: NDArray[Any], cleaned_below: int) -> NDArray[Any]:
+    """Which of the batches beside each other are the same.
+
+    A copy has every byte of the original. Compaction, which each broker does by itself, takes records out of a batch;
+    what it leaves are offsets, epoch and producer.
+    """
+    exactly: NDArray[Any] = np.ones(len(one), bool)
+    for name in ("first", "last", "epoch", "crc", "size", "magic"):
+        exactly &= one[name] == other[name]
+    cleaned = one["first"] < cleaned_below
+    if not cleaned.any():
+        return exactly
+    alike = np.ones(len(one), bool)
+    for name in ("first", "last", "epoch", "producer", "producer_epoch", "sequence"):
+        alike &= one[name] == other[name]
+    legacy = (one["magic"] < 2) | (other["magic"] < 2)
+    same: NDArray[Any] = exactly | (cleaned & (legacy | (alike & ~(is_full(one) & is_full(other)))))
+    return same
+
+
+def _window(batches: NDArray[Any], low: int, below: int) -> NDArray[Any]:
+    """The batches that have an offset from one on and below another."""
+    begin = int(np.searchsorted(batches["last"], low))
+    end = int(np.searchsorted(batches["first"], below))
+    return batches[begin : max(begin, end)]
+
+
+def _covering(batches: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
+    """Which batch has each offset; -1 if none has."""
+    if not len(batches):
+        return np.full(len(offsets), -1)
+    places = np.searchsorted(batches["first"], offsets, side="right") - 1
+    there = (places >= 0) & (batches["last"][np.maximum(places, 0)] >= offsets)
+    covering: NDArray[Any] = np.where(there, places, -1)
+    return covering
+
+
+def _run_ends(values: NDArray[Any]) -> list[int]:
+    """The last index of each run of equal values."""
+    if not len(values):
+        return []
+    return [*map(int, np.flatnonzero(values[1:] != values[:-1])), len(values) - 1]
+
+
+def _batch(batch: Any) -> Batch:
+    return Batch(*(int(batch[name]) for name in ("first", "last", "epoch", "crc", "size")))
+
+
+EMPTY = np.empty(0, BATCH)
+"""No batches."""

@@ -1,0 +1,363 @@
+"""KRaft's metadata log: what the controllers decided, and when.
+
+The records' fields are those of the schemas in Apache Kafka's `metadata/src/main/resources/common/metadata`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+import attrs
+import numpy as np
+
+from model.disk.batches import CODEC, CONTROL, HEADER, Tail, read_headers
+from model.disk.directory import LogDirectory
+from model.disk.files import Files, Source, Unreadable
+from model.disk.wire import Malformed, Wire
+
+LARGEST_BATCH = 256 * 2**20
+"""Bytes of the largest batch of metadata records that is read."""
+
+NO_LEADER_CHANGE = -2
+_SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
+
+
+@attrs.frozen
+class PartitionState:
+    """What the controllers decided of a partition.
+
+    Attributes:
+        replicas: the brokers with a replica, the preferred leader first.
+        isr, elr: the in-sync replicas, and the eligible leader replicas (KIP-966).
+        leader: the leader; None if there is none.
+        leader_epoch, partition_epoch: the epochs.
+        recovering: whether the leader was elected uncleanly and has not recovered.
+    """
+
+    replicas: tuple[int, ...]
+    isr: frozenset[int]
+    elr: frozenset[int]
+    leader: int | None
+    leader_epoch: int
+    partition_epoch: int
+    recovering: bool = False
+
+    @property
+    def electable(self) -> frozenset[int]:
+        """The brokers that may be elected without losing data."""
+        return self.isr | self.elr
+
+
+@attrs.frozen
+class Topic:
+    """A topic: its name, and between which offsets of the metadata log it existed; None while it does."""
+
+    name: str
+    created: int
+    removed: int | None = None
+
+
+@attrs.frozen
+class Registration:
+    """A broker's registration: the offset in the metadata log, and the broker's log directories."""
+
+    offset: int
+    directories: frozenset[UUID]
+
+
+@attrs.define(eq=False)
+class Metadata:
+    """What a metadata log says.
+
+    Attributes:
+        begins: the offset from which on its records were read: 0, or a snapshot's.
+        end: the offset after the last record that was read.
+        topics: every topic, by its id.
+        ids: the ids of the topics that had a name, by the name, the oldest first.
+        partitions: the states of each partition with the offsets at which they began, by topic id and number.
+        registrations: the registrations of each broker, by its id.
+        compacted: the names of topics whose cleanup policy ever was compaction.
+        problems: what could not be read, a line each.
+    """
+
+    begins: int = 0
+    end: int = 0
+    topics: dict[UUID, Topic] = attrs.field(factory=dict)
+    ids: dict[str, list[UUID]] = attrs.field(factory=dict)
+    partitions: dict[tuple[UUID, int], list[tuple[int, PartitionState]]] = attrs.field(factory=dict)
+    registrations: dict[int, list[Registration]] = attrs.field(factory=dict)
+    compacted: set[str] = attrs.field(factory=set)
+    problems: list[str] = attrs.field(factory=list)
+
+    def state(self, topic_id: UUID, partition: int, before: int | None = None) -> PartitionState | None:
+        """A partition's state.
+
+        Parameters:
+            topic_id, partition: which one.
+            before: only records below this offset count; None: all.
+
+        Returns:
+            None if there is no such partition then.
+        """
+        found = None
+        for offset, state in self.partitions.get((topic_id, partition), ()):
+            if before is None or offset < before:
+                found = state
+        topic = self.topics.get(topic_id)
+        gone = topic is not None and topic.removed is not None and (before is None or topic.removed < before)
+        return None if gone else found
+
+    def topic_id(self, name: str, before: int | None = None) -> UUID | None:
+        """The id of the topic that has a name. See `state`."""
+        for topic_id in reversed(self.ids.get(name, ())):
+            topic = self.topics[topic_id]
+            created = before is None or topic.created < before
+            gone = topic.removed is not None and (before is None or topic.removed < before)
+            if created and not gone:
+                return topic_id
+        return None
+
+    def existing(self) -> Iterator[tuple[str, int]]:
+        """The partitions that exist at the end of the log, by topic and number."""
+        for topic_id, number in self.partitions:
+            topic = self.topics.get(topic_id)
+            if topic is not None and topic.removed is None:
+                yield topic.name, number
+
+
+def read_metadata(files: Files, directory: LogDirectory) -> Metadata:
+    """Read a metadata log: from its beginning, or from its oldest snapshot on.
+
+    Parameters:
+        files: the file system.
+        directory: the directory of the log.
+    """
+    metadata = Metadata()
+    replay = _Replay(metadata)
+    first = directory.segments[0][0] if directory.segments else 0
+    try:
+        if first or not directory.segments:
+            usable = [(offset, path) for offset, path in snapshots(files, directory) if offset >= first]
+            if usable:
+                metadata.begins, path = usable[0]
+                _read(files, path, lambda _, value: replay.add(metadata.begins - 1, value), metadata)
+            else:
+                what = f"begins at offset {first}" if directory.segments else "has no segment"
+                metadata.problems.append(f"{directory.path} {what}, and there is no snapshot of what was before")
+                return metadata
+        metadata.end = metadata.begins
+        for _, path in directory.segments:
+            _read(files, path, replay.record, metadata)
+    except Unreadable as error:
+        metadata.problems.append(str(error))
+    return metadata
+
+
+def snapshots(files: Files, directory: LogDirectory) -> list[tuple[int, str]]:
+    """The snapshots of a metadata log: the offset before which each has all, and its file.
+
+    Raises:
+        Unreadable: the directory cannot be listed.
+    """
+    return sorted(
+        (int(found[1]), f"{directory.path}/{entry.name}")
+        for entry in files.listed(directory.path)
+        if (found := _SNAPSHOT.fullmatch(entry.name)) is not None
+    )
+
+
+def _read(files: Files, path: str, take: Callable[[int, bytes], None], metadata: Metadata) -> None:
+    """Give the value of each record in a file to a function, with its offset."""
+    with files.opened(path) as source:
+        headers = read_headers(source)
+        for batch in headers.batches:
+            if not batch["intact"] or batch["magic"] != 2:
+                metadata.problems.append(f"{path} is damaged at byte {int(batch['position'])}")
+                return
+            if batch["attributes"] & CODEC:
+                metadata.problems.append(f"{path} has compressed records, which are not read")
+                return
+            if not batch["attributes"] & CONTROL:
+                try:
+                    for offset, value in _records(source, batch):
+                        take(offset, value)
+                except Malformed as error:
+                    metadata.problems.append(f"{path} is damaged at byte {int(batch['position'])}: {error}")
+                    return
+            metadata.end = max(metadata.end, int(batch["last"]) + 1)
+        if headers.tail is Tail.GARBAGE:
+            metadata.problems.append(f"{path} is damaged at byte {headers.end}")
+
+
+def _records(source: Source, batch: np.void) -> Iterator[tuple[int, bytes]]:
+    """The values of a batch's records, with their offsets."""
+    size = int(batch["size"])
+    if size > LARGEST_BATCH:
+        raise Malformed(f"a batch has {size:,} bytes")
+    buffer = bytearray(size)
+    source.read_into(memoryview(buffer), int(batch["position"]))
+    wire = Wire(bytes(buffer[HEADER.itemsize :]))
+    for _ in range(int(batch["records"])):
+        record = Wire(wire.take(wire.signed()))
+        record.int8()
+        record.signed()
+        offset = int(batch["first"]) + record.signed()
+        record.sized()
+        value = record.sized()
+        if value is not None:
+            yield offset, value
+
+
+class _Replay:
+    """Applies records to the metadata, those of a transaction (KIP-868) when it ends."""
+
+    def __init__(self, metadata: Metadata) -> None:
+        self._metadata = metadata
+        self._transaction: list[tuple[int, bytes]] | None = None
+        self._apply: dict[int, Callable[[int, int, Wire], None]] = {
+            0: self._register_broker,
+            1: self._unregister_broker,
+            2: self._topic,
+            3: self._partition,
+            4: self._config,
+            5: self._partition_change,
+            9: self._remove_topic,
+            17: self._broker_change,
+        }
+
+    def record(self, offset: int, value: bytes) -> None:
+        """Take a record of the log."""
+        if offset >= self._metadata.begins:
+            self.add(offset, value)
+
+    def add(self, offset: int, value: bytes) -> None:
+        """Take a record of the log or of a snapshot."""
+        wire = Wire(value)
+        frame, kind, version = wire.unsigned(), wire.unsigned(), wire.unsigned()
+        if frame != 1:
+            raise Malformed(f"a record has frame version {frame}")
+        if kind in (23, 24, 25):
+            begun, self._transaction = self._transaction or [], [] if kind == 23 else None
+            for earlier, postponed in begun if kind == 24 else ():
+                self.add(earlier, postponed)
+        elif self._transaction is not None and kind in self._apply:
+            self._transaction.append((offset, value))
+        elif kind in self._apply:
+            self._apply[kind](offset, version, wire)
+
+    def _unknown(self, what: str, version: int) -> None:
+        self._metadata.problems.append(f"the metadata log has version {version} of {what}, which is not known")
+
+    def _topic(self, offset: int, version: int, wire: Wire) -> None:
+        name, topic_id = wire.string(), wire.uuid()
+        self._metadata.topics[topic_id] = Topic(name, offset)
+        self._metadata.ids.setdefault(name, []).append(topic_id)
+
+    def _remove_topic(self, offset: int, version: int, wire: Wire) -> None:
+        topic_id = wire.uuid()
+        topic = self._metadata.topics.get(topic_id)
+        if topic is not None:
+            self._metadata.topics[topic_id] = attrs.evolve(topic, removed=offset)
+
+    def _partition(self, offset: int, version: int, wire: Wire) -> None:
+        if version > 2:
+            self._unknown("PartitionRecord", version)
+            return
+        number, topic_id = wire.int32(), wire.uuid()
+        replicas, isr = wire.array(wire.int32), wire.array(wire.int32)
+        wire.array(wire.int32)  # replicas that are being removed
+        wire.array(wire.int32)  # and added
+        leader, leader_epoch, partition_epoch = wire.int32(), wire.int32(), wire.int32()
+        if version >= 1:
+            wire.array(wire.uuid)
+        recovering, elr = False, frozenset[int]()
+        for tag, field in wire.tagged():
+            if tag == 0:
+                recovering = field.int8() == 1
+            elif tag == 1:
+                elr = frozenset(field.nullable_array(field.int32) or ())
+        state = PartitionState(
+            tuple(replicas),
+            frozenset(isr),
+            elr,
+            leader if leader >= 0 else None,
+            leader_epoch,
+            partition_epoch,
+            recovering,
+        )
+        self._metadata.partitions.setdefault((topic_id, number), []).append((offset, state))
+
+    def _partition_change(self, offset: int, version: int, wire: Wire) -> None:
+        if version > 2:
+            self._unknown("PartitionChangeRecord", version)
+            return
+        number, topic_id = wire.int32(), wire.uuid()
+        history = self._metadata.partitions.get((topic_id, number))
+        if not history:
+            raise Malformed(f"partition {number} of {topic_id} is changed before it is made")
+        state = history[-1][1]
+        changes: dict[str, Any] = {"partition_epoch": state.partition_epoch + 1}
+        for tag, field in wire.tagged():
+            if tag == 0 and (isr := field.nullable_array(field.int32)) is not None:
+                changes["isr"] = frozenset(isr)
+            elif tag == 1 and (leader := field.int32()) != NO_LEADER_CHANGE:
+                changes |= {"leader": leader if leader >= 0 else None, "leader_epoch": state.leader_epoch + 1}
+            elif tag == 2 and (replicas := field.nullable_array(field.int32)) is not None:
+                changes["replicas"] = tuple(replicas)
+            elif tag == 5 and (recovery := field.int8()) >= 0:
+                changes["recovering"] = recovery == 1
+            elif tag == 6 and (elr := field.nullable_array(field.int32)) is not None:
+                changes["elr"] = frozenset(elr)
+        history.append((offset, attrs.evolve(state, **changes)))
+
+    def _config(self, offset: int, version: int, wire: Wire) -> None:
+        resource, name, key, value = wire.int8(), wire.string(), wire.string(), wire.nullable_string()
+        if resource == 2 and key == "cleanup.policy" and "compact" in (value or ""):  # of a topic
+            self._metadata.compacted.add(name)
+
+    def _register_broker(self, offset: int, version: int, wire: Wire) -> None:
+        broker = wire.int32()
+        if version >= 2:
+            wire.boolean()  # whether it is migrating from ZooKeeper
+        wire.uuid()
+        wire.int64()
+        wire.array(lambda: self._endpoint(wire))
+        wire.array(lambda: self._feature(wire))
+        wire.nullable_string()
+        wire.boolean()  # whether it is fenced
+        if version >= 1:
+            wire.boolean()  # whether it is shutting down
+        directories = next((field.array(field.uuid) for tag, field in wire.tagged() if tag == 0), [])
+        found = Registration(offset, frozenset(directories))
+        self._metadata.registrations.setdefault(broker, []).append(found)
+
+    def _broker_change(self, offset: int, version: int, wire: Wire) -> None:
+        broker = wire.int32()
+        wire.int64()
+        known = self._metadata.registrations.get(broker)
+        for tag, field in wire.tagged():
+            if tag == 2 and known:
+                known[-1] = attrs.evolve(known[-1], directories=frozenset(field.array(field.uuid)))
+
+    def _unregister_broker(self, offset: int, version: int, wire: Wire) -> None:
+        self._metadata.registrations.pop(wire.int32(), None)
+
+    @staticmethod
+    def _endpoint(wire: Wire) -> None:
+        wire.string()
+        wire.string()
+        wire.int16()
+        wire.int16()
+        for _ in wire.tagged():
+            pass
+
+    @staticmethod
+    def _feature(wire: Wire) -> None:
+        wire.string()
+        wire.int16()
+        wire.int16()
+        for _ in wire.tagged():
+            pass

@@ -1,0 +1,119 @@
+"""Files that are not on this machine: in object storage, or in any other file system that pyarrow knows."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import attrs
+
+from model.disk.files import Entry, LocalFiles, Source, Unreadable
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URI such as ``s3://bucket/path``."""
+    return "://" in path
+
+
+def canonical(path: str) -> str:
+    """A path to which others can be appended: without a slash at its end, the options of a URI before the path."""
+    if not is_remote(path):
+        return path.rstrip("/") or "/"
+    scheme, _, rest = path.partition("://")
+    rest, mark, options = rest.partition("?")
+    host, _, inside = rest.partition("/")
+    return f"{scheme}://{host}{mark}{options}/{inside}".rstrip("/")
+
+
+def without_secrets(text: str) -> str:
+    """A text without the user and the password of the URIs in it, nor their options."""
+    return re.sub(r"(://)[^/@\s]+@", r"\1...@", re.sub(r"(://[^/?\s]*)\?[^/\s]*", r"\1", text))
+
+
+@attrs.frozen
+class AnyFiles:
+    """This machine's file system, and for paths that are URIs those that pyarrow knows."""
+
+    def listed(self, path: str) -> list[Entry]:
+        """See `Files.listed`."""
+        return _listed(path) if is_remote(path) else LocalFiles().listed(path)
+
+    def opened(self, path: str) -> AbstractContextManager[Source]:
+        """See `Files.opened`."""
+        return _opened(path) if is_remote(path) else LocalFiles().opened(path)
+
+
+@attrs.frozen
+class _RemoteSource:
+    path: str
+    stream: Any
+    size: int
+
+    def read_into(self, buffer: memoryview, at: int) -> int:
+        """See `Source.read_into`."""
+        got = 0
+        try:
+            self.stream.seek(at)
+            while got < len(buffer):
+                read = self.stream.readinto(buffer[got:])
+                if not read:
+                    break
+                got += read
+        except OSError as error:
+            raise Unreadable(f"cannot read {self.path}: {_line(error)}") from error
+        return got
+
+
+def _listed(path: str) -> list[Entry]:
+    system, inside = _system(path)
+    from pyarrow import fs
+
+    kinds = {fs.FileType.File: "file", fs.FileType.Directory: "directory"}
+    try:
+        found = system.get_file_info(fs.FileSelector(inside))
+    except OSError as error:
+        raise Unreadable(f"cannot list {path}: {_line(error)}") from error
+    entries = [Entry(each.base_name, kinds.get(each.type, "other")) for each in found]  # type: ignore[arg-type]
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[_RemoteSource]:
+    system, inside = _system(path)
+    try:
+        stream = system.open_input_file(inside)
+    except OSError as error:
+        raise Unreadable(f"cannot open {path}: {_line(error)}") from error
+    with stream:
+        yield _RemoteSource(path, stream, stream.size())
+
+
+def _system(path: str) -> tuple[Any, str]:
+    """The file system that a URI names, and the path in it."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise Unreadable(f"{path} needs pyarrow: pip install 'leadline[spark]'")
+    scheme, _, rest = path.partition("://")
+    host, slash, inside = rest.partition("/")
+    host, mark, options = host.partition("?")
+    system, root = _system_of(f"{scheme}://{host}/{mark}{options}")
+    return system, f"{root.rstrip('/')}/{inside}" if root.strip("/") else f"{slash if root else ''}{inside}"
+
+
+@functools.cache
+def _system_of(root: str) -> tuple[Any, str]:
+    import pyarrow
+    from pyarrow import fs
+
+    try:
+        system, inside = fs.FileSystem.from_uri(root)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise Unreadable(f"{root} is not a file system that can be read: {_line(error)}") from error
+    return system, str(inside)
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,132 @@
+"""The text files of a data directory: checkpoints, properties, the quorum's state.
+
+The formats are those of Apache Kafka's `CheckpointFile`, `LeaderEpochCheckpointFile`, `PartitionMetadataFile`,
+`MetaProperties` and `FileQuorumStateStore`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from uuid import UUID
+
+import attrs
+
+from model.disk.files import Files, Unreadable, read_bytes
+from model.disk.wire import uuid_of_text
+
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+CLEANED_TO = "cleaner-offset-checkpoint"
+OFFSET_CHECKPOINTS = (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANED_TO)
+EPOCHS = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+PROPERTIES = "meta.properties"
+QUORUM_STATE = "quorum-state"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+MOST_DIGITS = 19
+"""Digits of the largest offset, 2**63 - 1."""
+
+Partition = tuple[str, int]
+"""A partition: the topic's name and the partition's number."""
+
+
+@attrs.frozen
+class Epoch:
+    """A line of a leader epoch checkpoint: a leader epoch and the offset at which it starts."""
+
+    epoch: int
+    start: int
+
+
+def offsets(files: Files, path: str) -> dict[Partition, int]:
+    """The offsets in a checkpoint file.
+
+    Raises:
+        Unreadable: the file is missing, cannot be read or is not such a checkpoint.
+    """
+    found: dict[Partition, int] = {}
+    for line in _lines(files, path):
+        fields = line.split()
+        if len(fields) != 3:
+            raise Unreadable(f"{path} has a line that is not a topic, a partition and an offset")
+        found[fields[0], _number(path, fields[1])] = _number(path, fields[2])
+    return found
+
+
+def epochs(files: Files, path: str) -> tuple[Epoch, ...]:
+    """The entries of a leader epoch checkpoint, in the order of the file.
+
+    Raises:
+        Unreadable: the file is missing, cannot be read or is not such a checkpoint.
+    """
+    found = []
+    for line in _lines(files, path):
+        fields = line.split()
+        if len(fields) != 2:
+            raise Unreadable(f"{path} has a line that is not an epoch and an offset")
+        found.append(Epoch(_number(path, fields[0]), _number(path, fields[1])))
+    return tuple(found)
+
+
+def topic_id(files: Files, path: str) -> UUID | None:
+    """The topic's id in a `partition.metadata` file; None if the file has the null id.
+
+    Raises:
+        Unreadable: the file is missing, cannot be read or has no id.
+    """
+    text = _text(files, path)
+    found = re.search(r"^topic_id: ([A-Za-z0-9_-]{22})\s*$", text, re.MULTILINE)
+    if found is None:
+        raise Unreadable(f"{path} has no topic id")
+    wanted = uuid_of_text(found[1])
+    return wanted if wanted.int else None
+
+
+def properties(files: Files, path: str) -> dict[str, str]:
+    """The properties in a file such as `meta.properties`. Raises Unreadable: it is missing or cannot be read."""
+    pairs = (line.partition("=") for line in _text(files, path).splitlines() if not line.startswith(("#", "!")))
+    return {name.strip(): value.strip() for name, separator, value in pairs if separator}
+
+
+def quorum_epoch(files: Files, path: str) -> int:
+    """The epoch in a `quorum-state` file. Raises Unreadable: it is missing, or not such a file."""
+    try:
+        content = json.loads(_text(files, path))
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{path} is not JSON") from error
+    if not isinstance(content, dict) or type(content.get("leaderEpoch")) is not int:
+        raise Unreadable(f"{path} has no leader epoch")
+    epoch: int = content["leaderEpoch"]
+    return epoch
+
+
+def _lines(files: Files, path: str) -> Iterator[str]:
+    """The lines of a checkpoint after its version and its count. An empty file has none."""
+    lines = _text(files, path).split("\n")
+    if lines and not lines[-1].strip():
+        lines.pop()
+    if not lines:
+        return
+    if lines[0].strip() not in ("0", "1"):
+        raise Unreadable(f"{path} begins with an unknown version")
+    expected = _number(path, lines[1].strip()) if len(lines) > 1 else 0
+    if expected != len(lines) - 2:
+        raise Unreadable(f"{path} declares {expected} entries but has {max(len(lines) - 2, 0)}")
+    yield from lines[2:]
+
+
+def _number(path: str, text: str) -> int:
+    if not re.fullmatch(rf"-?[0-9]{{1,{MOST_DIGITS}}}", text) or abs(int(text)) >= 2**63:
+        raise Unreadable(f"{path} has {text[:30]!r} where a number is expected")
+    return int(text)
+
+
+def _text(files: Files, path: str) -> str:
+    try:
+        return read_bytes(files, path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"{path} is not text") from error

@@ -1,0 +1,140 @@
+"""Kafka's binary encoding: numbers, strings, arrays and tagged fields, as KIP-482 and the records have them.
+
+Lengths and counts are compared with the bytes that are left before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+from uuid import UUID
+
+T = TypeVar("T")
+
+_INT8, _INT16, _INT32, _INT64 = (struct.Struct(form) for form in (">b", ">h", ">i", ">q"))
+
+
+class Malformed(ValueError):
+    """Bytes are not what their format says."""
+
+
+class Wire:
+    """Bytes that are read from front to back.
+
+    Parameters:
+        data: the bytes.
+
+    Raises:
+        Malformed: by every method, if what is left is too short or is not what is read.
+    """
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def left(self) -> int:
+        """Bytes that have not been read."""
+        return len(self._data) - self._at
+
+    def take(self, count: int) -> bytes:
+        """Some bytes."""
+        if not 0 <= count <= self.left:
+            raise Malformed(f"{count} bytes are declared but {self.left} are left")
+        self._at += count
+        return self._data[self._at - count : self._at]
+
+    def int8(self) -> int:
+        """A signed byte."""
+        return int(_INT8.unpack(self.take(1))[0])
+
+    def int16(self) -> int:
+        """A 16-bit integer."""
+        return int(_INT16.unpack(self.take(2))[0])
+
+    def int32(self) -> int:
+        """A 32-bit integer."""
+        return int(_INT32.unpack(self.take(4))[0])
+
+    def int64(self) -> int:
+        """A 64-bit integer."""
+        return int(_INT64.unpack(self.take(8))[0])
+
+    def boolean(self) -> bool:
+        """A boolean."""
+        return self.int8() != 0
+
+    def uuid(self) -> UUID:
+        """A topic, directory or incarnation id."""
+        return UUID(bytes=self.take(16))
+
+    def unsigned(self) -> int:
+        """An unsigned integer of variable length, of up to 64 bits."""
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise Malformed("an integer of variable length has no end")
+
+    def signed(self) -> int:
+        """A signed integer of variable length, zigzag encoded."""
+        value = self.unsigned()
+        return (value >> 1) ^ -(value & 1)
+
+    def string(self) -> str:
+        """A compact string."""
+        found = self.nullable_string()
+        if found is None:
+            raise Malformed("a string is missing")
+        return found
+
+    def nullable_string(self) -> str | None:
+        """A compact string that may be missing."""
+        length = self.unsigned()
+        if not length:
+            return None
+        try:
+            return self.take(length - 1).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Malformed("a string is not UTF-8") from error
+
+    def sized(self) -> bytes | None:
+        """The key or the value of a record: its length, -1 for none, and its bytes."""
+        length = self.signed()
+        return None if length == -1 else self.take(length)
+
+    def array(self, read: Callable[[], T]) -> list[T]:
+        """A compact array, read by a function that reads one element, of at least one byte."""
+        found = self.nullable_array(read)
+        if found is None:
+            raise Malformed("an array is missing")
+        return found
+
+    def nullable_array(self, read: Callable[[], T]) -> list[T] | None:
+        """A compact array that may be missing. See `array`."""
+        count = self.unsigned()
+        if count - 1 > self.left:
+            raise Malformed(f"{count - 1} elements are declared but {self.left} bytes are left")
+        return [read() for _ in range(count - 1)] if count else None
+
+    def tagged(self) -> Iterator[tuple[int, Wire]]:
+        """The tagged fields at the end of a structure, each with its tag."""
+        for _ in range(self.unsigned()):
+            tag, length = self.unsigned(), self.unsigned()
+            yield tag, Wire(self.take(length))
+
+
+def uuid_of_text(text: str) -> UUID:
+    """The id that Kafka writes as 22 characters of URL-safe base 64."""
+    return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
+
+
+def text_of_uuid(value: UUID) -> str:
+    """An id as Kafka writes it. See `uuid_of_text`."""
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")

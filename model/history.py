@@ -1,0 +1,241 @@
+"""History: when records of a behaviour were committed, when and by which rule they were lost. For all families.
+
+What a family has to say is in `History`: what counts as committed, and how its protocols decide where to truncate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from checker.action import Step
+from checker.drawing import Event
+from model.log import Log, Record
+
+P = TypeVar("P")
+
+COMMITTED = "committed"
+LOST = "lost"
+
+
+@attrs.frozen
+class Commit:
+    """A record that a step committed.
+
+    Attributes:
+        offset, record: the record.
+        how: how, as a clause: ``consumers can read it``.
+        label: what the diagram says.
+    """
+
+    offset: int
+    record: Record
+    how: str
+    label: str = COMMITTED
+
+
+@attrs.frozen
+class Truncation:
+    """A step in which a broker decided how much of its log to keep.
+
+    Attributes:
+        broker: the broker.
+        how: what it did and why, without its subject: ``truncates to its high watermark, 0``.
+        by_high_watermark: whether its own high watermark decided.
+    """
+
+    broker: int
+    how: str
+    by_high_watermark: bool = False
+
+
+@attrs.frozen
+class Missed:
+    """A high watermark that was sent to a broker and never reached it."""
+
+    broker: int
+    high_watermark: int
+
+
+def none(_: Any) -> tuple[Any, ...]:
+    """No family has to say everything."""
+    return ()
+
+
+def rule(name: str, function: Callable[..., Any]) -> str:
+    """A rule of a protocol, as the tables of protocols have it: which it is, and what it says here."""
+    return f"rule {name}: {function.__name__.replace('_', ' ')}"
+
+
+def truncates(before: Log, after: Log) -> str:
+    """What became of a log."""
+    if after.end_offset == before.end_offset:
+        return "keeps its whole log"
+    return f"truncates its log to {after.end_offset}"
+
+
+def short(record: Record) -> str:
+    """A record without its leader epoch, which is in the picture."""
+    return f"m{record.value}"
+
+
+@attrs.frozen(eq=False)
+class History(Generic[P]):
+    """How to find the turning points of a family's behaviours. Called with the steps, it yields them.
+
+    Attributes:
+        commits: the records that a step committed.
+        truncations: the decisions of a step on what to keep of a log; a crash that loses records is one.
+        missed: the high watermarks that were lost on their way in a step.
+    """
+
+    commits: Callable[[Step[P]], Iterable[Commit]]
+    truncations: Callable[[Step[P]], Iterable[Truncation]]
+    missed: Callable[[Step[P]], Iterable[Missed]] = none
+
+    def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
+        """The turning points of a behaviour: of committed records that are missing at its end, or else of records
+        that differ at one offset."""
+        if not steps:
+            return
+        lost = [self._of_missing(steps, *each) for each in self._first_commits(steps) if each[1].label == COMMITTED]
+        found = [event for events in lost for event in events]
+        found += self._of_conflicts(steps, written=not found)
+        acknowledged = (each for each in self._first_commits(steps) if each[1].label != COMMITTED)
+        yield from found or (event for each in acknowledged for event in self._of_missing(steps, *each))
+
+    def _first_commits(self, steps: Sequence[Step[P]]) -> Iterator[tuple[int, Commit]]:
+        """Each record once: when it was committed, or else when it was acknowledged."""
+        first = dict[tuple[int, Record], tuple[int, Commit]]()
+        for state, step in enumerate(steps, start=1):
+            for commit in self.commits(step):
+                known = first.get((commit.offset, commit.record))
+                if known is None or known[1].label != COMMITTED == commit.label:
+                    first[commit.offset, commit.record] = (state, commit)
+        yield from first.values()
+
+    def _of_missing(self, steps: Sequence[Step[P]], committed: int, commit: Commit) -> list[Event]:
+        """How a record was lost; nothing if it was not, or not after it was committed."""
+        found = list(self._how_lost(steps, committed, commit))
+        return found if any(event.label == LOST and event.state > committed for event in found) else []
+
+    def _how_lost(self, steps: Sequence[Step[P]], committed: int, commit: Commit) -> Iterator[Event]:
+        record, offset = short(commit.record), commit.offset
+        yield Event(
+            committed, f"{record}, at offset {offset}, is {commit.label}: {commit.how}", commit.label, good=True
+        )
+        for broker in _lacking(steps[-1].after, commit):
+            drops = [
+                (state, step)
+                for state, step in enumerate(steps, start=1)
+                if _holds(_log(step.before, broker), commit) and not _holds(_log(step.after, broker), commit)
+            ]
+            for state, step in drops:
+                reason = self._truncation(step, broker)
+                how = reason.how if reason else "no longer has it"
+                text = f"broker {broker} {how}, and loses {record}"
+                text += f", {commit.label} in step {committed + 1}" if committed < state else f" at offset {offset}"
+                if reason and reason.by_high_watermark:
+                    text += ", which its own high watermark does not cover yet"
+                    yield from self._missed(steps[: state - 1], broker, commit)
+                yield Event(state, text, LOST)
+            if not drops:
+                yield from _never_had(steps, broker, commit)
+            yield from _overwritten(steps, broker, commit)
+
+    def _missed(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
+        """The last time that a broker would have learned that a record is committed, and did not."""
+        for state, step in reversed(list(enumerate(steps, start=1))):
+            own = step.after.replicas[broker].high_watermark  # type: ignore[attr-defined]
+            for missed in self.missed(step):
+                if missed.broker == broker and missed.high_watermark > commit.offset >= own:
+                    text = (
+                        f"{step.instance.sentence}, and the response that carried high watermark "
+                        f"{missed.high_watermark} is lost: broker {broker}'s own stays {own}"
+                    )
+                    yield Event(state, text, "HW lost")
+                    return
+
+    def _truncation(self, step: Step[P], broker: int) -> Truncation | None:
+        return next((each for each in self.truncations(step) if each.broker == broker), None)
+
+    def _of_conflicts(self, steps: Sequence[Step[P]], written: bool) -> Iterator[Event]:
+        """How brokers came to have different records at one offset, the first at which they do.
+
+        Parameters:
+            steps: the steps.
+            written: whether to say where each record was written first.
+        """
+        logs = [replica.log for replica in steps[-1].after.replicas]  # type: ignore[attr-defined]
+        for offset in range(max(log.end_offset for log in logs)):
+            held = {log[offset]: None for log in logs if log.has(offset)}
+            if len(held) < 2:
+                continue
+            for record in held if written else ():
+                yield from _first_written(steps, offset, record)
+            for broker, log in enumerate(logs):
+                yield from self._kept(steps, broker, offset, log)
+            return
+
+    def _kept(self, steps: Sequence[Step[P]], broker: int, offset: int, log: Log) -> Iterator[Event]:
+        """The last decision of a broker that left a record which differs from its leader's."""
+        if not log.has(offset):
+            return
+        for state, step in reversed(list(enumerate(steps, start=1))):
+            reason = self._truncation(step, broker)
+            kept = _log(step.after, broker)
+            if reason is None or not kept.has(offset) or kept[offset] != log[offset]:
+                continue
+            leader = step.after.replicas[broker].leader  # type: ignore[attr-defined]
+            other = _log(step.after, leader) if leader is not None else Log()
+            if other.has(offset) and other[offset] != log[offset]:
+                text = f"broker {broker} {reason.how}; it keeps {short(log[offset])} at offset {offset}, where "
+                yield Event(state, f"{text}its leader, broker {leader}, has {short(other[offset])}", "kept")
+            return
+
+
+def _log(state: Any, broker: int) -> Log:
+    log: Log = state.replicas[broker].log
+    return log
+
+
+def _holds(log: Log, commit: Commit) -> bool:
+    return log.has(commit.offset) and log[commit.offset] == commit.record
+
+
+def _lacking(state: Any, commit: Commit) -> list[int]:
+    """The brokers that should have a committed record and do not: leaders, and members of the true ISR."""
+    counted = {broker for broker, _ in state.believed_leaders()} | set(state.quorum.isr)
+    return [broker for broker in sorted(counted) if not _holds(_log(state, broker), commit)]
+
+
+def _never_had(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:
+    """That a broker leads, or is in the ISR, without a record that it never had."""
+    for state, step in reversed(list(enumerate(steps, start=1))):
+        if step.after.believes_to_lead(broker) and not step.before.believes_to_lead(broker):
+            text = f"broker {broker} leads in epoch {step.after.replicas[broker].epoch} and never had "
+            yield Event(state, f"{text}{short(commit.record)}", LOST)
+        quorum, before = step.after.quorum, step.before.quorum
+        if quorum.leader == broker != before.leader:
+            outside = ", which is not in the ISR" if broker not in before.isr else ""
+            yield Event(state, f"the controller elects broker {broker}{outside}; it never had {short(commit.record)}")
+            return
+
+
+def _overwritten(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:
+    for state, step in enumerate(steps, start=1):
+        before, after = _log(step.before, broker), _log(step.after, broker)
+        if after.has(commit.offset) and not before.has(commit.offset) and not _holds(after, commit):
+            text = f"broker {broker} puts {short(after[commit.offset])} at offset {commit.offset}"
+            yield Event(state, f"{text}, where {short(commit.record)} belongs", "overwritten")
+
+
+def _first_written(steps: Sequence[Step[Any]], offset: int, record: Record) -> Iterator[Event]:
+    for state, step in enumerate(steps, start=1):
+        for broker, replica in enumerate(step.after.replicas):
+            if replica.log.has(offset) and replica.log[offset] == record:
+                text = f"broker {broker} writes {short(record)} at offset {offset} in epoch {record.epoch}"
+                yield Event(state, text, "written", good=True)
+                return

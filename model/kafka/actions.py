@@ -1,0 +1,73 @@
+"""All that can happen to a partition, in the order in which a search prefers it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checker.action import Action
+from model.kafka.controller import (
+    controller_elects,
+    controller_elects_uncleanly,
+    controller_notices_failure,
+    session_expires,
+    session_resumes,
+    update_min_insync_replicas,
+)
+from model.kafka.crash import begin_shutdown, crash, crash_after_append, crash_losing_tail, restart, stop
+from model.kafka.fetch import (
+    delay_fetch,
+    handle_fetch,
+    handle_fetch_response,
+    handle_late_fetch,
+    learn_before_truncating,
+    park_fetch,
+)
+from model.kafka.isr import handle_alter_partition, hear_isr, shrink_isr
+from model.kafka.leadership import become_follower, become_leader
+from model.kafka.produce import produce
+from model.kafka.protocols import Protocol, nothing
+from model.kafka.truncation import handle_epoch_request, handle_epoch_response
+
+ACTIONS: tuple[Action[Any, ...], ...] = (
+    produce,
+    handle_fetch,
+    park_fetch,
+    handle_fetch_response,
+    learn_before_truncating,
+    handle_epoch_request,
+    handle_epoch_response,
+    become_leader,
+    become_follower,
+    shrink_isr,
+    handle_alter_partition,
+    hear_isr,
+    controller_notices_failure,
+    controller_elects,
+    controller_elects_uncleanly,
+    restart,
+    session_resumes,
+    session_expires,
+    begin_shutdown,
+    stop,
+    update_min_insync_replicas,
+    delay_fetch,
+    handle_late_fetch,
+    crash,
+    crash_after_append,
+    crash_losing_tail,
+)
+"""Of several shortest traces a search shows the first in this order, which has failures as late as can be."""
+
+
+def actions_of(protocol: Protocol) -> tuple[Action[Any, ...], ...]:
+    """The actions that can happen under a protocol."""
+    asks = protocol.asks_about is not nothing
+    there = {
+        handle_epoch_request: asks,
+        handle_epoch_response: asks,
+        learn_before_truncating: protocol.learns_before_truncating,
+        handle_alter_partition: protocol.in_flight,
+        hear_isr: protocol.in_flight,
+        update_min_insync_replicas: protocol.has_elr,
+    }
+    return tuple(each for each in ACTIONS if there.get(each, True))

@@ -1,0 +1,158 @@
+"""The controller: it notices failures late, and elects leaders.
+
+Whom it elects, and whom it takes for failed, is by its own view: a broker that runs but whose session has expired
+is not alive to it. Of a broker that is down it need not have noticed that yet when it elects another one: it
+could have done so before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from checker.action import action
+from model.kafka.state import ACTIVE, FENCED, PREFERRED, Partition
+from model.quorum import Quorum, Request, brokers
+
+
+@action("the controller notices that broker {broker} is down", broker=brokers)
+def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partition]:
+    """The session of a broker that is down expires, late."""
+    matters = broker == state.quorum.leader or _isr_without(state, broker) != state.quorum.isr
+    if matters and not state.replicas[broker].up:
+        yield from leaving(state, broker)
+
+
+@action("the controller loses sight of broker {broker}, which is up", broker=brokers)
+def session_expires(state: Partition, broker: int) -> Iterator[Partition]:
+    """The session of a broker that runs expires, by a long pause or a cut network; it does not know."""
+    if state.may("session_expiries") and state.takes_for_alive(broker):
+        yield from leaving(state.having("session_expiries").with_registration(broker, FENCED), broker)
+
+
+@action("the controller sees broker {broker} again", broker=brokers)
+def session_resumes(state: Partition, broker: int) -> Iterator[Partition]:
+    """A broker whose session had expired has a new one; it is elected if there is no leader and it may be."""
+    if state.registrations[broker].status == FENCED and state.replicas[broker].up:
+        yield from led_again(state.with_registration(broker, ACTIVE))
+
+
+def leaving(state: Partition, broker: int) -> Iterator[Partition]:
+    """The states after a broker was taken for failed, or shuts down: it leaves the ISR, and leads no more.
+
+    A leader's failure takes no epoch of its own, only the election that follows does. In most releases an epoch
+    begins when a follower leaves. (KRaft begins one too when there is no leader, from which brokers would learn that
+    there is none; here they do not.)
+
+    Yields:
+        The states; the one given, if the quorum need not change.
+    """
+    quorum = state.quorum
+    isr = _isr_without(state, broker)
+    if broker == quorum.leader:
+        after = with_quorum_isr(state, isr)
+        yield from led_again(attrs.evolve(after, quorum=attrs.evolve(after.quorum, leader=None)))
+    elif isr == quorum.isr:
+        yield state
+    elif quorum.leader is None or not state.protocol.epoch_for_removal:
+        yield with_quorum_isr(state, isr)
+    else:
+        yield from new_epoch(state, quorum.leader, isr, elected=False)
+
+
+def _isr_without(state: Partition, broker: int) -> frozenset[int]:
+    """The ISR that a broker has left. Without an ELR, the last member stays."""
+    isr = state.quorum.isr - {broker}
+    return isr if isr or state.protocol.has_elr else state.quorum.isr
+
+
+@action("the controller elects broker {broker}", broker=brokers)
+def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
+    """A live member of the ISR is elected: any when there is no leader, and the preferred one at any time.
+
+    With an ELR (KIP-966): if the ISR is empty, any live member of that; if both are, the last known leader.
+    """
+    if state.quorum.leader is None:
+        yield from _elected(state, broker)
+    elif state.quorum.leader != PREFERRED == broker and broker in state.quorum.isr and state.takes_for_alive(broker):
+        yield from new_epoch(state, broker, state.quorum.isr)
+
+
+def _elected(state: Partition, broker: int) -> Iterator[Partition]:
+    quorum = state.quorum
+    if quorum.isr:
+        if broker in quorum.isr and state.takes_for_alive(broker):
+            yield from new_epoch(state, broker, quorum.isr)
+    elif quorum.elr:
+        if broker in quorum.elr and state.takes_for_alive(broker):
+            yield from new_epoch(state, broker, frozenset({broker}))
+    elif broker == quorum.last_known_leader and _may_lead_again(state, broker):
+        yield from new_epoch(state, broker, frozenset({broker}), clean=False)
+
+
+def _may_lead_again(state: Partition, broker: int) -> bool:
+    """Whether the last known leader is elected now: only while it is taken for alive, or at any time."""
+    return state.protocol.elects_last_known == "fenced" or state.takes_for_alive(broker)
+
+
+def led_again(state: Partition) -> Iterator[Partition]:
+    """The state, with a leader if there was none and one can be elected, where that is part of the same step."""
+    elected = []
+    if state.quorum.leader is None and state.protocol.elects_at_once:
+        elected = [after for broker in brokers(state.bounds) for after in _elected(state, broker)]
+    yield from elected or [state]
+
+
+@action("the controller elects broker {broker}, which is not in the ISR", broker=brokers)
+def controller_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
+    """With `unclean.leader.election.enable`, any live broker will do when no member of the ISR or ELR is alive."""
+    quorum = state.quorum
+    candidates = quorum.isr or quorum.elr
+    if not state.bounds.unclean_leader_election or quorum.leader is not None or broker in candidates:
+        return
+    if state.takes_for_alive(broker) and not any(state.takes_for_alive(member) for member in sorted(candidates)):
+        yield from new_epoch(state, broker, frozenset({broker}), clean=False)
+
+
+@action("min.insync.replicas is updated")
+def update_min_insync_replicas(state: Partition) -> Iterator[Partition]:
+    """An update of `min.insync.replicas` clears the ELR, as it says who was safe under the old value (KIP-966)."""
+    if state.quorum.elr and state.may("min_isr_updates"):
+        cleared = attrs.evolve(state.quorum, elr=frozenset())
+        yield attrs.evolve(state.having("min_isr_updates"), quorum=cleared)
+
+
+def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
+    """The state with another ISR in the quorum, and what goes with it.
+
+    The ELR follows it; when the ISR becomes empty, its last member is remembered as the last known leader (KIP-966).
+    """
+    quorum = attrs.evolve(state.quorum, isr=isr, elr=_elr(state, isr))
+    if not isr and state.protocol.elects_last_known != "no":
+        (last,) = state.quorum.isr
+        quorum = attrs.evolve(quorum, last_known_leader=last)
+    return attrs.evolve(state, quorum=quorum)
+
+
+def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
+    return state.protocol.eligible(state.quorum, isr, min(state.bounds.min_insync_replicas, state.bounds.brokers))
+
+
+def new_epoch(
+    state: Partition, leader: int, isr: frozenset[int], *, elected: bool = True, clean: bool = True
+) -> Iterator[Partition]:
+    """Begin the next leader epoch, and say so to the brokers. Nothing, if the bounds allow no more epochs.
+
+    Parameters:
+        state: the state before.
+        leader, isr: of the new epoch.
+        elected: whether it begins with an election; else the leader is the same, and the ISR smaller.
+        clean: whether the leader was in the ISR or ELR.
+    """
+    epoch = state.quorum.epoch + 1
+    if epoch > state.bounds.max_epoch:
+        return
+    requests = (*state.requests[:epoch], Request(leader, isr, elected), *state.requests[epoch + 1 :])
+    elr = _elr(state, isr) if clean else frozenset()
+    yield attrs.evolve(state, quorum=Quorum(leader, epoch, isr, elr), requests=requests)

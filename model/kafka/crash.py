@@ -1,0 +1,130 @@
+"""Crash, shutdown and restart: what is in memory is gone, what is on disk stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from checker.action import action
+from model.kafka.controller import leaving, led_again
+from model.kafka.messages import FetchResponse
+from model.kafka.state import ACTIVE, SHUTTING_DOWN, Bounds, Partition, Replica
+from model.log import Log
+from model.quorum import brokers
+
+
+def followers_first(bounds: Bounds) -> range:
+    """The brokers, the preferred leader last: in the articles' stories it is the follower that fails first."""
+    return range(bounds.brokers - 1, -1, -1)
+
+
+def offsets(bounds: Bounds) -> range:
+    """The offsets that a log may have a record at."""
+    return range(bounds.records)
+
+
+@action("broker {broker} crashes", broker=followers_first)
+def crash(state: Partition, broker: int) -> Iterator[Partition]:
+    """A broker dies. Its log is on disk, and a high watermark: that in memory, or one that it had before."""
+    if state.may("crashes") and state.replicas[broker].up:
+        yield from _crashed(state.having("crashes"), broker, state.replicas[broker].log)
+
+
+@action("broker {broker} crashes when it has written fetched records", broker=followers_first)
+def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
+    """A follower dies in the middle of a fetch response: after its log, and before its high watermark."""
+    replica = state.replicas[broker]
+    if state.may("crashes") and isinstance(replica.in_flight, FetchResponse) and replica.in_flight.records:
+        yield from _crashed(state.having("crashes"), broker, Log((*replica.log.records, *replica.in_flight.records)))
+
+
+@action("broker {broker} crashes and loses its log from offset {offset} on", broker=followers_first, offset=offsets)
+def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Partition]:
+    """A crash may lose the end of a log, from any offset on: it was in the page cache only, or the disk is new."""
+    if state.may("lossy_crashes") and state.replicas[broker].up and state.replicas[broker].log.has(offset):
+        yield from _crashed(state.having("lossy_crashes"), broker, state.replicas[broker].log.truncate_to(offset))
+
+
+def _crashed(state: Partition, broker: int, log: Log) -> Iterator[Partition]:
+    known = min(state.replicas[broker].high_watermark, log.end_offset)
+    for high_watermark in state.protocol.checkpoints(known):
+        yield _down(state, broker, Replica(log, high_watermark, up=False))
+
+
+def _down(state: Partition, broker: int, replica: Replica) -> Partition:
+    """The state with a broker that runs no more. How it was registered has no meaning then."""
+    return state.with_replica(broker, replica).with_registration(broker, ACTIVE)
+
+
+@action("broker {broker} begins to shut down", broker=brokers)
+def begin_shutdown(state: Partition, broker: int) -> Iterator[Partition]:
+    """Controlled shutdown: the controller moves what a broker leads, and takes it out of the ISR. It runs on."""
+    if state.may("shutdowns") and state.takes_for_alive(broker):
+        yield from leaving(state.having("shutdowns").with_registration(broker, SHUTTING_DOWN), broker)
+
+
+@action("broker {broker} stops", broker=brokers)
+def stop(state: Partition, broker: int) -> Iterator[Partition]:
+    """The end of a controlled shutdown: log and high watermark are on disk, and a file that says so (KIP-966)."""
+    replica = state.replicas[broker]
+    if state.registrations[broker].status == SHUTTING_DOWN:
+        clean = state.protocol.has_elr
+        down = Replica(replica.log, replica.high_watermark, up=False, stopped_cleanly=clean)
+        yield from leaving(_down(state, broker, down), broker)
+
+
+@action("broker {broker} starts again", broker=brokers)
+def restart(state: Partition, broker: int) -> Iterator[Partition]:
+    """A broker is back, registered anew.
+
+    If the controller has not noticed that it was down, it is in the ISR still, and leads what it led: with what it
+    has lost. In which releases that can be, `rules` says (KAFKA-1120, KAFKA-18106); in the articles it can, but a
+    leader is noticed. Where it cannot, the broker is not back before.
+    """
+    replica, quorum = state.replicas[broker], state.quorum
+    if replica.up:
+        return
+    if not _was_noticed(state, broker):
+        notices = state.protocol.notices_bounces
+        if notices == "all":
+            return
+        if notices == "leaders" and quorum.leader == broker:
+            state = attrs.evolve(state, quorum=attrs.evolve(quorum, leader=None))
+        elif not state.may("missed_bounces"):
+            return
+        else:
+            state = state.having("missed_bounces")
+    back = state.with_replica(broker, attrs.evolve(replica, up=True, stopped_cleanly=False))
+    if state.protocol.has_elr and not replica.stopped_cleanly:
+        back = _unclean(back, broker)
+    if state.protocol.names_incarnations:
+        back = _another_incarnation(back, broker)
+    yield from led_again(back)
+
+
+def _was_noticed(state: Partition, broker: int) -> bool:
+    """Whether the controller may have noticed that a broker is down: as it is out of the ISR, or all that is left."""
+    quorum = state.quorum
+    if broker not in quorum.isr:
+        return True
+    return quorum.leader is None and len(quorum.isr) == 1 and not state.protocol.has_elr
+
+
+def _unclean(state: Partition, broker: int) -> Partition:
+    """The state after a broker has registered that did not stop cleanly: nobody reckons with what it had (KIP-966)."""
+    quorum = state.quorum
+    if broker not in quorum.elr:
+        return state
+    return attrs.evolve(state, quorum=attrs.evolve(quorum, elr=quorum.elr - {broker}))
+
+
+def _another_incarnation(state: Partition, broker: int) -> Partition:
+    """The state in which requests on their way name a broker epoch that a broker has no longer."""
+    for leader in brokers(state.bounds):
+        replica = state.replicas[leader]
+        proposal = replica.proposal
+        if proposal is not None and proposal.sent and broker in proposal.isr - replica.isr:
+            state = state.with_replica(leader, attrs.evolve(replica, proposal=attrs.evolve(proposal, outdated=True)))
+    late = state.late[broker]
+    return state if late is None else state.with_late(broker, attrs.evolve(late, restarted=True))

@@ -1,0 +1,234 @@
+"""How views draw a state of the `kafka` family: what each row holds, what passes between them, what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checker.action import Step
+from checker.drawing import Drawing, Message, Row
+from model.drawing import (
+    CONSUMERS,
+    CONTROLLER,
+    PRODUCERS,
+    broker_row,
+    controller_badges,
+    controller_columns,
+    drawn_log,
+    epoch_column,
+    leader_and_isr,
+    log_columns,
+    record_cell,
+    role_badges,
+    role_column,
+    standing,
+)
+from model.history import Commit, History, Missed, Truncation, rule, truncates
+from model.kafka.messages import (
+    Diverging,
+    EpochRequest,
+    EpochResponse,
+    FetchRequest,
+    FetchResponse,
+    OffsetOutOfRange,
+)
+from model.kafka.state import Partition, Promise
+from model.quorum import drawn_isr
+
+
+def rows(state: Partition) -> dict[str, Row]:
+    """The controller, producers with what was acknowledged, each broker, and consumers with what they could read."""
+    brokers = {broker_row(broker): _broker(state, broker) for broker in range(len(state.replicas))}
+    producers, consumers = _clients("acknowledged", state.acked), _clients("could read", state.exposed)
+    return {CONTROLLER: _controller(state), PRODUCERS: producers, **brokers, CONSUMERS: consumers}
+
+
+def _controller(state: Partition) -> Row:
+    quorum, badges, columns = state.quorum, controller_badges(state.quorum), controller_columns(state.quorum)
+    if state.protocol.has_elr:
+        badges.append(f"ELR: {drawn_isr(quorum.elr)}")
+        last = quorum.last_known_leader
+        badges += [] if last is None else [f"last leader: {last}"]
+        columns["log"] = f"ELR: {drawn_isr(quorum.elr)}" + ("" if last is None else f", last leader: {last}")
+    return Row(badges=badges, columns=columns)
+
+
+def _broker(state: Partition, broker: int) -> Row:
+    replica, status = state.replicas[broker], state.registrations[broker].status
+    role = role_column(broker, replica)
+    proposal = replica.proposal
+    asks = [] if proposal is None else [f"asks for ISR {drawn_isr(proposal.isr)}"]
+    asked = {"asks for ISR": "" if proposal is None else str(proposal)} if state.protocol.in_flight else {}
+    return Row(
+        badges=[*role_badges(broker, replica), *asks] if replica.up else [],
+        standing=_standing(state, broker),
+        up=replica.up,
+        columns={
+            "role": ("down" if not replica.up else role if status == "active" else f"{role} ({status})"),
+            "epoch": epoch_column(replica.epoch),
+            "ISR": drawn_isr(replica.isr),
+            **log_columns(replica.log, replica.high_watermark),
+            "remote": _remote_leos(state, broker) if state.believes_to_lead(broker) else "",
+            **asked,
+        },
+        **drawn_log(replica.log, replica.high_watermark),
+    )
+
+
+def _standing(state: Partition, broker: int) -> list[str]:
+    """What the controller knows of a broker."""
+    status = state.registrations[broker].status
+    known = standing(broker, state.quorum)
+    known += ["in the ELR"] if broker in state.quorum.elr else []
+    return known if status == "active" else [*known, status]
+
+
+def _remote_leos(state: Partition, leader: int) -> str:
+    known = enumerate(state.replicas[leader].remote_leos)
+    return " ".join(f"{broker}:{'?' if leo < 0 else leo}" for broker, leo in known if broker != leader)
+
+
+def _clients(badge: str, promises: tuple[Promise, ...]) -> Row:
+    records = [promise.record for promise in promises]
+    text = " ".join(map(str, records)) or "-"
+    return Row(badges=[badge], cells=[record_cell(record) for record in records], columns={"log": text})
+
+
+def messages(state: Partition) -> Iterator[Message]:
+    """What brokers have yet to hear of leaders, and what is between followers, leaders and the controller."""
+    for epoch, request in enumerate(state.requests):
+        if request is not None:
+            heard = [broker for broker in range(len(state.replicas)) if state.obeys(broker, epoch)]
+            yield from (leader_and_isr(broker, epoch, request) for broker in heard)
+    for broker in range(len(state.replicas)):
+        yield from _in_flight(state, broker)
+        yield from _proposal(state, broker)
+        yield from _late(state, broker)
+
+
+def _in_flight(state: Partition, follower: int) -> Iterator[Message]:
+    """A follower's request to its leader, or the response to it."""
+    replica = state.replicas[follower]
+    match replica.in_flight:
+        case FetchRequest(leader=leader) | EpochRequest(leader=leader) as request:
+            yield Message(broker_row(follower), broker_row(leader), f"{request}, epoch {request.epoch}")
+        case None:
+            return
+        case response:
+            assert replica.leader is not None
+            yield Message(broker_row(replica.leader), broker_row(follower), str(response))
+
+
+def _proposal(state: Partition, leader: int) -> Iterator[Message]:
+    """A leader's AlterPartition request to the controller."""
+    proposal = state.replicas[leader].proposal
+    if proposal is not None and proposal.sent:
+        yield Message(broker_row(leader), CONTROLLER, f"AlterPartition, ISR {drawn_isr(proposal.isr)}")
+
+
+def _late(state: Partition, follower: int) -> Iterator[Message]:
+    """A fetch request that has outlived its connection."""
+    late = state.late[follower]
+    if late is not None:
+        yield Message(broker_row(follower), broker_row(late.request.leader), str(late))
+
+
+def arrivals(step: Step[Partition]) -> Iterator[Message]:
+    """What a step takes from one row to another."""
+    before, after = step.before, step.after
+    match step.action, step.arguments:
+        case "become_leader" | "become_follower", {"broker": broker, "epoch": epoch}:
+            request = before.requests[epoch]
+            assert request is not None
+            yield leader_and_isr(broker, epoch, request)
+        case "produce", {"leader": leader}:
+            yield Message(PRODUCERS, broker_row(leader), str(after.replicas[leader].log.records[-1]))
+        case "handle_fetch" | "park_fetch" | "handle_epoch_request", {"follower": follower}:
+            yield from _in_flight(before, follower)
+        case "handle_fetch_response" | "handle_epoch_response" | "learn_before_truncating", {"follower": follower}:
+            yield from _in_flight(before, follower)
+        case "handle_late_fetch", {"follower": follower}:
+            yield from _late(before, follower)
+        case "handle_alter_partition", {"leader": leader}:
+            yield from _proposal(before, leader)
+        case "hear_isr", {"leader": leader}:
+            yield Message(CONTROLLER, broker_row(leader), f"ISR {drawn_isr(after.replicas[leader].isr)}")
+        case "crash_after_append", {"broker": follower}:
+            yield from _in_flight(before, follower)
+        case "begin_shutdown", {"broker": broker}:
+            yield Message(broker_row(broker), CONTROLLER, "shutting down")
+        case "restart", {"broker": broker} if after.quorum != before.quorum:
+            yield Message(broker_row(broker), CONTROLLER, "started")
+    yield from _to_clients_and_controller(before, after)
+
+
+def _to_clients_and_controller(before: Partition, after: Partition) -> Iterator[Message]:
+    """What leaders tell clients and the controller: records read and acknowledged, another ISR."""
+    for broker, leader in after.believed_leaders():
+        row = broker_row(broker)
+        written = not after.protocol.in_flight and leader.isr != before.replicas[broker].isr
+        if written and after.quorum.isr == leader.isr != before.quorum.isr:
+            yield Message(row, CONTROLLER, f"ISR {drawn_isr(leader.isr)}")
+        if leader == before.replicas[broker]:
+            continue
+        for promise in after.exposed[len(before.exposed) :]:
+            yield Message(row, CONSUMERS, str(promise.record))
+        for promise in after.acked[len(before.acked) :]:
+            yield Message(row, PRODUCERS, f"ack {promise.record}")
+
+
+def commits(step: Step[Partition]) -> Iterator[Commit]:
+    """The records that clients were promised."""
+    before, after = step.before, step.after
+    for promise in after.exposed[len(before.exposed) :]:
+        yield Commit(promise.offset, promise.record, "the high watermark is above it, and consumers can read it")
+    for promise in after.acked[len(before.acked) :]:
+        acks = after.bounds.acks
+        label = "committed" if acks == "all" else "acknowledged"
+        yield Commit(promise.offset, promise.record, f"its producer, with acks={acks}, gets the answer", label)
+
+
+def truncations(step: Step[Partition]) -> Iterator[Truncation]:
+    """What decides how much of a log a broker keeps, with the rule of its release."""
+    before, after, protocol = step.before, step.after, step.before.protocol
+    match step.action, step.arguments:
+        case "become_follower", {"broker": broker}:
+            was, now = before.replicas[broker], after.replicas[broker]
+            name = f"{protocol.name}'s {rule('truncates_first_to', protocol.truncates_first_to)}"
+            own = now.log.end_offset == was.high_watermark < was.log.end_offset
+            how = f"truncates to its own high watermark, {was.high_watermark}" if own else truncates(was.log, now.log)
+            yield Truncation(broker, f"begins to follow, and {how} ({name})", by_high_watermark=own)
+        case "handle_epoch_response" | "handle_fetch_response", {"follower": follower}:
+            was, now = before.replicas[follower], after.replicas[follower]
+            name = f"{protocol.name}'s {rule('truncates_to', protocol.truncates_to)}"
+            match was.in_flight:
+                case EpochResponse(epoch=epoch, end_offset=None):
+                    how = f"is told that its leader does not know where epoch {epoch} ends"
+                    how += f", and {truncates(was.log, now.log)} ({name})"
+                    yield Truncation(follower, how, by_high_watermark=True)
+                case EpochResponse(epoch=epoch, end_offset=end) | Diverging(epoch=epoch, end_offset=end):
+                    how = f"is told that epoch {epoch} ends at {end}, and {truncates(was.log, now.log)} ({name})"
+                    yield Truncation(follower, how)
+                case OffsetOutOfRange(end_offset=end):
+                    yield Truncation(follower, f"truncates to its leader's log end offset, {end}")
+        case "crash_losing_tail", {"broker": broker, "offset": offset}:
+            yield Truncation(broker, f"crashes with records that are not flushed from offset {offset} on")
+
+
+def missed(step: Step[Partition]) -> Iterator[Missed]:
+    """The responses that are gone after a step without having been handled."""
+    for broker, replica in enumerate(step.before.replicas):
+        response, now = replica.in_flight, step.after.replicas[broker]
+        if not isinstance(response, FetchResponse) or now.in_flight == response:
+            continue
+        if now.high_watermark < min(response.high_watermark, now.log.end_offset):
+            yield Missed(broker, response.high_watermark)
+
+
+DRAWING = Drawing(
+    rows=rows,
+    messages=messages,
+    arrivals=arrivals,
+    events=History(commits, truncations, missed),
+    legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; remote: the "
+    "followers' LEO as the leader knows it; consumers: the records they could read; producers: those acknowledged",
+)

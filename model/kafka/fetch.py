@@ -1,0 +1,178 @@
+"""Fetching: a follower's request, what the leader makes of it, and the response.
+
+A follower always has a request in flight: it sends the next one as soon as it has handled a response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from checker.action import action
+from model.kafka.high_watermark import with_leader
+from model.kafka.isr import expanded
+from model.kafka.messages import Diverging, EpochResponse, FetchRequest, FetchResponse, LateFetch, OffsetOutOfRange
+from model.kafka.state import Partition, Replica
+from model.kafka.truncation import next_request, truncated
+from model.quorum import brokers
+
+
+@action("broker {leader} handles broker {follower}'s fetch request and answers", leader=brokers, follower=brokers)
+def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
+    """A leader reads its log, updates the remote log end offset, tries its high watermark, and answers.
+
+    An answer without records is what a request gets that has waited long enough. One that would teach the
+    follower nothing is not sent: the request waits on.
+    """
+    request = _accepted(state, leader, state.replicas[follower].in_flight)
+    if request is None:
+        return
+    source, protocol = state.replicas[leader], state.protocol
+    end = protocol.diverges(source, request, protocol.end_of_epoch)
+    if end is not None:
+        told = source.high_watermark if protocol.learns_before_truncating else None
+        answer = attrs.evolve(state.replicas[follower], in_flight=Diverging(end.epoch, end.end_offset, told))
+        after = _looked_at(state, leader, follower, request) if protocol.counts_diverging else state
+        yield after.with_replica(follower, answer)
+        return
+    log = source.log
+    if request.offset > log.end_offset:
+        answer = attrs.evolve(state.replicas[follower], in_flight=OffsetOutOfRange(log.end_offset))
+        yield state.with_replica(follower, answer)
+        return
+    after = _looked_at(state, leader, follower, request)
+    records = log.records[request.offset : request.offset + 1]
+    told = protocol.tells(source, after.replicas[leader], bool(records))
+    target = state.replicas[follower]
+    if records or protocol.learns(request.offset, told) != target.high_watermark:
+        yield after.with_replica(follower, attrs.evolve(target, in_flight=FetchResponse(records, told)))
+
+
+@action("broker {leader} handles broker {follower}'s fetch request and lets it wait", leader=brokers, follower=brokers)
+def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
+    """Without records to send, a request waits in purgatory; what it says of the follower is used at once."""
+    request = _accepted(state, leader, state.replicas[follower].in_flight)
+    if request is None or request.offset != state.replicas[leader].log.end_offset:
+        return
+    if state.replicas[leader].remote_leos[follower] == request.offset:
+        return
+    if state.protocol.diverges(state.replicas[leader], request, state.protocol.end_of_epoch) is None:
+        yield _looked_at(state, leader, follower, request)
+
+
+@action("broker {follower} handles the fetch response", follower=brokers)
+def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition]:
+    """A follower appends the records, learns the leader's high watermark, and sends the next request.
+
+    Of a diverging response it truncates (KIP-595); beyond the leader's log end too, or, up to 2.0, it exits if
+    unclean election is off (KAFKA-7414).
+    """
+    replica, protocol = state.replicas[follower], state.protocol
+    match replica.in_flight:
+        case FetchResponse(records=records, high_watermark=told):
+            log = replica.log
+            for record in records:
+                log = log.append(record)
+            watermark = protocol.learns(log.end_offset, told)
+            fetched = attrs.evolve(replica, log=log, high_watermark=watermark)
+        case OffsetOutOfRange() if protocol.exits_out_of_range and not state.bounds.unclean_leader_election:
+            yield state.with_replica(follower, Replica(replica.log, replica.high_watermark, up=False))
+            return
+        case OffsetOutOfRange(end_offset=end_offset):
+            fetched = truncated(replica, end_offset)
+        case Diverging(epoch=epoch, end_offset=end_offset, high_watermark=None):
+            answer = EpochResponse(epoch, end_offset)
+            fetched = truncated(replica, protocol.truncates_to(replica, answer, protocol.end_of_epoch).offset)
+        case _:
+            return
+    request = next_request(protocol, fetched, asks=False)
+    yield state.with_replica(follower, attrs.evolve(fetched, in_flight=request))
+
+
+@action("broker {follower} takes the high watermark of a diverging fetch response", follower=brokers)
+def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partition]:
+    """Up to 3.4.0 a follower takes the leader's high watermark before it truncates (KAFKA-14704)."""
+    replica = state.replicas[follower]
+    match replica.in_flight:
+        case Diverging(high_watermark=int(told)) as response:
+            watermark = state.protocol.learns(replica.log.end_offset, told)
+            heard = attrs.evolve(response, high_watermark=None)
+            yield state.with_replica(follower, attrs.evolve(replica, high_watermark=watermark, in_flight=heard))
+
+
+# --- late fetch requests ------------------------------------------------------------------------------------
+
+
+@action("broker {follower}'s connection breaks, and its fetch request is on its way still", follower=brokers)
+def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
+    """A fetch request outlives its connection, while the follower sends it again, or dies, or follows another one."""
+    request = state.replicas[follower].in_flight
+    if state.may("late_fetches") and isinstance(request, FetchRequest) and state.late[follower] is None:
+        yield state.having("late_fetches").with_late(follower, LateFetch(request))
+
+
+@action("broker {leader} handles a late fetch request of broker {follower}", leader=brokers, follower=brokers)
+def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
+    """A leader takes what it says of the follower; the response goes nowhere.
+
+    In 3.5 and 3.6 the broker epoch of the follower is read again after it was judged: a fetch request that comes
+    in between gives that of its new incarnation, to which the leader has not looked (KAFKA-15221).
+    """
+    late = state.late[follower]
+    request = None if late is None else _accepted(state, leader, late.request)
+    if late is None or request is None:
+        return
+    handled = state.with_late(follower, None)
+    source, protocol = state.replicas[leader], state.protocol
+    if request.offset > source.log.end_offset or protocol.diverges(source, request, protocol.end_of_epoch) is not None:
+        yield handled
+        return
+    yield _looked_at(handled, leader, follower, request, outdated=late.restarted)
+    newer = _accepted(state, leader, state.replicas[follower].in_flight)
+    if protocol.reads_incarnation_twice and late.restarted and newer is not None:
+        yield _looked_at(handled, leader, follower, request, seen=newer.offset)
+
+
+def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | None:
+    """A fetch request, if it is one, for this believed leader, and not fenced."""
+    if not isinstance(request, FetchRequest) or request.leader != leader or not state.believes_to_lead(leader):
+        return None
+    return request if state.protocol.accepts(state.replicas[leader].epoch, request.epoch) else None
+
+
+def _looked_at(
+    state: Partition,
+    leader: int,
+    follower: int,
+    request: FetchRequest,
+    *,
+    outdated: bool = False,
+    seen: int | None = None,
+) -> Partition:
+    """The state after a leader has learned from a fetch request how far the follower is.
+
+    The follower may then join the ISR, and the high watermark rise.
+
+    Parameters:
+        state: the state before.
+        leader, follower: who fetches from whom.
+        request: the request by which the follower is judged.
+        outdated: whether the follower has started again since it sent that.
+        seen: the log end offset that is kept in the end, if another request has come in between.
+    """
+    replica = state.replicas[leader]
+    joins = (
+        follower not in replica.isr
+        and replica.proposal is None
+        and state.protocol.admits(replica, request.offset)
+        and state.is_true_leader(leader)
+    )
+    offset = request.offset if seen is None else seen
+    leos = replica.remote_leos
+    if leos[follower] != offset:
+        leos = (*leos[:follower], offset, *leos[follower + 1 :])
+        replica = attrs.evolve(replica, remote_leos=leos)
+    if joins:
+        return expanded(state, leader, replica, follower, outdated=outdated and state.protocol.names_incarnations)
+    return with_leader(state, leader, replica)

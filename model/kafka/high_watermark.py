@@ -1,0 +1,52 @@
+"""The leader's high watermark: when it is raised, and what clients are told then."""
+
+from __future__ import annotations
+
+import attrs
+
+from model.kafka.consume import exposed_by
+from model.kafka.state import Partition, Promise, Replica
+
+
+def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
+    """The state with a leader's replica replaced and its high watermark tried.
+
+    This is done on becoming leader, on produce, on a fetch request, and when the ISR changes. What comes to
+    be below the high watermark can be read by consumers, and is acknowledged to producers that wait for that.
+
+    Parameters:
+        state: the state before.
+        leader: a broker that takes itself for the leader.
+        replica: its replica, whose log, ISR or remote log end offsets may have changed.
+    """
+    if not state.protocol.may_raise(replica, state.bounds):
+        return state.with_replica(leader, replica)
+    watermark = smallest_leo(state, leader, replica)
+    if watermark <= replica.high_watermark:
+        return state.with_replica(leader, replica)
+    raised = attrs.evolve(replica, high_watermark=watermark)
+    after = attrs.evolve(state.with_replica(leader, raised), exposed=exposed_by(raised, state.exposed))
+    if state.bounds.acks == "all":
+        after = attrs.evolve(after, acked=_acknowledged(after, replica.high_watermark, raised))
+    return after
+
+
+def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
+    """The smallest log end offset of those who count for the high watermark; a leader knows its own."""
+    return min(
+        replica.log.end_offset if broker == leader else replica.remote_leos[broker]
+        for broker in sorted(state.protocol.counts(replica) | {leader})
+    )
+
+
+def _acknowledged(state: Partition, before: int, replica: Replica) -> tuple[Promise, ...]:
+    """What producers with acks=all have been told, now that a leader's high watermark has risen.
+
+    Those of an earlier leader were told that it is none; with too small an ISR, that there are not enough
+    replicas.
+    """
+    if len(replica.maximal_isr) < state.bounds.min_insync_replicas:
+        return state.acked
+    passed = [(offset, replica.log[offset]) for offset in range(before, replica.high_watermark)]
+    new = [Promise(record, offset, replica.epoch) for offset, record in passed if record.epoch == replica.epoch]
+    return (*state.acked, *new)

@@ -1,0 +1,69 @@
+"""What a broker does when the controller tells it who leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from checker.action import action
+from model.kafka.high_watermark import with_leader
+from model.kafka.messages import EpochRequest, FetchRequest
+from model.kafka.state import UNKNOWN_OFFSET, Partition, Replica
+from model.kafka.truncation import next_request, truncated
+from model.quorum import brokers, epochs
+
+
+@action("broker {broker} hears that it leads in epoch {epoch}", broker=brokers, epoch=epochs)
+def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
+    """A broker obeys a request that names it. It knows nothing of its followers yet, and keeps its log.
+
+    One that has just started hears of the ISR as it is now; others of that with which the epoch began.
+    """
+    request = state.requests[epoch] if state.obeys(broker, epoch) else None
+    if request is None or request.leader != broker:
+        return
+    just_started = state.replicas[broker].leader is None and state.is_current(epoch)
+    leading = attrs.evolve(
+        state.replicas[broker],
+        epoch=epoch,
+        leader=broker,
+        isr=state.quorum.isr if just_started else request.isr,
+        remote_leos=(UNKNOWN_OFFSET,) * state.bounds.brokers,
+        in_flight=None,
+        proposal=None,
+    )
+    yield with_leader(_heard(state, broker, epoch), broker, leading)
+
+
+@action("broker {broker} hears of the leader of epoch {epoch} and follows it", broker=brokers, epoch=epochs)
+def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
+    """A broker obeys a request that names another one: it truncates, or asks where to, or just fetches.
+
+    Up to 2.0 it goes on as before if it follows that one already (KAFKA-7164).
+    """
+    request = state.requests[epoch] if state.obeys(broker, epoch) else None
+    if request is None or request.leader is None or request.leader == broker:
+        return
+    replica = state.replicas[broker]
+    if replica.leader == request.leader and state.protocol.follows_on(replica.epoch, epoch, request.elected):
+        yield state.with_replica(broker, _in_epoch(replica, epoch))
+        return
+    following = Replica(replica.log, replica.high_watermark, epoch=epoch, leader=request.leader)
+    following = truncated(following, state.protocol.truncates_first_to(following))
+    asking = attrs.evolve(following, in_flight=next_request(state.protocol, following, asks=True))
+    yield _heard(state, broker, epoch).with_replica(broker, asking)
+
+
+def _in_epoch(follower: Replica, epoch: int) -> Replica:
+    """A follower that goes on as it was, in another epoch. Leaders that do not look at it get the new one."""
+    request = follower.in_flight
+    if isinstance(request, FetchRequest | EpochRequest):
+        request = attrs.evolve(request, epoch=epoch)
+    return attrs.evolve(follower, epoch=epoch, in_flight=request)
+
+
+def _heard(state: Partition, broker: int, epoch: int) -> Partition:
+    """The state with a request counted that reached a broker only after its restart, though sent before."""
+    late = state.replicas[broker].leader is None and not state.is_current(epoch)
+    return state.having("late_requests") if late else state

@@ -1,0 +1,33 @@
+"""Producing: whoever takes itself for the leader appends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from checker.action import action
+from model.kafka.high_watermark import with_leader
+from model.kafka.state import Partition, Promise
+from model.log import Record
+from model.quorum import brokers
+
+
+@action("a producer writes a record to broker {leader}", leader=brokers)
+def produce(state: Partition, leader: int) -> Iterator[Partition]:
+    """A believed leader appends a record, a zombie too, and tries its high watermark.
+
+    With acks=all it refuses when its ISR is smaller than `min.insync.replicas`. With acks=1 the record is
+    acknowledged now, with acks=all when the high watermark passes it, with acks=0 never.
+    """
+    if not state.believes_to_lead(leader) or state.next_value == state.bounds.records:
+        return
+    replica = state.replicas[leader]
+    if state.bounds.acks == "all" and len(replica.isr) < state.bounds.min_insync_replicas:
+        return
+    record = Record(state.next_value, replica.epoch)
+    written = attrs.evolve(state, next_value=state.next_value + 1)
+    if state.bounds.acks == "1":
+        promise = Promise(record, replica.log.end_offset, replica.epoch)
+        written = attrs.evolve(written, acked=(*written.acked, promise))
+    yield with_leader(written, leader, attrs.evolve(replica, log=replica.log.append(record)))

@@ -1,0 +1,64 @@
+"""What the articles and their readers dispute: the other readings of the rules, as protocols.
+
+Each is a KIP's design with a rule changed to what is no value of the table. They are not in the catalog: they are
+wrong, or idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from checker.action import action
+from model.kafka.leadership import become_leader
+from model.kafka.messages import EpochResponse
+from model.kafka.protocols import EpochLookup, Truncation
+from model.kafka.releases import KIP_101, KIP_320
+from model.kafka.state import Partition, Replica
+from model.kafka.truncation import truncated
+from model.quorum import brokers, epochs
+
+
+def the_leaders(end_offset: int, told: int) -> int:
+    """A follower takes the leader's high watermark as it is (seed 004, pseudo-code)."""
+    return told
+
+
+def isr_members_that_are_caught_up(leader: Replica) -> frozenset[int]:
+    """The two conditions for being in sync, in the ISR and not lagging, read as AND (seed 000, two comments)."""
+    end = leader.log.end_offset
+    return frozenset(broker for broker in leader.isr if leader.remote_leos[broker] == end)
+
+
+def the_isr_and_all_that_fetch(leader: Replica) -> frozenset[int]:
+    """The two conditions read as OR (seed 003), with every follower that has fetched taken for not lagging."""
+    return leader.isr | {broker for broker, leo in enumerate(leader.remote_leos) if leo >= 0}
+
+
+def keep_all(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
+    """Nothing is truncated: what is on disk is on disk (seed 000, comments of 2020-01-19 and 2020-04-26)."""
+    return Truncation(follower.log.end_offset)
+
+
+def the_log_end(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> EpochResponse:
+    """The leader tells its log end offset, whatever epoch is asked about (seed 000, comment of 2019-11-02)."""
+    return EpochResponse(wanted, leader.log.end_offset)
+
+
+@action("broker {broker} hears that it leads in epoch {epoch}", broker=brokers, epoch=epochs)
+def fall_back_and_lead(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
+    """A broker whose question was not answered truncates to its high watermark, then leads (seed 003, comment 18)."""
+    replica = state.replicas[broker]
+    if replica.truncating:
+        state = state.with_replica(broker, truncated(replica, replica.high_watermark))
+    yield from become_leader(state, broker, epoch)
+
+
+_KIP_101, _KIP_320 = KIP_101.protocol(), KIP_320.protocol()
+
+NO_MINIMUM = attrs.evolve(_KIP_101, name="no-minimum", learns=the_leaders)
+IN_SYNC_AND = attrs.evolve(_KIP_320, name="in-sync-and", counts=isr_members_that_are_caught_up)
+IN_SYNC_OR = attrs.evolve(_KIP_320, name="in-sync-or", counts=the_isr_and_all_that_fetch)
+NO_TRUNCATION = attrs.evolve(_KIP_101, name="no-truncation", truncates_to=keep_all)
+LOG_END_ONLY = attrs.evolve(_KIP_101, name="log-end-only", answers=the_log_end)

@@ -1,0 +1,360 @@
+"""The columns of the table of rules: Kafka's releases, and the KIPs' designs.
+
+A release is written as what changed since another one. It stands for a cluster all of whose brokers run it, with
+the `inter.broker.protocol.version` or `metadata.version` that is its own, and the defaults of its configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from checker.errors import SpecError
+from model.kafka.protocols import Protocol
+from model.kafka.rules import protocol_of, rule_of
+from model.kafka.state import Bounds
+
+ZOOKEEPER = "ZooKeeper"
+KRAFT = "KRaft"
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Column:
+    """A release or a design: a value for each rule.
+
+    Attributes:
+        name: its name in the catalog, such as ``kafka/2.8``.
+        summary: what it is, in a sentence.
+        controller: who elects leaders, ZooKeeper's controller or KRaft's; empty for a design.
+        values: the name of a value for each rule.
+        changed: those that its predecessor does not have.
+        bounds: its default bounds: what makes a search end in seconds, and the defaults of its configuration.
+        aliases: releases that differ in no rule from it.
+    """
+
+    name: str
+    summary: str
+    controller: str = ""
+    values: Mapping[str, str]
+    changed: Mapping[str, str] = attrs.field(factory=dict)
+    bounds: Bounds
+    aliases: tuple[str, ...] = ()
+
+    def protocol(self) -> Protocol:
+        """The rules as functions."""
+        return protocol_of(self.name.partition("/")[2], self.summary, self.values)
+
+    def with_rules(self, changes: Mapping[str, str]) -> Column:
+        """A what-if: the column with the values of some rules changed, which its name says.
+
+        Raises:
+            SpecError: a rule or value that there is not.
+        """
+        for rule, value in changes.items():
+            rule_of(rule).value(value)
+        changed = {rule: value for rule, value in changes.items() if self.values[rule] != value}
+        if not changed:
+            return self
+        name = "+".join([self.name, *(f"{rule}={value}" for rule, value in changed.items())])
+        return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed, aliases=())
+
+
+def _after(before: Column, name: str, summary: str, aliases: tuple[str, ...] = (), **changed: str) -> Column:
+    """The column that follows another one, with the rules that changed."""
+    return attrs.evolve(
+        before, name=name, summary=summary, aliases=aliases, values={**before.values, **changed}, changed=changed
+    )
+
+
+def _defaults(column: Column, **bounds: object) -> Column:
+    """The column with other default bounds."""
+    return attrs.evolve(column, bounds=attrs.evolve(column.bounds, **bounds))  # type: ignore[arg-type]
+
+
+# --- designs: the KIPs as they are written, each on its own -------------------------------------------------------
+
+HW_TRUNCATION = Column(
+    name="rpc/hw-truncation",
+    summary="the design before KIP-101: a new follower truncates to its own high watermark",
+    bounds=Bounds(),
+    values={
+        "truncation": "high-watermark",
+        "epoch_cache": "election",
+        "same_leader": "truncates",
+        "fencing": "none",
+        "isr_join": "high-watermark",
+        "isr_leave": "behind",
+        "isr_write": "compare-and-set",
+        "isr_eligibility": "any",
+        "incarnation_read": "once",
+        "shrink_epoch": "by-controller",
+        "diverging_fetch": "ignored",
+        "diverging_hw": "ignored",
+        "out_of_range": "truncate",
+        "response_hw": "read-with-records",
+        "hw_gate": "none",
+        "hw_checkpoint": "exact",
+        "elr": "off",
+        "bounce": "followers-missed",
+        "late_requests": "refused",
+        "elections": "later",
+        "list_offsets": "at-any-time",
+        "follower_reads": "no",
+    },
+)
+KIP_101 = _after(
+    HW_TRUNCATION,
+    "rpc/kip-101",
+    "the design of KIP-101: a new follower asks the leader where its last leader epoch ends",
+    truncation="epoch-end",
+)
+KIP_279 = _after(
+    KIP_101,
+    "rpc/kip-279",
+    "the design of KIP-279: the answer says for which epoch it is, and the follower may ask again",
+    truncation="epoch-and-end",
+)
+KIP_320 = _after(
+    KIP_279,
+    "rpc/kip-320",
+    "the design of KIP-320, with KAFKA-7128: requests carry the leader epoch, and leaders fence every other one",
+    fencing="leader-epoch",
+    isr_join="epoch-start",
+)
+
+DESIGNS = (HW_TRUNCATION, KIP_101, KIP_279, KIP_320)
+
+# --- releases -------------------------------------------------------------------------------------------------
+
+_0_10_2 = Column(
+    name="kafka/0.10.2",
+    summary="Kafka 0.10.2: followers truncate to their high watermark",
+    controller=ZOOKEEPER,
+    bounds=Bounds(max_epoch=2, crashes=1, missed_bounces=1, unclean_leader_election=True),
+    values={
+        **HW_TRUNCATION.values,
+        "epoch_cache": "first-append",
+        "same_leader": "goes-on",
+        "isr_leave": "behind-or-silent",
+        "out_of_range": "exit",
+        "hw_checkpoint": "older",
+        "bounce": "missed",
+        "late_requests": "obeyed",
+        "elections": "at-once",
+    },
+)
+_0_11 = _defaults(
+    _after(
+        _0_10_2,
+        "kafka/0.11",
+        "Kafka 0.11, 1.0 and 1.1: leader epochs (KIP-101)",
+        aliases=("kafka/1.0", "kafka/1.1"),
+        truncation="epoch-end",
+    ),
+    unclean_leader_election=False,
+)
+_2_0_0 = _after(
+    _0_11,
+    "kafka/2.0.0",
+    "Kafka 2.0.0: logs that differ after fast leader changes are truncated (KIP-279)",
+    aliases=("kafka/2.0",),
+    truncation="epoch-and-end",
+)
+_2_0_1 = _after(
+    _2_0_0,
+    "kafka/2.0.1",
+    "Kafka 2.0.1: leaders know their epoch from their election on",
+    epoch_cache="election",
+    same_leader="goes-on-unless-one-was-missed",
+    isr_join="epoch-start",
+    out_of_range="truncate",
+)
+_2_1 = _after(
+    _2_0_1,
+    "kafka/2.1",
+    "Kafka 2.1: requests from other leader epochs are fenced (KIP-320)",
+    same_leader="truncates",
+    fencing="leader-epoch",
+    isr_leave="behind",
+)
+_2_2 = _defaults(
+    _after(
+        _2_1,
+        "kafka/2.2",
+        "Kafka 2.2 and 2.3: broker epochs (KIP-380), and ListOffsets that do not go back (KIP-207)",
+        aliases=("kafka/2.3",),
+        bounce="noticed",
+        late_requests="refused",
+        list_offsets="caught-up",
+    ),
+    missed_bounces=0,
+)
+_2_4 = _after(
+    _2_2,
+    "kafka/2.4",
+    "Kafka 2.4 to 2.6: consumers read from followers (KIP-392)",
+    aliases=("kafka/2.5", "kafka/2.6"),
+    follower_reads="yes",
+)
+_2_7 = _after(
+    _2_4,
+    "kafka/2.7",
+    "Kafka 2.7.0 and 2.7.1: leaders ask the controller for the ISR (KIP-497)",
+    aliases=("kafka/2.7.0", "kafka/2.7.1"),
+    isr_write="alter-partition",
+    diverging_fetch="counted",
+)
+_2_8 = _after(
+    _2_7,
+    "kafka/2.8",
+    "Kafka 2.8.0: followers truncate by what they fetch (KIP-595)",
+    aliases=("kafka/2.8.0",),
+    truncation="fetch",
+    diverging_hw="before-truncation",
+)
+_3_0 = _defaults(
+    _after(
+        _2_8,
+        "kafka/3.0",
+        "Kafka 3.0 to 3.2 with ZooKeeper (the rules of 2.8.1 too): offsets of diverging fetches are not counted",
+        aliases=("kafka/3.1", "kafka/3.2", "kafka/2.8.1"),
+        diverging_fetch="ignored",
+    ),
+    acks="all",
+)
+_3_3_ZK = _after(
+    _3_0,
+    "kafka/3.3-zk",
+    "Kafka 3.3 and 3.4.0 with ZooKeeper: the controller keeps brokers that shut down out of the ISR",
+    aliases=("kafka/3.4-zk",),
+    isr_eligibility="active",
+)
+_3_6_ZK = _after(
+    _3_3_ZK,
+    "kafka/3.6-zk",
+    "Kafka 3.4.1, 3.5 and 3.6 with ZooKeeper: followers truncate before they learn the high watermark",
+    aliases=("kafka/3.4.1-zk", "kafka/3.5-zk"),
+    diverging_hw="ignored",
+)
+_3_9_ZK = _after(
+    _3_6_ZK,
+    "kafka/3.9-zk",
+    "Kafka 3.7 to 3.9 with ZooKeeper: the high watermark waits for min.insync.replicas",
+    aliases=("kafka/3.7-zk", "kafka/3.8-zk"),
+    hw_gate="min-isr",
+)
+_3_2_KRAFT = attrs.evolve(
+    _defaults(
+        _after(
+            _3_0,
+            "kafka/3.2-kraft",
+            "Kafka 3.0 to 3.2 with KRaft, which was not for production yet",
+            aliases=("kafka/3.0-kraft", "kafka/3.1-kraft"),
+            shrink_epoch="always",
+            bounce="missed",
+        ),
+        missed_bounces=1,
+    ),
+    controller=KRAFT,
+)
+_3_3 = _after(
+    _3_2_KRAFT,
+    "kafka/3.3",
+    "Kafka 3.3 and 3.4.0 with KRaft: fenced brokers stay out of the ISR (KIP-841)",
+    aliases=("kafka/3.4", "kafka/3.4.0"),
+    isr_eligibility="active",
+)
+_3_4_1 = _after(
+    _3_3,
+    "kafka/3.4.1",
+    "Kafka 3.4.1 with KRaft: followers truncate before they learn the high watermark",
+    diverging_hw="ignored",
+)
+_3_5 = _after(
+    _3_4_1,
+    "kafka/3.5",
+    "Kafka 3.5 with KRaft: AlterPartition names broker epochs (KIP-903)",
+    isr_eligibility="active-incarnation",
+    incarnation_read="twice",
+)
+_3_6 = _after(
+    _3_5,
+    "kafka/3.6",
+    "Kafka 3.6 with KRaft: no leader epoch for a smaller ISR",
+    shrink_epoch="never",
+)
+_3_7 = _after(
+    _3_6,
+    "kafka/3.7",
+    "Kafka 3.7 to 3.9 with KRaft: the high watermark waits for min.insync.replicas",
+    aliases=("kafka/3.8", "kafka/3.9"),
+    hw_gate="min-isr",
+    incarnation_read="once",
+)
+_4_0 = _defaults(
+    _after(
+        _3_7,
+        "kafka/4.0",
+        "Kafka 4.0: a broker that registers anew loses what it led",
+        bounce="noticed",
+    ),
+    missed_bounces=0,
+)
+_4_1 = _after(
+    _4_0,
+    "kafka/4.1",
+    "Kafka 4.1: eligible leader replicas (KIP-966), the default of new clusters",
+    elr="on",
+)
+
+RELEASES = (
+    _0_10_2,
+    _0_11,
+    _2_0_0,
+    _2_0_1,
+    _2_1,
+    _2_2,
+    _2_4,
+    _2_7,
+    _2_8,
+    _3_0,
+    _3_3_ZK,
+    _3_6_ZK,
+    _3_9_ZK,
+    _3_2_KRAFT,
+    _3_3,
+    _3_4_1,
+    _3_5,
+    _3_6,
+    _3_7,
+    _4_0,
+    _4_1,
+)
+
+COLUMNS = (*DESIGNS, *RELEASES)
+
+_NAMES = {name: column for column in COLUMNS for name in (column.name, *column.aliases)}
+
+
+def column_of(reference: str) -> Column | None:
+    """The column that a name stands for, with the what-ifs in it, as in ``kafka/3.7+elr=on``.
+
+    Returns:
+        The column; None if the name before any ``+`` is none of a column.
+
+    Raises:
+        SpecError: a what-if that names no rule or value.
+    """
+    name, *changes = reference.split("+")
+    if name not in _NAMES:
+        return None
+    parsed: dict[str, str] = {}
+    for change in changes:
+        rule, equals, value = change.partition("=")
+        if not equals:
+            raise SpecError(f"cannot read the rule {change!r}: write rule=value, as in elr=on")
+        if rule in parsed:
+            raise SpecError(f"rule {rule} is given twice")
+        parsed[rule] = value
+    return _NAMES[name].with_rules(parsed)

@@ -1,0 +1,492 @@
+"""The rules of replication that changed from one release to another, each with its values and where they are from.
+
+This table is the documentation of the model: what is not in it is the same in all releases. `releases` says which
+value each release has. A what-if is a release with the value of one rule changed, a mutant a `Protocol` with a
+function that is no value of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from checker.errors import SpecError
+from checker.names import nearest
+from model.kafka import epochs
+from model.kafka import protocols as does
+from model.kafka.protocols import Protocol
+
+
+@attrs.frozen(eq=False)
+class Value:
+    """One of the things that a rule can say.
+
+    Attributes:
+        name: what it is called on the command line.
+        sentence: what it says.
+        source: where it is from: a KIP, a ticket, an article.
+        sets: the fields of `Protocol` that it stands for.
+    """
+
+    name: str
+    sentence: str
+    source: str
+    sets: Mapping[str, Any]
+
+
+@attrs.frozen(eq=False)
+class Rule:
+    """A question that releases answer differently.
+
+    Attributes:
+        name: what it is called on the command line.
+        question: the question.
+        values: the answers, oldest first.
+    """
+
+    name: str
+    question: str
+    values: tuple[Value, ...]
+
+    def value(self, name: str) -> Value:
+        """The value of a name. Raises SpecError: there is none; names the nearest."""
+        for value in self.values:
+            if value.name == name:
+                return value
+        names = [value.name for value in self.values]
+        raise SpecError(f"rule {self.name} has no value {name!r}{nearest(name, names)}")
+
+
+RULES = (
+    Rule(
+        "truncation",
+        "how a new follower finds out where to truncate",
+        (
+            Value(
+                "high-watermark",
+                "it truncates to its own high watermark",
+                "seeds 000 to 003; before KIP-101",
+                {
+                    "truncates_first_to": does.own_high_watermark,
+                    "asks_about": does.nothing,
+                    "answers": does.nothing_to_answer,
+                    "truncates_to": does.the_answer_or_own_high_watermark,
+                    "sends_last_epoch": does.nothing,
+                    "diverges": does.never_diverges,
+                },
+            ),
+            Value(
+                "epoch-end",
+                "it asks for the end of the epoch of its last record (OffsetsForLeaderEpoch), and truncates to that",
+                "KIP-101",
+                {
+                    "truncates_first_to": does.own_log_end,
+                    "asks_about": does.last_epoch,
+                    "answers": does.end_only,
+                    "truncates_to": does.the_answer_or_own_high_watermark,
+                    "sends_last_epoch": does.nothing,
+                    "diverges": does.never_diverges,
+                },
+            ),
+            Value(
+                "epoch-and-end",
+                "the answer says for which epoch it is; it truncates to where both logs end that epoch, or asks again",
+                "KIP-279, KAFKA-6361",
+                {
+                    "truncates_first_to": does.own_log_end,
+                    "asks_about": does.last_epoch,
+                    "answers": does.epoch_and_end,
+                    "truncates_to": does.end_of_the_epoch_in_both,
+                    "sends_last_epoch": does.nothing,
+                    "diverges": does.never_diverges,
+                },
+            ),
+            Value(
+                "fetch",
+                "it names the epoch of its last record when it fetches, and truncates if the response is diverging",
+                "KIP-595, KAFKA-10554; inter.broker.protocol.version 2.7 and later",
+                {
+                    "truncates_first_to": does.own_log_end,
+                    "asks_about": does.nothing,
+                    "answers": does.nothing_to_answer,
+                    "truncates_to": does.end_of_the_epoch_in_both,
+                    "sends_last_epoch": does.last_epoch,
+                    "diverges": does.by_last_epoch,
+                },
+            ),
+        ),
+    ),
+    Rule(
+        "epoch_cache",
+        "from when on a leader knows its epoch",
+        (
+            Value(
+                "first-append",
+                "from its first record on; of an epoch below all that it knows it can say nothing",
+                "0.11 to 2.0.0; mended by KAFKA-7415",
+                {"end_of_epoch": epochs.known_from_first_append},
+            ),
+            Value(
+                "election",
+                "from its election on; an epoch below all that it knows ends where the first of them starts",
+                "KAFKA-7415; KIP-101 and KIP-279 as they are written",
+                {"end_of_epoch": epochs.known_from_election},
+            ),
+        ),
+    ),
+    Rule(
+        "same_leader",
+        "what a follower does when the leader that it follows has a new epoch",
+        (
+            Value(
+                "goes-on",
+                "it goes on fetching; it does not truncate",
+                "up to 2.0.0; KAFKA-7164",
+                {"follows_on": does.always},
+            ),
+            Value(
+                "goes-on-unless-one-was-missed",
+                "it goes on fetching, unless it missed an epoch in between",
+                "2.0.1; KAFKA-7164",
+                {"follows_on": does.if_none_was_missed},
+            ),
+            Value("truncates", "it truncates, as for any other leader", "KIP-320", {"follows_on": does.never}),
+        ),
+    ),
+    Rule(
+        "fencing",
+        "whether a leader takes requests from followers in another leader epoch",
+        (
+            Value("none", "it does: requests do not say the epoch", "before KIP-320", {"accepts": does.from_any_epoch}),
+            Value(
+                "leader-epoch",
+                "it refuses them, the older (FENCED_LEADER_EPOCH) and the newer (UNKNOWN_LEADER_EPOCH)",
+                "KIP-320, KAFKA-7395",
+                {"accepts": does.from_own_epoch},
+            ),
+        ),
+    ),
+    Rule(
+        "isr_join",
+        "how far a follower must be to join the ISR",
+        (
+            Value(
+                "high-watermark",
+                "at the leader's high watermark",
+                "before KAFKA-7128",
+                {"admits": does.at_the_high_watermark},
+            ),
+            Value(
+                "epoch-start",
+                "at the high watermark, and where the leader's epoch starts",
+                "KAFKA-7128",
+                {"admits": does.at_the_start_of_the_epoch},
+            ),
+        ),
+    ),
+    Rule(
+        "isr_leave",
+        "which followers a leader removes from the ISR",
+        (
+            Value(
+                "behind-or-silent",
+                "those that are behind, and those that have not fetched for long",
+                "before KAFKA-7152",
+                {"lags": does.behind_or_silent},
+            ),
+            Value("behind", "those that are behind", "KAFKA-7152", {"lags": does.behind}),
+        ),
+    ),
+    Rule(
+        "isr_write",
+        "how a leader changes the ISR",
+        (
+            Value(
+                "compare-and-set",
+                "it writes it to ZooKeeper, if it is unchanged there",
+                "before KIP-497",
+                {"in_flight": False},
+            ),
+            Value(
+                "alter-partition",
+                "it asks the controller, and meanwhile waits for the old and the new members",
+                "KIP-497, KAFKA-8836; inter.broker.protocol.version 2.7 and later",
+                {"in_flight": True},
+            ),
+        ),
+    ),
+    Rule(
+        "isr_eligibility",
+        "whom the controller lets into the ISR",
+        (
+            Value(
+                "any",
+                "whomever the leader names",
+                "before KIP-841",
+                {"may_join": does.anyone, "names_incarnations": False},
+            ),
+            Value(
+                "active",
+                "nobody who is fenced or shutting down",
+                "KIP-841: KAFKA-13916, KAFKA-14140",
+                {"may_join": does.the_active, "names_incarnations": False},
+            ),
+            Value(
+                "active-incarnation",
+                "nobody who is fenced or shutting down, or has started again since the fetch it was judged by",
+                "KIP-903, KAFKA-14617",
+                {"may_join": does.the_active_that_were_judged, "names_incarnations": True},
+            ),
+        ),
+    ),
+    Rule(
+        "incarnation_read",
+        "which incarnation of a follower a leader names to the controller",
+        (
+            Value(
+                "twice",
+                "the newest that has fetched, though it may have judged an older one",
+                "3.5 and 3.6; mended by KAFKA-15221",
+                {"reads_incarnation_twice": True},
+            ),
+            Value("once", "the one that it has judged", "KAFKA-15221", {"reads_incarnation_twice": False}),
+        ),
+    ),
+    Rule(
+        "shrink_epoch",
+        "whether a new leader epoch begins when a broker leaves the ISR",
+        (
+            Value(
+                "by-controller",
+                "if the controller has removed it; not if the leader has",
+                "ZooKeeper mode, all releases",
+                {"epoch_for_removal": True, "epoch_for_shrink": False},
+            ),
+            Value(
+                "always",
+                "yes",
+                "KRaft with metadata.version below 3.6",
+                {"epoch_for_removal": True, "epoch_for_shrink": True},
+            ),
+            Value(
+                "never",
+                "no",
+                "KAFKA-15021; metadata.version 3.6",
+                {"epoch_for_removal": False, "epoch_for_shrink": False},
+            ),
+        ),
+    ),
+    Rule(
+        "diverging_fetch",
+        "what a leader makes of the offset of a diverging fetch",
+        (
+            Value(
+                "counted",
+                "it takes it for the follower's log end offset",
+                "2.7.0, 2.7.1 and 2.8.0; mended by KAFKA-13141",
+                {"counts_diverging": True},
+            ),
+            Value("ignored", "nothing", "KAFKA-13141", {"counts_diverging": False}),
+        ),
+    ),
+    Rule(
+        "diverging_hw",
+        "when a follower takes the high watermark of a diverging response",
+        (
+            Value(
+                "before-truncation",
+                "before it truncates",
+                "2.8 to 3.4.0; mended by KAFKA-14704",
+                {"learns_before_truncating": True},
+            ),
+            Value("ignored", "not at all", "KAFKA-14704", {"learns_before_truncating": False}),
+        ),
+    ),
+    Rule(
+        "out_of_range",
+        "what a follower does that is beyond its leader's log end",
+        (
+            Value(
+                "exit",
+                "its broker exits, unless unclean.leader.election.enable; then it truncates to the leader's end",
+                "up to 2.0.0; KAFKA-3410, KAFKA-7414",
+                {"exits_out_of_range": True},
+            ),
+            Value("truncate", "it truncates to the leader's end", "KAFKA-7414", {"exits_out_of_range": False}),
+        ),
+    ),
+    Rule(
+        "response_hw",
+        "which high watermark a fetch response carries",
+        (
+            Value(
+                "new",
+                "the one that the request has left behind",
+                "no release: seeds 000 to 003, as they tell it",
+                {"tells": does.the_new_high_watermark},
+            ),
+            Value(
+                "old",
+                "the one before the request",
+                "no release: seed 003, comments 14 and 16",
+                {"tells": does.the_old_high_watermark},
+            ),
+            Value(
+                "read-with-records",
+                "the one before the request, if there are records to send; a request that waited gets the new one",
+                "all releases: seed 003, comments 14 to 17",
+                {"tells": does.old_with_records_new_from_purgatory},
+            ),
+        ),
+    ),
+    Rule(
+        "hw_gate",
+        "whether the high watermark rises with fewer than min.insync.replicas in the ISR",
+        (
+            Value("none", "it does", "before KAFKA-15583", {"may_raise": does.whatever_the_isr}),
+            Value("min-isr", "it does not", "KIP-966, KAFKA-15583", {"may_raise": does.with_enough_in_the_isr}),
+        ),
+    ),
+    Rule(
+        "hw_checkpoint",
+        "which high watermark is on disk after a crash",
+        (
+            Value(
+                "exact", "the one that was in memory", "seeds 000 to 003, as they tell it", {"checkpoints": does.exact}
+            ),
+            Value(
+                "older",
+                "that, or any before it: it is written every replica.high.watermark.checkpoint.interval.ms",
+                "all releases",
+                {"checkpoints": does.any_older},
+            ),
+        ),
+    ),
+    Rule(
+        "elr",
+        "what becomes of brokers that leave an ISR below min.insync.replicas",
+        (
+            Value(
+                "off",
+                "nothing; the last one stays in the ISR",
+                "before KIP-966",
+                {"has_elr": False, "eligible": does.nobody, "elects_last_known": "no"},
+            ),
+            Value(
+                "on",
+                "they are eligible for leader until they have registered after an unclean shutdown; then the last "
+                "known leader is elected, once it is alive",
+                "KIP-966; eligible.leader.replicas.version=1",
+                {"has_elr": True, "eligible": does.who_left_too_small_an_isr, "elects_last_known": "alive"},
+            ),
+            Value(
+                "on-unchecked",
+                "the same, but the last known leader is elected even while it is fenced",
+                "KIP-966; PartitionChangeBuilder.canElectLastKnownLeader in 4.0",
+                {"has_elr": True, "eligible": does.who_left_too_small_an_isr, "elects_last_known": "fenced"},
+            ),
+        ),
+    ),
+    Rule(
+        "bounce",
+        "whether the controller notices that a broker was down if it is back before its session has expired",
+        (
+            Value(
+                "missed",
+                "it may not; the broker goes on in the ISR, and as the leader",
+                "ZooKeeper up to 2.1: KAFKA-1120, where a controller that fails over tells it the current leader; "
+                "KRaft before KAFKA-18106: registered anew when its session had expired, but was not fenced yet",
+                {"notices_bounces": "none"},
+            ),
+            Value(
+                "followers-missed",
+                "it may not notice a follower's; a leader's it does",
+                "seeds 000 to 003, as they tell it",
+                {"notices_bounces": "leaders"},
+            ),
+            Value("noticed", "it does", "KIP-380, KAFKA-7235; KRaft: KAFKA-18106", {"notices_bounces": "all"}),
+        ),
+    ),
+    Rule(
+        "late_requests",
+        "whether a broker obeys a LeaderAndIsr request from before its restart",
+        (
+            Value("obeyed", "it does", "up to 2.1; KAFKA-7235", {"obeys_late_requests": True}),
+            Value("refused", "it does not", "KIP-380, KAFKA-7235; KRaft", {"obeys_late_requests": False}),
+        ),
+    ),
+    Rule(
+        "elections",
+        "when a leader is elected",
+        (
+            Value("later", "in a step of its own", "seeds 000 to 003, as they tell it", {"elects_at_once": False}),
+            Value("at-once", "with what makes it necessary or possible", "all releases", {"elects_at_once": True}),
+        ),
+    ),
+    Rule(
+        "list_offsets",
+        "whether a new leader tells consumers where the log ends",
+        (
+            Value(
+                "at-any-time",
+                "it does: its high watermark, which may be behind",
+                "before KIP-207",
+                {"lists_offsets": does.at_any_time},
+            ),
+            Value(
+                "caught-up",
+                "not before its high watermark has reached the start of its epoch (OFFSET_NOT_AVAILABLE)",
+                "KIP-207, KAFKA-2334",
+                {"lists_offsets": does.once_it_has_caught_up},
+            ),
+        ),
+    ),
+    Rule(
+        "follower_reads",
+        "whether consumers read from followers",
+        (
+            Value("no", "they do not", "before KIP-392", {"followers_serve": False}),
+            Value(
+                "yes",
+                "they do, where a replica.selector.class is set",
+                "KIP-392, KAFKA-8443",
+                {"followers_serve": True},
+            ),
+        ),
+    ),
+)
+"""What releases differ in."""
+
+_BY_NAME = {rule.name: rule for rule in RULES}
+
+_SAME_IN_ALL = {"counts": does.the_maximal_isr, "learns": does.no_more_than_it_has}
+"""Rules that the articles and their readers dispute, and no release has changed."""
+
+
+def rule_of(name: str) -> Rule:
+    """The rule of a name. Raises SpecError: there is none; names the nearest."""
+    if name not in _BY_NAME:
+        raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)}")
+    return _BY_NAME[name]
+
+
+def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
+    """The protocol that follows a value of each rule.
+
+    Parameters:
+        name, summary: of the protocol.
+        values: the name of a value for each rule, by its name.
+
+    Raises:
+        SpecError: a rule or value that there is not, or a rule without a value.
+    """
+    sets: dict[str, Any] = dict(_SAME_IN_ALL)
+    for given in values:
+        rule_of(given)
+    for rule in RULES:
+        if rule.name not in values:
+            raise SpecError(f"{name} says nothing of rule {rule.name}")
+        sets |= rule.value(values[rule.name]).sets
+    return Protocol(name=name, summary=summary, **sets)

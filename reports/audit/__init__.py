@@ -1,0 +1,1 @@
+"""What an audit of brokers' disks found, for people and for programs."""

@@ -1,0 +1,87 @@
+"""What an audit found, as CI systems have it, and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from checker.names import counted
+from checker.result import Verdict
+from invariants.audit.result import AuditResult
+from invariants.audit.result import Finding as AuditFinding
+from reports.audit.counterexamples import Counterexample
+from reports.audit.terminal import partition_name, verdict_sentence
+from reports.findings import Finding, Place
+from reports.markdown import cell
+from reports.mermaid import mermaid
+from reports.story import story_of
+
+COMPLETE = "everything could be decided"
+"""What the finding on an audit as a whole is called."""
+
+MOST_ROWS = 200
+"""Findings in a table of Markdown."""
+
+
+def audit_findings(result: AuditResult) -> list[Finding]:
+    """The findings of an audit: each violation, each property that holds or is open, and whether all was decided.
+
+    Notes are no findings: nothing is wrong.
+    """
+    found = []
+    for check in result.checks:
+        errors = [finding for finding in result.errors if finding.check == check.name]
+        for error in errors:
+            name = partition_name(error.topic, error.partition)
+            found.append(Finding(name, check.name, "failed", error.text, check, place=_place(error)))
+        if errors:
+            continue
+        if result.verdict_on(check) is Verdict.INCOMPLETE:
+            message = f"{check.name} is incomplete: {'; '.join(result.reasons)}"
+            found.append(Finding("audit", check.name, "incomplete", message, check))
+        else:
+            found.append(Finding("audit", check.name, "passed", f"{check.name} holds: {check.sentence}", check))
+    if result.reasons:
+        found.append(Finding("audit", COMPLETE, "incomplete", "; ".join(result.reasons)))
+    else:
+        found.append(Finding("audit", COMPLETE, "passed", verdict_sentence(result), seconds=result.seconds))
+    return found
+
+
+def _place(error: AuditFinding) -> Place | None:
+    """The directory that a violation is in, relative to the working directory if it is there."""
+    if not error.path or "://" in error.path:
+        return None
+    path = Path(error.path).absolute()
+    return Place((path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path).as_posix(), 1)
+
+
+def audit_markdown(result: AuditResult, examples: Sequence[Counterexample]) -> str:
+    """An audit as Markdown: its verdict, a table of what was found, and the counterexample that is like it."""
+    return "\n".join([*_markdown(result, examples), ""])
+
+
+def _markdown(result: AuditResult, examples: Sequence[Counterexample]) -> Iterator[str]:
+    counts = f"{counted(result.brokers, 'broker')}, {counted(result.partitions, 'partition')}"
+    yield from (f"### leadline audit: {result.verdict.value}", "")
+    yield from (f"{verdict_sentence(result)}; {counts}, {counted(result.batches, 'batch', 'batches')}.", "")
+    if result.findings:
+        yield "| | partition | check | brokers | offset | |"
+        yield "|---|---|---|---|---:|---|"
+    for finding in result.findings[:MOST_ROWS]:
+        cells = [
+            ":x:" if finding.severity == "error" else ":information_source:",
+            cell(partition_name(finding.topic, finding.partition)),
+            f"`{finding.check}`",
+            ", ".join(map(str, finding.brokers)),
+            "" if finding.offset is None else str(finding.offset),
+            cell(finding.text),
+        ]
+        yield f"| {' | '.join(cells)} |"
+    if len(result.findings) > MOST_ROWS:
+        yield from ("", f"{len(result.findings) - MOST_ROWS:,} more findings are left out here.")
+    for reason in result.reasons:
+        yield from ("", f"Undecided: {cell(reason)}.")
+    for example in examples[:1]:
+        yield from ("", f"<details><summary>{cell(example.title)}: how this can happen</summary>", "", "```mermaid")
+        yield from (mermaid(story_of(example.trace)).rstrip(), "```", "", "</details>")

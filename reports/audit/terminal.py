@@ -1,0 +1,150 @@
+"""The terminal: an audit, partition by partition."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.text import Text
+
+from checker import memory
+from checker.names import counted
+from checker.result import Verdict
+from invariants.audit.cluster import Done
+from invariants.audit.cluster import Progress as Tell
+from invariants.audit.result import AuditResult, Finding
+from reports.audit.counterexamples import Counterexample
+from reports.story import story_of
+from reports.terminal import STYLES, console, is_plain, story_view
+
+MOST_PARTITIONS = 20
+"""Partitions with errors that are shown, and as many notes."""
+
+MOST_FINDINGS = 6
+"""Findings that are shown of one partition."""
+
+
+def audit_view(result: AuditResult, examples: Sequence[Counterexample], *, plain: bool, width: int) -> RenderableType:
+    """What an audit found: errors by partition, a trace that ends like them, notes, what is undecided, and the verdict.
+
+    Parameters:
+        result: the audit.
+        examples: the counterexamples that are like what was found; the first is shown.
+        plain, width: see `story_view`.
+    """
+    parts: list[RenderableType] = [*_errors(result)]
+    for example in examples[:1]:
+        parts.append(Text(f"How this can happen: {example.title}", style="bold"))
+        parts += [story_view(story_of(example.trace), plain=plain, width=width), Text()]
+    parts += _notes(result)
+    parts += [Text(f"undecided: {reason}", style="yellow") for reason in result.reasons]
+    return Group(*parts, *_summary(result))
+
+
+def _errors(result: AuditResult) -> Iterator[RenderableType]:
+    groups = itertools.groupby(result.errors, key=lambda finding: (finding.topic, finding.partition))
+    found = [(name, list(findings)) for name, findings in groups]
+    for name, findings in found[:MOST_PARTITIONS]:
+        yield Text(partition_name(*name), style="bold")
+        shown = without_repetition(findings)
+        for finding in shown[:MOST_FINDINGS]:
+            line = Text(finding.check, style="bold red")
+            line.append(f"  {finding.sentence}", style="default not bold")
+            yield Padding(line, (0, 0, 0, 2), expand=False)
+            yield from (Padding(Text(_sentence(each)), (0, 0, 0, 6), expand=False) for each in finding.context)
+        if len(shown) > MOST_FINDINGS:
+            yield Padding(Text(f"... and {len(shown) - MOST_FINDINGS} more"), (0, 0, 0, 2))
+        yield from (Padding(Text(_sentence(each)), (0, 0, 0, 2), expand=False) for each in findings[0].situation)
+        yield Text()
+    if len(found) > MOST_PARTITIONS:
+        yield Text(f"... and {counted(len(found) - MOST_PARTITIONS, 'more partition')}: --json and --html have all\n")
+
+
+def without_repetition(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings of a partition without the violations of `weak_isr` that are also ones of `strong_isr`."""
+    strong = {(finding.brokers, finding.offset) for finding in findings if finding.check == "strong_isr"}
+    return [each for each in findings if each.check != "weak_isr" or (each.brokers, each.offset) not in strong]
+
+
+def _notes(result: AuditResult) -> Iterator[RenderableType]:
+    notes = [finding for finding in result.findings if finding.severity == "note"]
+    for finding in notes[:MOST_PARTITIONS]:
+        line = Text("note  ", style="dim")
+        if finding.topic is not None:
+            line.append(f"{partition_name(finding.topic, finding.partition)}: ", style="default not dim")
+        line.append(finding.sentence, style="default not dim")
+        yield line
+    if len(notes) > MOST_PARTITIONS:
+        yield Text(f"... and {counted(len(notes) - MOST_PARTITIONS, 'more note')}: --json and --html have all")
+
+
+def _summary(result: AuditResult) -> Iterator[Text]:
+    verdict = Text(result.verdict.value, style=STYLES[result.verdict])
+    verdict.append(f": {verdict_sentence(result)}", style="default not bold")
+    yield verdict
+    yield Text(
+        f"{counted(result.brokers, 'broker')}, {counted(result.partitions, 'partition')}, "
+        f"{counted(result.batches, 'batch', 'batches')}, "
+        f"{memory.described(result.size)}; {result.seconds:.1f} s"
+    )
+
+
+def verdict_sentence(result: AuditResult) -> str:
+    """The verdict in a few words."""
+    match result.verdict:
+        case Verdict.VIOLATED:
+            names = list(dict.fromkeys(finding.check for finding in result.errors))
+            where = {(finding.topic, finding.partition) for finding in result.errors}
+            return f"{', '.join(names)}, in {counted(len(where), 'partition')}"
+        case Verdict.INCOMPLETE:
+            return "nothing wrong was found, but not everything could be decided"
+        case Verdict.HOLDS:
+            return "nothing is wrong"
+
+
+def partition_name(topic: str | None, partition: int | None) -> str:
+    """A partition's name; ``directories`` where there is no topic."""
+    return "directories" if topic is None else f"{topic}-{partition}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+@contextmanager
+def searching() -> Iterator[Callable[[str], None]]:
+    """A live line on standard error with the counterexample that is looked for; nothing where there is no terminal."""
+    out = console(stderr=True)
+    if not out.is_terminal or is_plain(out):
+        yield lambda title: None
+        return
+    line = TextColumn("{task.description}", markup=False)
+    with Progress(SpinnerColumn(), line, console=out, transient=True) as progress:
+        task = progress.add_task("looking for counterexamples of the same shape")
+        yield lambda title: progress.update(task, description=f"looking for the same shape in: {title}")
+
+
+@contextmanager
+def audit_progress() -> Iterator[Tell | None]:
+    """A live line on standard error with how far an audit is; nothing where there is no terminal."""
+    out = console(stderr=True)
+    if not out.is_terminal or is_plain(out):
+        yield None
+        return
+    line = TextColumn("{task.description}", markup=False)
+    with Progress(SpinnerColumn(), line, console=out, transient=True) as progress:
+        task = progress.add_task("looking for partitions")
+
+        def show(done: Done) -> None:
+            rate = done.size / done.seconds if done.seconds else 0.0
+            text = (
+                f"{done.partitions:,} of {counted(done.planned, 'partition')}  {done.batches:,} batches  "
+                f"{memory.described(done.size)}  {memory.described(rate)}/s  {counted(done.errors, 'error')}"
+            )
+            progress.update(task, description=text)
+
+        yield show

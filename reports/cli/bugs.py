@@ -1,0 +1,185 @@
+"""`leadline bugs`: known bugs, found in the releases that have them, and gone in those that mended them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from checker.bounds import bounds_text
+from checker.names import counted
+from reports.bugs import Bug, Outcome, Run, Unreached, bugs_object, read_archive
+from reports.cli.outputs import check_output, writing
+from reports.cli.running import only_the_result_on_stdout
+from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from reports.html.run import run_page, with_traces
+from reports.origin import Origin
+from reports.run_view import view_of_result
+from reports.terminal import STYLES, console, progress_line, show_traces
+
+_file = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("ticket", required=False)
+@click.option("--list", "only_list", is_flag=True, help="Only list the bugs, and run nothing.")
+@click.option("--html", metavar="FILE", type=_file, help="Write a page of the runs and traces, for a browser.")
+@click.option(
+    "--json",
+    "json_file",
+    metavar="FILE|-",
+    help="Write what was found as a JSON object to a file; - is standard output, and nothing else goes there.",
+)
+def bugs(ticket: str | None, only_list: bool, html: Path | None, json_file: str | None) -> int:
+    """Run the archive of known bugs of Kafka's replication; with TICKET, one of them, with its trace.
+
+    A bug is looked for in the releases that it affects, in the release that mended it and in those after, and
+    in the release that mended it with the changed rule put back. TICKET is one such as KAFKA-13141 or KIP-101.
+
+    \b
+    leadline bugs
+    leadline bugs KAFKA-13141
+    leadline bugs --json bugs.json --html bugs.html
+
+    Exit code 0: all as expected; 1: something is not; 2: a mistake in what was given; 3: interrupted.
+    """
+    archive = read_archive()
+    chosen, unreached = archive.about(ticket)
+    if only_list:
+        console().print(_list(chosen, unreached))
+        return AS_EXPECTED
+    planned = [archive.runs(bug) for bug in chosen]
+    for output in (html, None if json_file in (None, "-") else Path(str(json_file))):
+        if output is not None:
+            check_output(output)
+    outcomes: list[Outcome] = []
+    for runs in planned:
+        with only_the_result_on_stdout(json_file):
+            own = _searched(runs)
+        outcomes += own
+        if json_file != "-":
+            _show(console(), own, with_trace=ticket is not None)
+        if own[-1].interrupted:
+            break
+    if json_file != "-":
+        for other in unreached:
+            _show_unreached(console(), other)
+        _summarize(console(), outcomes, sum(map(len, planned)))
+    if json_file is not None:
+        _write_json(json_file, json.dumps(bugs_object(outcomes, unreached), indent=2))
+    if html is not None:
+        with writing(html):
+            html.write_text(_page(outcomes), encoding="utf-8")
+    return _exit_code(outcomes)
+
+
+def _searched(runs: Sequence[Run]) -> list[Outcome]:
+    """The runs of a bug with their results, up to one that is interrupted."""
+    outcomes: list[Outcome] = []
+    for run in runs:
+        with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
+            outcomes.append(run.searched(progress))
+        if outcomes[-1].interrupted:
+            break
+    return outcomes
+
+
+def _show(out: Console, outcomes: Sequence[Outcome], *, with_trace: bool) -> None:
+    """One bug: what it is, what each run says, and, if it is the one that was asked for, its trace."""
+    bug = outcomes[0].run.bug
+    out.print(_heading(bug))
+    out.print(Padding(Text(f"{bug.property}  -b {bounds_text(bug.bounds)}", style="dim"), (0, 2)))
+    if with_trace and bug.note:
+        out.print(Padding(Text(bug.note), (0, 2)))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for outcome in outcomes:
+        if outcome.run.part != "later" or not outcome.as_expected:
+            table.add_row(*_row(outcome))
+    later = [outcome for outcome in outcomes if outcome.run.part == "later" and outcome.as_expected]
+    if later:
+        table.add_row(Text("holds", style=STYLES[later[0].result.verdict]), *_later(later))
+    out.print(Padding(table, (0, 2)))
+    out.print()
+    if with_trace:
+        show_traces(out, outcomes[0].result)
+
+
+def _heading(bug: Bug | Unreached) -> Text:
+    heading = Text(bug.ticket, style="bold")
+    also = f" ({', '.join(bug.also)})" if bug.also else ""
+    return heading.append(f"{also}  {bug.sentence}", style="default not bold")
+
+
+def _row(outcome: Outcome) -> tuple[Text, str, str]:
+    result = outcome.result
+    words = {"affected": "", "mended": ", which mended it", "put back": ", as before", "later": ""}[outcome.run.part]
+    verdict = Text(result.verdict.value, style=STYLES[result.verdict])
+    if not outcome.as_expected:
+        verdict.append(f", expected {outcome.run.expected}", style="bold red")
+    found = f"trace of {outcome.trace_length}" if outcome.trace_length else counted(result.statistics.distinct, "state")
+    name = outcome.run.spec.name
+    if outcome.run.part == "put back" and outcome.run.bug.defaults:
+        name = f"{name} -b {bounds_text(outcome.run.bug.defaults)}"
+    return verdict, f"{name}{words}", found
+
+
+def _later(later: Sequence[Outcome]) -> tuple[str, str]:
+    """Later releases in which it holds, in one line."""
+    states = sorted(outcome.result.statistics.distinct for outcome in later)
+    sizes = f"{states[0]:,} to {states[-1]:,} states" if states[0] != states[-1] else counted(states[0], "state")
+    first, last = later[0].run.spec.name, later[-1].run.spec.name
+    named = first if len(later) == 1 else f"{first} to {last}, {len(later)} releases"
+    return named, sizes
+
+
+def _show_unreached(out: Console, bug: Unreached) -> None:
+    out.print(_heading(bug))
+    out.print(Padding(Text(f"not reached: {bug.reason}", style="yellow"), (0, 2)))
+
+
+def _list(bugs: Sequence[Bug], unreached: Sequence[Unreached]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for bug in bugs:
+        releases = f"{', '.join(bug.affected)} → {', '.join(bug.mended)}"
+        table.add_row(Text(bug.ticket, style="bold"), f"{bug.sentence}\n{releases}")
+    for other in unreached:
+        table.add_row(Text(other.ticket, style="bold"), f"{other.sentence}\nnot reached: {other.reason}")
+    return table
+
+
+def _summarize(out: Console, outcomes: Sequence[Outcome], planned: int) -> None:
+    good = sum(outcome.as_expected for outcome in outcomes)
+    if planned:
+        bugs = len({outcome.run.bug.ticket for outcome in outcomes})
+        text = f"{counted(bugs, 'bug')}: {good} of {counted(planned, 'run')} as expected"
+        out.print(text, style="green" if good == planned else "bold red")
+
+
+def _exit_code(outcomes: Sequence[Outcome]) -> int:
+    if any(not outcome.as_expected and not outcome.interrupted for outcome in outcomes):
+        return VIOLATED
+    return INCOMPLETE if any(outcome.interrupted for outcome in outcomes) else AS_EXPECTED
+
+
+def _write_json(json_file: str, text: str) -> None:
+    if json_file == "-":
+        sys.stdout.write(text + "\n")
+        return
+    with writing(Path(json_file)):
+        Path(json_file).write_text(text + "\n", encoding="utf-8")
+
+
+def _page(outcomes: Sequence[Outcome]) -> str:
+    origin, shown = Origin.now(), []
+    for outcome in outcomes:
+        failure = "" if outcome.as_expected else f"expected {outcome.run.expected}"
+        title = f"{outcome.run.bug.ticket}, {outcome.run.spec.name}"
+        shown.append(with_traces(outcome.result, view_of_result(outcome.result, origin), title, failure))
+    return run_page("leadline: known bugs of Kafka's replication", shown)

@@ -1,0 +1,201 @@
+"""Explorer: a spec's state space as pages that a small server makes, one step at a time.
+
+A page's address holds the whole path: the numbers of the choices from an initial state on. So the server keeps
+nothing, every page can be linked to, and the browser's back button takes a step back.
+
+The server is Python's own `http.server`: it listens on the loopback interface only, for one person, answers nothing
+but GET requests, and reads no file. A framework would be a dependency for two addresses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import attrs
+
+from checker.errors import LeadlineError, TraceError
+from checker.itf import SUFFIX, encode_trace
+from checker.properties import Kind, Property
+from checker.spec import Spec
+from checker.trace import Trace, complaint_at_end
+from reports.html import Verdict, chapter, page
+from reports.story import story_of
+
+LOOPBACK = "127.0.0.1"
+
+Path = tuple[int, ...]
+"""The number of an initial state, and then of each choice among `Spec.successors`."""
+
+MOST_STEPS = 1_000
+"""Steps of a path. A longer address is refused."""
+
+
+def path_of(trace: Trace[Any]) -> Path:
+    """The path of a trace.
+
+    Raises:
+        TraceError: the spec does not go there.
+    """
+    numbers = [trace.spec.initials().index(trace.states[0])]
+    for step in trace.steps:
+        possible = list(trace.spec.successors(step.before))
+        if (step.instance, step.after) not in possible:
+            raise TraceError(f"{trace.spec.name} does not take {step.instance} there")
+        numbers.append(possible.index((step.instance, step.after)))
+    return tuple(numbers)
+
+
+def trace_of(spec: Spec[Any], path: Path) -> Trace[Any]:
+    """The trace of a path, about the first property that its last state or step violates.
+
+    Raises:
+        TraceError: there is no such choice.
+        SpecError: the spec misbehaved.
+    """
+    first, *rest = path or (0,)
+    states, instances = [_chosen(spec.initials(), first)], []
+    for number in rest:
+        instance, state = _chosen(list(spec.successors(states[-1])), number)
+        instances.append(instance)
+        states.append(state)
+    return Trace(spec, states, instances, next(iter(_violated(spec, states)), None))
+
+
+def _chosen(possible: list[Any], number: int) -> Any:
+    if not 0 <= number < len(possible):
+        raise TraceError(f"there is no choice {number}: there are {len(possible)}, counted from 0")
+    return possible[number]
+
+
+def _violated(spec: Spec[Any], states: Sequence[Any]) -> list[Property]:
+    return [item for item in spec.checks if not item.kind.is_witness and _complaint(spec, item, states) is not None]
+
+
+def _complaint(spec: Spec[Any], item: Property, states: Sequence[Any]) -> str | None:
+    return complaint_at_end(spec, item, states)
+
+
+def verdicts(trace: Trace[Any]) -> list[Verdict]:
+    """What each property says of the last state or step of a trace."""
+    found = []
+    for item in trace.spec.checks:
+        complains = _complaint(trace.spec, item, trace.states) is not None
+        if item.kind.is_witness:
+            found.append(Verdict(item.name, "shown" if complains else "not shown here", "holds" if complains else ""))
+        elif item.kind is Kind.DEADLOCK:
+            found.append(Verdict(item.name, "deadlock" if complains else "none", "violated" if complains else "holds"))
+        else:
+            found.append(Verdict(item.name, "violated" if complains else "true", "violated" if complains else "holds"))
+    return found
+
+
+def walk_page(spec: Spec[Any], path: Path) -> str:
+    """The page of a path: the trace so far, what each property says, and what can happen at each state.
+
+    Raises:
+        LeadlineError: see `trace_of`.
+    """
+    path = path or (0,)
+    trace = trace_of(spec, path)
+    shown = chapter(1, story_of(trace), link=lambda state, choice: _address((*path[: state + 1], choice)))
+    links = [("start again", _address((0,))), (f"save as trace{SUFFIX}", f"/trace{SUFFIX}?{_query(path)}")]
+    if len(path) > 1:
+        links.insert(0, ("undo the last step", _address(path[:-1])))
+    return page(f"exploring {spec.name}", [shown], start=shown.shown[-1].name, links=links, verdicts=verdicts(trace))
+
+
+def _query(path: Path) -> str:
+    return f"path={','.join(map(str, path))}"
+
+
+def _address(path: Path) -> str:
+    return f"/?{_query(path)}"
+
+
+@attrs.frozen
+class Answer:
+    """What the server answers: a status, a type of content, and the content."""
+
+    status: HTTPStatus
+    kind: str
+    content: str
+
+
+def answer(spec: Spec[Any], target: str) -> Answer:
+    """The answer to a GET request.
+
+    Parameters:
+        spec: the spec that is explored.
+        target: the request's target: ``/?path=0,3`` for a page, ``/trace.itf.json?path=0,3`` for a trace file.
+    """
+    parts = urlsplit(target)
+    try:
+        path = _read_path(parse_qs(parts.query).get("path", ["0"])[0])
+        match parts.path:
+            case "/":
+                return Answer(HTTPStatus.OK, "text/html", walk_page(spec, path))
+            case "/trace.itf.json":
+                return Answer(
+                    HTTPStatus.OK, "application/json", json.dumps(encode_trace(trace_of(spec, path)), indent=1)
+                )
+    except LeadlineError as error:
+        return Answer(HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n")
+    return Answer(HTTPStatus.NOT_FOUND, "text/plain", "there is nothing at this address\n")
+
+
+def _read_path(text: str) -> Path:
+    numbers = text.split(",")
+    if len(numbers) > MOST_STEPS or not all(number.isascii() and number.isdigit() for number in numbers):
+        raise TraceError(f"a path is up to {MOST_STEPS:,} numbers with commas between them, such as 0,3,1")
+    return tuple(map(int, numbers))
+
+
+def server(spec: Spec[Any], port: int, note: Callable[[str], None] = lambda _: None) -> ThreadingHTTPServer:
+    """A server of a spec's state space on the loopback interface. `serve_forever` runs it.
+
+    Parameters:
+        spec: the spec.
+        port: its port; 0: any that is free.
+        note: called with what went wrong in an answer.
+
+    Raises:
+        LeadlineError: the port is taken.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            given = _given(self)
+            content = given.content.encode("utf-8")
+            self.send_response(given.status)
+            self.send_header("Content-Type", f"{given.kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("X-Content-Type-Options", "nosniff")
+            if given.kind == "application/json":
+                self.send_header("Content-Disposition", 'attachment; filename="trace.itf.json"')
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: Any) -> None:
+            """Requests are not worth a line each."""
+
+    def _given(handler: BaseHTTPRequestHandler) -> Answer:
+        # a page elsewhere may have its name resolved to this machine, to read what is here
+        if handler.headers.get("Host", "").rpartition(":")[0] not in (LOOPBACK, "localhost"):
+            return Answer(HTTPStatus.FORBIDDEN, "text/plain", "ask for it at 127.0.0.1\n")
+        try:
+            return answer(spec, handler.path)
+        except Exception as error:  # of a spec's own code; the server goes on
+            note(f"unexpected {type(error).__name__}: {error}")
+            return Answer(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", f"unexpected {type(error).__name__}: {error}\n"
+            )
+
+    try:
+        return ThreadingHTTPServer((LOOPBACK, port), Handler)
+    except OSError as error:
+        raise LeadlineError(f"cannot listen on port {port}: {error.strerror}") from error

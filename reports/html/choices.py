@@ -1,0 +1,82 @@
+"""Choices: what else could have happened at a state, one step off the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from checker.properties import Kind
+from checker.spec import Spec
+from checker.trace import Trace
+from checker.visible import visible
+from reports.html.changes import changes
+from reports.rows import rows_of
+
+MOST_CHANGES = 4
+"""Changed cells that are named for one choice."""
+
+Link = Callable[[int, int], str]
+"""Where a choice leads: given the state, counted from 0, and the number of the choice among `Spec.successors`."""
+
+
+@attrs.frozen
+class Choice:
+    """A step that is enabled at a state.
+
+    Attributes:
+        words: the step in words.
+        label: the action with its parameters.
+        outcome: what it changes, in words.
+        violated: the properties that it violates.
+        taken: whether the trace goes on with it.
+        link: where it leads; empty where there is no server.
+    """
+
+    words: str
+    label: str
+    outcome: str
+    violated: tuple[str, ...]
+    taken: bool
+    link: str = ""
+
+
+def choices(trace: Trace[Any], number: int, link: Link | None = None) -> tuple[Choice, ...]:
+    """What is enabled at a state of a trace, in the spec's order.
+
+    Parameters:
+        trace: the trace.
+        number: the state, counted from 0.
+        link: where each choice leads.
+
+    Raises:
+        SpecError: an action, a property or the drawing misbehaved.
+    """
+    spec, state = trace.spec, trace.states[number]
+    before = rows_of(spec, state)
+    taken = (trace.instances[number], trace.states[number + 1]) if number < len(trace.instances) else None
+    found = []
+    for place, (instance, after) in enumerate(spec.successors(state)):
+        different = changes(before, rows_of(spec, after))
+        outcome = [f"{each.row}: {each.column} {each.before or '-'} → {each.after or '-'}" for each in different]
+        more = [f"and {len(outcome) - MOST_CHANGES} more"] if len(outcome) > MOST_CHANGES else []
+        found.append(
+            Choice(
+                words=visible(instance.sentence or repr(instance)),
+                label=visible(repr(instance)),
+                outcome="; ".join([*outcome[:MOST_CHANGES], *more]) or "nothing that is shown",
+                violated=tuple(violated(spec, state, after)),
+                taken=(instance, after) == taken,
+                link=link(number, place) if link is not None else "",
+            )
+        )
+    return tuple(found)
+
+
+def violated(spec: Spec[Any], before: Any, after: Any) -> Iterator[str]:
+    """The names of the invariants and step invariants that a step violates."""
+    for item in spec.checks_of(Kind.INVARIANT, Kind.STEP_INVARIANT):
+        states = (before, after) if item.kind.of_steps else (after,)
+        if spec.complaint(item, *states) is not None:
+            yield item.name

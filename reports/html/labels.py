@@ -1,0 +1,160 @@
+"""Where the labels of arrows go: on their own arrow, and on no other label.
+
+Each label is tried at places along its arrow, the middle first. It takes the first place where it overlaps no label
+that was placed before, and where its own arrow is the nearest one. The widths of texts are estimated; the page sets
+them with `textLength`, so that they are the same in every browser.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+FONT = 10.5
+"""Pixels of the labels' font."""
+
+HEIGHT = 12
+"""Pixels that a label is high."""
+
+NARROW = frozenset("ijltfrI.,:;|'()[] ")
+"""Characters of about half the usual width."""
+
+WIDE = frozenset("mwMW@")
+"""Characters of nearly twice the usual width."""
+
+NEAR = 3
+"""Pixels that every other arrow has to stay away from the middle of a label, beyond those of its own."""
+
+PLACES = tuple(sorted((step / 40 for step in range(3, 38)), key=lambda share: abs(share - 0.5)))
+"""Where along its arrow a label is tried, as shares of the arrow's length."""
+
+ABOVE = 5
+"""Pixels from a level arrow to the middle of its label."""
+
+
+DOT = 5
+"""Pixels of the radius of a dot."""
+
+REACH = 30
+"""Pixels above and below an arrow in which its label may be in the way of others."""
+
+
+@attrs.frozen
+class Segment:
+    """An arrow, from its tail to its head."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+    def at(self, share: float) -> tuple[float, float]:
+        """The point at a share of the way."""
+        return self.x1 + (self.x2 - self.x1) * share, self.y1 + (self.y2 - self.y1) * share
+
+    def is_near(self, other: Segment) -> bool:
+        """Whether two arrows have heights in common, or nearly so. An arrow never points up."""
+        return self.y1 < other.y2 + REACH and other.y1 < self.y2 + REACH
+
+    def distance(self, x: float, y: float) -> float:
+        """How far a point is away."""
+        dx, dy = self.x2 - self.x1, self.y2 - self.y1
+        length = dx * dx + dy * dy
+        share = max(0.0, min(1.0, ((x - self.x1) * dx + (y - self.y1) * dy) / length)) if length else 0.0
+        near = self.at(share)
+        return math.hypot(x - near[0], y - near[1])
+
+
+@attrs.frozen
+class Label:
+    """A label, by the middle of its box.
+
+    Attributes:
+        x, y: the middle.
+        width: of its text.
+        text: the text; shortened if it had no room.
+    """
+
+    x: float
+    y: float
+    width: float
+    text: str
+
+    def overlaps(self, other: Label) -> bool:
+        """Whether the boxes of two labels overlap."""
+        near_in_x = abs(self.x - other.x) < (self.width + other.width) / 2 + 2
+        return near_in_x and abs(self.y - other.y) < HEIGHT
+
+    def covers(self, x: float, y: float) -> bool:
+        """Whether the box covers some of the dot at a point."""
+        return abs(self.x - x) < self.width / 2 + DOT and abs(self.y - y) < HEIGHT / 2 + DOT
+
+
+def text_width(text: str) -> float:
+    """About how wide a label's text is."""
+    return FONT * sum(0.35 if each in NARROW else 0.97 if each in WIDE else 0.6 for each in text)
+
+
+def placed(
+    arrows: Sequence[tuple[Segment, str]], dots: Sequence[tuple[float, float]], left: float, right: float
+) -> list[Label | None]:
+    """A place for the label of each arrow.
+
+    Parameters:
+        arrows: each arrow with its text.
+        dots: where the events are, which labels keep clear if they can.
+        left, right: where the labels' room begins and ends.
+
+    Returns:
+        For each arrow its label; None where there is no room for it, not even shortened.
+    """
+    labels: list[Label | None] = [None] * len(arrows)
+    # short arrows have the fewest places, so they choose first
+    order = sorted(range(len(arrows)), key=lambda number: _length(arrows[number][0]))
+    for number in order:
+        own, text = arrows[number]
+        others = [segment for other, (segment, _) in enumerate(arrows) if other != number and segment.is_near(own)]
+        there = [label for label in labels if label is not None and own.y1 - REACH < label.y < own.y2 + REACH]
+        near = [(x, y) for x, y in dots if own.y1 - REACH < y < own.y2 + REACH]
+        possible = [
+            label
+            for shortened in _shortened(text)
+            for label in _candidates(own, shortened, left, right)
+            if not any(map(label.overlaps, there)) and _is_nearest(label, own, others)
+        ]
+        clear = (label for label in possible if not any(label.covers(*dot) for dot in near))
+        labels[number] = next(clear, possible[0] if possible else None)
+    return labels
+
+
+def _length(segment: Segment) -> float:
+    return math.hypot(segment.x2 - segment.x1, segment.y2 - segment.y1)
+
+
+def _shortened(text: str) -> Iterator[str]:
+    """A text, and then its beginnings."""
+    yield text
+    for separator in (", ", " "):
+        head = text.partition(separator)[0]
+        if head != text:
+            yield f"{head}…"
+
+
+def _candidates(segment: Segment, text: str, left: float, right: float) -> Iterator[Label]:
+    width = text_width(text)
+    if width > right - left:
+        return
+    level = segment.y1 == segment.y2
+    for share in PLACES:
+        x, y = segment.at(share)
+        x = min(max(x, left + width / 2), right - width / 2)
+        yield Label(x, y - ABOVE if level else y, width, text)
+        if level:
+            yield Label(x, y + ABOVE + 1, width, text)
+
+
+def _is_nearest(label: Label, own: Segment, others: Sequence[Segment]) -> bool:
+    room = own.distance(label.x, label.y) + NEAR
+    return all(other.distance(label.x, label.y) > room for other in others)

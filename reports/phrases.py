@@ -1,0 +1,125 @@
+"""What is said of runs and properties, in the same words in the terminal, on pages and in reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from checker import memory
+from checker.bounds import bounds_text
+from checker.names import counted
+from checker.properties import Kind
+from checker.result import FIRST_VIOLATION, Learning, Result, Statistics, Verdict
+from checker.visible import visible
+from reports.run_view import RunView
+
+FEW_STATES = 20_000
+"""In a smaller space, most calls are new, whatever the spec."""
+
+MANY_CALLS = 0.5
+"""Calls made, as a share of those of the oracle, from which on the tables are no help."""
+
+KEEP_GOING = "incomplete: the search ended with the first violation; --keep-going decides the others too"
+
+
+def violations(result: Result, violated: str, unseen: str) -> str:
+    """The properties violated and the witnesses never shown, in words.
+
+    Parameters:
+        result: the result.
+        violated: the words for those violated, with ``{}`` for their names.
+        unseen: the words for the witnesses.
+    """
+    found = [item.property for item in result.properties if item.verdict is Verdict.VIOLATED]
+    return _missed([(item.name, item.kind) for item in found], violated, unseen)
+
+
+def _missed(missed: Iterable[tuple[str, Kind]], violated: str, unseen: str) -> str:
+    known, parts = list(missed), list[str]()
+    for words, witnesses in ((violated, False), (unseen, True)):
+        names = ", ".join(visible(name) for name, kind in known if kind.is_witness == witnesses)
+        parts += [words.format(names)] if names else []
+    return "; ".join(parts)
+
+
+def property_verdict(kind: Kind, verdict: Verdict) -> str:
+    """The verdict on a property of a kind; of a witness, whether it was shown."""
+    if not kind.is_witness:
+        return verdict.value
+    words = {Verdict.HOLDS: "shown", Verdict.VIOLATED: "never shown", Verdict.INCOMPLETE: "not shown yet"}
+    return words[verdict]
+
+
+def run_verdict(run: RunView) -> tuple[str, str]:
+    """The verdict on a run in a word, and what is to be added to it."""
+    match run.verdict:
+        case Verdict.HOLDS if not run.properties:
+            return "searched", "every reachable state; no property was checked"
+        case Verdict.HOLDS:
+            return "holds", "every reachable state was searched"
+        case Verdict.INCOMPLETE:
+            return "incomplete", visible(run.reason or "")
+    return "violated", _missed([(item.name, item.kind) for item in run.missed], "{}", "never shown: {}")
+
+
+def advice(run: RunView) -> str:
+    """What would decide the properties that an earlier violation left open; empty if there are none."""
+    left_open = any(item.verdict is Verdict.INCOMPLETE for item in run.properties)
+    return KEEP_GOING if left_open and run.reason == FIRST_VIOLATION else ""
+
+
+def searched(run: RunView) -> str:
+    """What was searched, and how: the spec with its bounds, the engine with its settings."""
+    return f"{visible(run.spec)}  {visible(bounds_text(run.bounds))}  {engine_text(run.engine, run.settings)}"
+
+
+def engine_text(engine: str, settings: Mapping[str, Any]) -> str:
+    """An engine with its settings."""
+    given = visible(bounds_text(settings))
+    return f"{engine} ({given})" if given else engine
+
+
+def idle_action(run: RunView) -> str:
+    """What is said of an action that no state enabled."""
+    return "never enabled" if run.exhausted else "not enabled yet"
+
+
+def statistics_lines(statistics: Statistics) -> list[str]:
+    """The counts of a run and what it took, in a few lines."""
+    queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
+    outside = f", {statistics.outside:,} more outside of the constraint" if statistics.outside else ""
+    return [
+        f"{counted(statistics.distinct, 'distinct state')}{outside}, {statistics.generated:,} generated, "
+        f"depth {statistics.depth}{queue}",
+        f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
+        f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s",
+        *_table_lines(statistics),
+    ]
+
+
+def _table_lines(statistics: Statistics) -> list[str]:
+    """What the compiled engine took, and whether the spec suits it; none for other engines."""
+    if not statistics.calls:
+        return []
+    learning = statistics.learning
+    size = memory.described(statistics.memory)
+    if learning:
+        size += f", of which {memory.described(learning.memory)} for {counted(statistics.calls, 'learned call')}"
+    else:
+        size += f"; learned from {counted(statistics.calls, 'call')}"
+    lines = [f"{size}; {statistics.compared:,} compared at other states"]
+    if learning and learning.share > MANY_CALLS and statistics.distinct > FEW_STATES:
+        lines.append(_why_slow(learning))
+    return lines
+
+
+def _why_slow(learning: Learning) -> str:
+    """Which part of the state keeps the compiled engine from learning, and what would help."""
+    text = f"This took {learning.share:.0%} of the calls that the oracle would have made."
+    if (widest := learning.widest) is None:
+        return text
+    helps = {
+        "tuple": "If the order of its elements does not matter, use a frozenset or a Bag; otherwise bound its length.",
+        "frozenset": "It has more different members than can be read one by one; divide it.",
+    }.get(widest.type, "Actions and properties that read it have to be called for each value: bound it, or divide it.")
+    return f"{text} {visible(widest.path)} is read as a whole, and takes {widest.values:,} values. {helps}"

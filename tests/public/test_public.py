@@ -1,0 +1,54 @@
+"""Well-known protocols have the states that were published, with both engines and in both styles."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from checker import Verdict, compiled, oracle
+from checker.compiled import search
+from checker.spec import Spec
+from reports.loading import load_spec
+from tests.public.figures import OWN, PROTOCOLS, Protocol, Size
+
+SIZES = [
+    pytest.param(protocol, size, id="-".join([protocol.name, *(f"{key}={size.bounds[key]}" for key in size.bounds)]))
+    for protocol in PROTOCOLS
+    for size in protocol.small
+]
+
+
+def of_size(file: str, size: Size) -> Spec:
+    """The spec in a file, with the bounds of a size."""
+    spec = load_spec(file)
+    return attrs.evolve(spec, bounds=attrs.evolve(spec.bounds, **size.bounds))
+
+
+@pytest.mark.parametrize(("protocol", "size"), SIZES)
+def test_states_are_those_published(protocol: Protocol, size: Size) -> None:
+    expected = oracle.explore(of_size(protocol.files()[0], size))
+    counted = expected.statistics
+
+    assert expected.verdict is Verdict.HOLDS
+    assert counted.distinct == size.states
+    assert size.depth in (counted.depth, None)
+    for file in protocol.files():
+        found = compiled.explore(of_size(file, size))
+        statistics = found.statistics
+        assert (statistics.distinct, statistics.generated, statistics.depth, found.verdict) == (
+            counted.distinct,
+            counted.generated,
+            counted.depth,
+            Verdict.HOLDS,
+        ), file
+
+
+def test_a_search_that_begins_with_many_states_takes_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_STATES_SEARCHED_AGAIN", 1_000)
+    protocol = next(protocol for protocol in PROTOCOLS if protocol.name == "ewd840")
+    spec = of_size(protocol.files()[0], Size(7_742, 15, OWN, {"nodes": 5}))
+
+    assert len(list(spec.initials())) == 5_120
+    statistics = compiled.explore(spec).statistics
+    assert (statistics.distinct, statistics.depth) == (7_742, 15)
+    assert statistics.calls < 1_000
