@@ -76,7 +76,7 @@ _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process has locked a file. Raises OSError: there is no such file, or it cannot be opened."""
+    """Whether a process has locked a file. Raises OSError: the file does not exist, or cannot be opened."""
     descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

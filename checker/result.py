@@ -96,7 +96,7 @@ class Learning:
         called: the calls that it did not learn from, as few states would have gained by it.
         by_oracle: the calls that the oracle would have made until then.
         memory: bytes that what was learned takes.
-        widest: see there; None if there are no parts that are read as a whole.
+        widest: the part that takes the most values; None if no part is read as a whole.
     """
 
     actions: dict[str, int]

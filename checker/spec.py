@@ -102,7 +102,7 @@ class Spec(Generic[S]):
 
     @functools.cached_property
     def constraint(self) -> Property | None:
-        """What `within` asks, as a property; None if there is no such predicate."""
+        """What `within` asks, as a property; None if the spec does not have it."""
         if self.within is None:
             return None
         name = getattr(self.within, "__name__", "within")
@@ -144,8 +144,9 @@ class Spec(Generic[S]):
         )
 
     def checks_of(self, *kinds: Kind) -> tuple[Property, ...]:
-        """The properties of some kinds, in the spec's order."""
-        return tuple(item for item in self.checks if item.kind in kinds)
+        """The properties of some kinds, in the spec's order; the last is `constraint`, if that kind is wanted."""
+        constraint = () if self.constraint is None else (self.constraint,)
+        return tuple(item for item in (*self.checks, *constraint) if item.kind in kinds)
 
     def initials(self) -> list[S]:
         """The initial states, each once.

@@ -474,7 +474,7 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
 
 
 def _minutely(what: str, every: float) -> Callable[[Statistics], None]:
-    """A progress function that prints a line every so many seconds."""
+    """A progress function that prints a line now and then."""
     out, due = console(stderr=True), time.monotonic() + every
 
     def show(statistics: Statistics) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from checker import Bag, Spec, action, component, invariant, put
+from checker import Bag, Spec, action, component, put
+from tests.going_wrong import spec_going_wrong
 
 
 @frozen
@@ -380,18 +381,4 @@ def spec_of(look: Callable[[State], Any], *, guard: bool) -> Spec[State]:
     def wrong(s: State) -> bool:
         return bool(look(s) == expected) and s.best == 1 and len(s.sent) == 3 and Message("tell", 2) in s.sent
 
-    @action()
-    def go_wrong(s: State) -> Iterator[State]:
-        if wrong(s) and not s.error:
-            yield evolve(s, error=True)
-
-    @invariant("nothing goes wrong")
-    def right(s: State) -> bool:
-        return not (s.error if guard else wrong(s))
-
-    return Spec(
-        name="collections",
-        initial_states=lambda _: [State()],
-        actions=[*STEPS, go_wrong] if guard else STEPS,
-        properties=[right],
-    )
+    return spec_going_wrong(State(), STEPS, wrong, guard=guard)

@@ -33,7 +33,8 @@ import attrs
 import numpy as np
 from attrs import evolve, frozen
 
-from checker import Spec, action, component, constant, invariant
+from checker import Spec, action, component, constant
+from tests.going_wrong import spec_going_wrong
 
 
 class Colour(enum.Enum):
@@ -665,18 +666,4 @@ def spec_of(look: Callable[[State], Any], *, guard: bool, first: bool) -> Spec[S
     def wrong(s: State) -> bool:
         return (look(s) == expected and elsewhere(s)) if first else (elsewhere(s) and look(s) == expected)
 
-    @action()
-    def go_wrong(s: State) -> Iterator[State]:
-        if wrong(s) and not s.error:
-            yield evolve(s, error=True)
-
-    @invariant("nothing goes wrong")
-    def right(s: State) -> bool:
-        return not (s.error if guard else wrong(s))
-
-    return Spec(
-        name="constructs",
-        initial_states=lambda _: [State()],
-        actions=[*STEPS, go_wrong] if guard else STEPS,
-        properties=[right],
-    )
+    return spec_going_wrong(State(), STEPS, wrong, guard=guard)

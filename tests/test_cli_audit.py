@@ -187,7 +187,7 @@ def test_names_that_are_not_text(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one broker that has so many partitions that their audit can be interrupted."""
+    """A folder with one broker, whose many partitions give time to interrupt their audit."""
     folder = tmp_path_factory.mktemp("large")
     disk = Disk(folder / "data", 1)
     held = [batch(offset) for offset in range(3)]

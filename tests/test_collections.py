@@ -9,19 +9,10 @@ from unittest import mock
 
 import pytest
 
-from checker import Limits, Spec, SpecError, compiled, oracle
+from checker import compiled, oracle
 from checker.compiled import effort, layout
-from tests.collection_constructs import CONSTRUCTS, State, spec_of
-
-
-def answer(explore: Any, spec: Spec[State], **settings: Any) -> Any:
-    """What an engine says, or "refused"."""
-    try:
-        result = explore(spec, Limits(), **settings)
-    except SpecError:
-        return "refused"
-    (item,) = result.properties
-    return item.verdict, list(map(len, item.traces)), result.statistics.distinct, result.statistics.generated
+from tests.collection_constructs import CONSTRUCTS, spec_of
+from tests.going_wrong import answer
 
 
 @functools.cache

@@ -7,28 +7,18 @@ of learned calls switched off, so that recording has to be exact by itself.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
 from attrs import evolve, frozen
 
-from checker import Limits, Spec, SpecError, Verdict, action, compiled, invariant, oracle
+from checker import Spec, Verdict, action, compiled, invariant, oracle
 from checker.compiled.reach import Reach
 from checker.compiled.recording import Precision
 from tests.constructs import CONSTRUCTS, RARE, STEPS, Colour, State, is_rare, spec_of
-
-
-def answer(explore: Callable[..., Any], spec: Spec[State], **settings: Any) -> Any:
-    """What an engine says, or "refused"."""
-    try:
-        result = explore(spec, Limits(), **settings)
-    except SpecError:
-        return "refused"
-    (item,) = result.properties
-    statistics = result.statistics
-    return item.verdict, list(map(len, item.traces)), statistics.distinct, statistics.generated
+from tests.going_wrong import answer
 
 
 @pytest.mark.usefixtures("no_comparisons")

@@ -13,7 +13,7 @@ from checker.compiled.layout import Collection, Layout, NewKind, ShapeChanged
 from checker.compiled.reach import Reach
 from checker.compiled.recording import LookedAt, Mismatch, Precision, Recorder, make_lazy
 from checker.errors import SpecError
-from checker.properties import Kind
+from checker.properties import Kind, Property
 from checker.purity import BY_IDENTITY, Purity, fresh
 from checker.spec import Spec
 
@@ -94,8 +94,7 @@ class Caller(Generic[S]):
         self, spec: Spec[S], layout: Layout, given_states: frozenset[int], purity: Purity[S] | None = None
     ) -> None:
         self.spec, self.layout = spec, layout
-        constraint = (spec.constraint,) if spec.constraint else ()
-        self.state_checks = (*spec.checks_of(Kind.INVARIANT, Kind.WITNESS), *constraint)
+        self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.CONSTRAINT)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self.instances = len(spec.instances)
         self.first_step = self.instances + len(self.state_checks)
@@ -211,11 +210,20 @@ class Caller(Generic[S]):
             raise SpecError(f"action {instance} is not deterministic: {BY_IDENTITY.format('next states')}")
         return found
 
-    def _complaint(self, tree: int, states: Sequence[S]) -> str | None:
-        """What a predicate says of a state, or of a step."""
-        item = (*self.state_checks, *self.step_checks)[tree - self.instances]
-        found = self.spec.complaint(item, *states)
-        if self._is_made_again(tree) and (found is None) != (self.spec.complaint(item, *map(fresh, states)) is None):
+    def check_of(self, tree: int) -> Property:
+        """The predicate that a tree is of."""
+        return (*self.state_checks, *self.step_checks)[tree - self.instances]
+
+    def shown_by(self, tree: int, states: Sequence[S]) -> bool:
+        """Whether a predicate gives evidence of a state or a step, a violation or a witness."""
+        item = self.check_of(tree)
+        return (self.spec.complaint(item, *states) is None) == item.kind.is_witness
+
+    def _shown_by(self, tree: int, states: Sequence[S]) -> bool:
+        """The same, of equal states of other objects too if it may tell these apart."""
+        found = self.shown_by(tree, states)
+        if self._is_made_again(tree) and found != self.shown_by(tree, [*map(fresh, states)]):
+            item = self.check_of(tree)
             what = f"{item.kind.value} {item.name}"
             raise SpecError(f"{what} is not deterministic: {BY_IDENTITY.format('verdicts')}")
         return found
@@ -229,10 +237,7 @@ class Caller(Generic[S]):
 
     def shows(self, tree: int, *rows: Row) -> bool:
         """Whether a predicate gives evidence of a state or a step, without recording what it reads."""
-        item = (*self.state_checks, *self.step_checks)[tree - self.instances]
-        states = [self._state(rows[0]), *map(self.layout.state, rows[1:])]
-        shown: bool = (self._complaint(tree, states) is None) == item.kind.is_witness
-        return shown
+        return self._shown_by(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])])
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Make a call again, and later ones of its tree, recording less precisely."""
@@ -260,30 +265,29 @@ class Caller(Generic[S]):
 
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Call a predicate on a lazy state, or on the lazy states before and after a step."""
-        checks, first = (
-            (self.state_checks, self.instances) if tree < self.first_step else (self.step_checks, self.first_step)
-        )
-        item, recorder = checks[tree - first], self._recorder(tree, rows)
+        item, recorder = self.check_of(tree), self._recorder(tree, rows)
         if self.precision[tree] == Precision.STATES:
             recorder.read_all()
-            complaint = self._complaint(tree, [*map(self.layout.state, rows)])
+            shown = self._shown_by(tree, [*map(self.layout.state, rows)])
         else:
-            failed = False
+            failed = shown = False
             try:
-                complaint = item.complaint(*map(recorder.state, range(len(rows))))
+                shown = (item.complaint(*map(recorder.state, range(len(rows)))) is None) == item.kind.is_witness
             except (Exception, LookedAt):
                 failed = True
             finally:
                 recorder.end()
             if failed or recorder.looked_at or recorder.escaped:
-                self.spec.complaint(item, *map(self.layout.state, rows))  # which raises if the predicate does
+                self.shown_by(tree, [*map(self.layout.state, rows)])  # which raises if the predicate does
                 return self._less_precisely(tree, rows)
             self._compared += 1
-            if COMPARED and self._compared % COMPARED == 1:
-                directly = self.spec.complaint(item, *map(self.layout.state, rows))
-                if (complaint is None) != (directly is None):
-                    raise NotRecorded(tree)
-        return Call(recorder.reads, set(), _paths(recorder.enumerated), (complaint is None) == item.kind.is_witness)
+            if (
+                COMPARED
+                and self._compared % COMPARED == 1
+                and shown != self.shown_by(tree, [*map(self.layout.state, rows)])
+            ):
+                raise NotRecorded(tree)
+        return Call(recorder.reads, set(), _paths(recorder.enumerated), shown)
 
 
 def _call(recorder: Recorder, steps: list[Changes]) -> Call:

@@ -18,7 +18,6 @@ from checker.compiled.calls import Changes, NotRecorded
 from checker.compiled.kernel import NOT_SHOWN, SHOWN
 from checker.compiled.packing import Packing
 from checker.compiled.tables import Tables
-from checker.properties import Property
 
 S = TypeVar("S")
 
@@ -80,14 +79,13 @@ class Comparison(Generic[S]):
             successors = self._compare(tree, row, state)
             for step, successor in successors:
                 rows = row, self.caller.row_after(row, step)
-                for number, item in enumerate(self.caller.step_checks):
-                    self._compare_property(self.caller.first_step + number, item, rows, (state, successor))
+                for number in range(len(self.caller.step_checks)):
+                    self._compare_property(self.caller.first_step + number, rows, (state, successor))
 
     def _compare(self, tree: int, row: Sequence[int], state: S) -> list[tuple[dict[int, int], S]]:
         """Compare one action instance or state property; gives the steps of the former."""
         if tree >= self.caller.instances:
-            item = self.caller.state_checks[tree - self.caller.instances]
-            self._compare_property(tree, item, (row,), (state,))
+            self._compare_property(tree, (row,), (state,))
             return []
         steps = self.tables.steps(tree, row)
         if steps is None:
@@ -101,15 +99,12 @@ class Comparison(Generic[S]):
         in_order = dict(zip(taken, successors, strict=True))
         return [(step, in_order[changes]) for step, changes in zip(steps, known, strict=True)]
 
-    def _compare_property(
-        self, tree: int, item: Property, rows: tuple[Sequence[int], ...], states: tuple[S, ...]
-    ) -> None:
+    def _compare_property(self, tree: int, rows: tuple[Sequence[int], ...], states: tuple[S, ...]) -> None:
         leaf = self.tables.forest.leaf(tree, *rows)
         if leaf is None:
             return
         self.tables.compared += 1
-        shown = (self.caller.spec.complaint(item, *states) is None) == item.kind.is_witness
-        if leaf != -(SHOWN if shown else NOT_SHOWN) - 1:
+        if leaf != -(SHOWN if self.caller.shown_by(tree, states) else NOT_SHOWN) - 1:
             raise NotRecorded(tree)
 
 

@@ -92,7 +92,7 @@ class Code(NamedTuple):
         has_format: whether they hold text that formats any object that way.
         precision: how precisely reads can be recorded, as far as the instructions alone decide it.
         because: what lowers that, for a person.
-        identity_tests: see there.
+        identity_tests: the tests by identity in them.
     """
 
     global_names: frozenset[tuple[str, ...]]

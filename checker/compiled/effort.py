@@ -16,7 +16,6 @@ ALWAYS = 40
 SELDOM = 60
 """States for each call of an action instance or property that is recorded besides."""
 
-
 RETURN = 10
 """States for which nothing had to be called, for each call that is recorded besides: those calls were spared."""
 

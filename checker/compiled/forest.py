@@ -163,7 +163,7 @@ class Forest:
         return made, edge
 
     def _take(self, size: int) -> int:
-        """Where there are so many zeros that are not used."""
+        """The place of a run of unused entries of this size, all zero."""
         free = self._free.get(size)
         if free:
             place = free.pop()
@@ -201,7 +201,7 @@ def _place(pool: Any, node: int, number: int) -> int:
 
 
 def with_room(array: NDArray[Any], wanted: int) -> NDArray[Any]:
-    """The array, or a larger copy with zeros behind, so that it has so many entries."""
+    """The array, or a larger copy with zeros at its end, with at least the wanted number of entries."""
     if wanted <= len(array):
         return array
     larger = np.zeros((max(wanted, 2 * len(array)), *array.shape[1:]), array.dtype)

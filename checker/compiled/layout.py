@@ -408,7 +408,7 @@ class Layout:
         """The number in the slot of each member of a value; all other slots of the collection hold 0.
 
         Raises:
-            ShapeChanged: it is no such collection, or the members become too many to have slots of their own.
+            ShapeChanged: it is of another type, or has too many members for slots of their own.
         """
         if type(value) is not node.cls:
             raise ShapeChanged(node.path)

@@ -702,6 +702,7 @@ class CompiledSearch(Generic[S]):
         levels = [end - begin for begin, end in itertools.pairwise(begins)]
         levels = [size - outside for size, outside in itertools.zip_longest(levels, at.outside, fillvalue=0)]
         distinct, expanded = self._within(0, count), self._within(0, counters[kernel.EXPANDED])
+        learning = self._tables.learning(expanded, count, steps)
         return Statistics(
             distinct=distinct,
             outside=count - distinct,
@@ -716,9 +717,9 @@ class CompiledSearch(Generic[S]):
             seconds=at.seconds + self.budget.seconds,
             actions=action_counts(self.spec, at.counts),
             level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
-            memory=self._store.bytes_used + self._tables.nbytes,
+            memory=self._store.bytes_used + learning.memory,
             calls=self._tables.calls,
-            learning=self._tables.learning(expanded, count, steps),
+            learning=learning,
             compared=self._tables.compared,
             levels=tuple(size for size in levels if size > 0),
         )

@@ -42,7 +42,7 @@ def violated(tables: Tables[S], seen: Sequence[Sequence[P]], steps_seen: StepsSe
     Parameters:
         tables: what is known of the spec.
         seen: for each state predicate, the states that were seen to show it.
-        steps_seen: see there.
+        steps_seen: for each step predicate, the steps that were seen to show it; see `StepsSeen`.
         dead: whether a state without a next state was found.
     """
     checks = (*tables.state_checks, *tables.step_checks)

@@ -50,7 +50,7 @@ class Store:
     Attributes:
         states: shape (room, words).
         parents, arrivals: for each state, the state and the action instance it was found by.
-        outside: for each state, whether it is outside of `Spec.within`; empty if there is no such predicate.
+        outside: for each state, whether it is outside of `Spec.within`; empty if the spec does not have it.
         table: open addressing; an entry is half of a state's hash, and its number, from 1.
         counters: see `kernel.append`; how many states there are among them.
         packings: how often the states were packed another way.
@@ -101,11 +101,11 @@ class Store:
         add_expanded(self.counters, more)
 
     def bytes_to_grow(self, coming: int) -> int:
-        """Bytes that the table grows by for so many more states; 0 if it need not."""
+        """Bytes that the table must grow by for the states that are coming; 0 if there is room for them."""
         return max(0, 8 * self._table_size(coming) - self.table.nbytes)
 
     def grow(self, coming: int) -> None:
-        """Make the table large enough for so many more states."""
+        """Make the table large enough for the states that are coming."""
         if self._table_size(coming) > len(self.table):
             self.rebuild(coming)
 
@@ -116,7 +116,7 @@ class Store:
         return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
 
     def rebuild(self, coming: int = 0) -> None:
-        """Fill the table anew, a larger one if so many more states need it.
+        """Fill the table again, a larger one if the states that are coming need it.
 
         Raises:
             NotASearch: two states are equal.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,11 +76,9 @@ class Tables(Generic[S]):
     def nbytes(self) -> int:
         """Bytes that all this takes."""
         arrays = self.leaf_start, self.leaf_count, self.keep, self.put
-        objects = len(self.outcomes) * OUTCOME_BYTES + sum(map(len, self._domain_values())) * VALUE_BYTES
+        values = sum(len(domain.values) for domain in self.layout.domains)
+        objects = len(self.outcomes) * OUTCOME_BYTES + values * VALUE_BYTES
         return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects
-
-    def _domain_values(self) -> Iterable[Sequence[Any]]:
-        return (domain.values for domain in self.layout.domains)
 
     def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
         """What was learned, for a person.

@@ -223,7 +223,7 @@ class LevelSearch(CompiledSearch[S], Generic[S]):
         Raises:
             NewValues: there are values without a number.
             SpecError: the spec misbehaved.
-            ShapeChanged, NotRecorded: the search has to begin anew, see there.
+            ShapeChanged, NotRecorded: the search has to begin again.
         """
         tables, traces, count = self._tables, self.limits.traces, len(states)
         self._hold(states, self._store.packing)

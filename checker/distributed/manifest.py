@@ -34,7 +34,7 @@ class Reached:
     """How far a search is, after a complete level.
 
     Attributes:
-        adjustments: see there.
+        adjustments: what the search has found out about its spec; see `Adjustments`.
         numbering: the numbers of slot values.
         shards: how many there are.
         level: the last complete level.

@@ -43,7 +43,7 @@ class Run:
         place: the work directory.
         shards: how many there are.
         traces: how many counterexamples are wanted.
-        adjustments: see there.
+        adjustments: what the search has found out about its spec; see `Adjustments`.
     """
 
     id: str

@@ -26,8 +26,8 @@ CHUNK = 4 * 2**20
 SHORT_READ = 64 * 2**10
 """Bytes read at a time where batches are large and their checksums are not asked for."""
 
-LENGTH_AT, MAGIC_AT, CRC_AT, ATTRIBUTES_AT = 8, 16, 17, 21
-"""Where the length, the magic byte, the checksum and what it covers begin in a batch of magic 2."""
+MAGIC_AT, ATTRIBUTES_AT = 16, 21
+"""Where the magic byte is in a batch, and where what the checksum covers begins in one of magic 2."""
 
 BEFORE_LENGTH_COUNTS = 12
 """Bytes of a batch that its length leaves out: the base offset and the length."""

@@ -169,7 +169,7 @@ class LogDirectory:
     Attributes:
         path: where it is.
         segments: the base offset and the file of each segment, sorted.
-        epochs: the entries of the leader epoch checkpoint; None if there is no such file.
+        epochs: the entries of the leader epoch checkpoint; None if the file does not exist.
         topic_id: the topic's id; None if the directory does not say.
         snapshots: the offsets of the producers' snapshots.
         swapping: whether compaction was interrupted while it put cleaned segments in place.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Literal, Protocol
 
@@ -63,6 +63,23 @@ class Files(Protocol):
         """Open a file, for a ``with`` statement. Raises Unreadable: it cannot be opened, or is no regular file."""
 
 
+def filled(buffer: memoryview, read: Callable[[memoryview, int], int]) -> int:
+    """Read piece by piece until a buffer is full, or there is no more.
+
+    Parameters:
+        buffer: what to fill.
+        read: reads into what is left of the buffer, after a number of bytes that were read before, and returns how many
+            it has read; 0 at the end.
+
+    Returns:
+        How many bytes were read.
+    """
+    got = 0
+    while got < len(buffer) and (more := read(buffer[got:], got)):
+        got += more
+    return got
+
+
 @attrs.frozen
 class LocalSource:
     """A file of this machine."""
@@ -73,16 +90,10 @@ class LocalSource:
 
     def read_into(self, buffer: memoryview, at: int) -> int:
         """See `Source.read_into`."""
-        got = 0
         try:
-            while got < len(buffer):
-                read = os.preadv(self.descriptor, [buffer[got:]], at + got)
-                if not read:
-                    break
-                got += read
+            return filled(buffer, lambda rest, got: os.preadv(self.descriptor, [rest], at + got))
         except OSError as error:
             raise Unreadable(f"cannot read {self.path}: {error.strerror}") from error
-        return got
 
 
 @attrs.frozen

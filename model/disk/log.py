@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from model.disk.batches import BATCH, DELETE_HORIZON, LARGEST_OFFSET, NO_EPOCH
+from model.disk.batches import DELETE_HORIZON, LARGEST_OFFSET, NO_EPOCH
 
 
 @attrs.frozen
@@ -256,7 +256,3 @@ def _run_ends(values: NDArray[Any]) -> list[int]:
 
 def _batch(batch: Any) -> Batch:
     return Batch(*(int(batch[name]) for name in ("first", "last", "epoch", "crc", "size")))
-
-
-EMPTY = np.empty(0, BATCH)
-"""No batches."""

@@ -100,7 +100,7 @@ class Metadata:
             before: only records below this offset count; None: all.
 
         Returns:
-            None if there is no such partition then.
+            None if the partition does not exist then.
         """
         found = None
         for offset, state in self.partitions.get((topic_id, partition), ()):

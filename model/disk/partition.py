@@ -129,7 +129,7 @@ class DiskReplica:
 
     @property
     def epochs(self) -> tuple[Epoch, ...] | None:
-        """The entries of its leader epoch checkpoint; None if there is no such file."""
+        """The entries of its leader epoch checkpoint; None if the file does not exist."""
         return self.directory.epochs
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from model.disk.files import Entry, LocalFiles, Source, Unreadable
+from model.disk.files import Entry, LocalFiles, Source, Unreadable, filled
 
 
 def is_remote(path: str) -> bool:
@@ -55,17 +55,11 @@ class _RemoteSource:
 
     def read_into(self, buffer: memoryview, at: int) -> int:
         """See `Source.read_into`."""
-        got = 0
         try:
             self.stream.seek(at)
-            while got < len(buffer):
-                read = self.stream.readinto(buffer[got:])
-                if not read:
-                    break
-                got += read
+            return filled(buffer, lambda rest, _: self.stream.readinto(rest))
         except OSError as error:
             raise Unreadable(f"cannot read {self.path}: {_line(error)}") from error
-        return got
 
 
 def _listed(path: str) -> list[Entry]:

@@ -150,11 +150,6 @@ def nothing(log: Log) -> int | None:
     return None
 
 
-def largest_epoch(log: Log) -> int | None:
-    """The largest epoch in the log: the last one in the cache, while it takes in larger ones only."""
-    return max((record.epoch for record in log.records), default=None)
-
-
 def last_epoch(log: Log) -> int | None:
     """The epoch of the last record, if there is one."""
     return log.last_epoch

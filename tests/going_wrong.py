@@ -1,0 +1,50 @@
+"""Specs that go wrong in a few states, if code is seen to find there what it does; and what engines say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from checker import Action, Limits, Spec, SpecError, action, invariant
+
+S = TypeVar("S", bound=attrs.AttrsInstance)
+
+
+def spec_going_wrong(start: S, steps: Sequence[Action[S, ...]], wrong: Callable[[S], bool], *, guard: bool) -> Spec[S]:
+    """A spec that is violated where a function says so.
+
+    Parameters:
+        start: the initial state. Its class has a field ``error``, which no step sets.
+        steps: the actions.
+        wrong: looks at a state.
+        guard: whether an action calls it, or else an invariant.
+    """
+
+    @action()
+    def go_wrong(s: Any) -> Iterator[Any]:
+        if wrong(s) and not s.error:
+            yield attrs.evolve(s, error=True)
+
+    @invariant("nothing goes wrong")
+    def right(s: Any) -> bool:
+        return not (s.error if guard else wrong(s))
+
+    return Spec(
+        name="going wrong",
+        initial_states=lambda _: [start],
+        actions=[*steps, go_wrong] if guard else steps,
+        properties=[right],
+    )
+
+
+def answer(explore: Callable[..., Any], spec: Spec[Any], **settings: Any) -> Any:
+    """What an engine says, or "refused"."""
+    try:
+        result = explore(spec, Limits(), **settings)
+    except SpecError:
+        return "refused"
+    (item,) = result.properties
+    statistics = result.statistics
+    return item.verdict, list(map(len, item.traces)), statistics.distinct, statistics.generated
