@@ -203,9 +203,9 @@ def in_group(made: Path, *arguments: str, folder: Path) -> tuple[int, str]:
     [("explore", "growing.py:spec", "--workers", "2"), ("explore", "growing.py:hoarding", "--engine", "oracle")],
 )
 def test_a_container_of_400_mb_ends_with_a_report(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    # 300 MB a second: what grows faster than a busy machine looks is the system's to end. Zeros would not do:
+    # 50 MB a second: what grows faster than a busy machine looks is the system's to end. Zeros would not do:
     # a page of zeros takes no memory until it is touched.
-    slowly = GROWING.replace("kept.append(bytes(1000))", 'kept.append(b"x" * 1_000_000); time.sleep(0.003)')
+    slowly = GROWING.replace("kept.append(bytes(1000))", 'kept.append(b"x" * 1_000_000); time.sleep(0.02)')
     write(tmp_path, growing=slowly)
     with group(400 * MIB) as made:
         code, shown = in_group(made, *arguments, folder=tmp_path)
