@@ -38,6 +38,8 @@ def difference(one: Any, other: Any) -> tuple[str, str] | None:
     pairs: Iterable[tuple[Any, Any]]
     if isinstance(one, tuple):
         pairs = zip(one, other, strict=True)
+    elif fields := roles(cls):
+        pairs = [(getattr(one, name), getattr(other, name)) for name, is_fixed, _ in fields if not is_fixed]
     elif isinstance(one, Set):
         same = {item: item for item in other}
         pairs = ((item, same[item]) for item in one)
@@ -45,7 +47,7 @@ def difference(one: Any, other: Any) -> tuple[str, str] | None:
         same = {key: key for key in other}
         pairs = (pair for key in one for pair in ((key, same[key]), (one[key], other[key])))
     elif attrs.has(cls):
-        pairs = ((getattr(one, name), getattr(other, name)) for name, is_fixed, _ in roles(cls) if not is_fixed)
+        return None  # without fields
     elif hasattr(cls, "__dataclass_fields__"):
         pairs = ((getattr(one, name), getattr(other, name)) for name in cls.__dataclass_fields__)
     elif getattr(cls, "__repr__") is not object.__repr__:  # noqa: B009
@@ -53,6 +55,8 @@ def difference(one: Any, other: Any) -> tuple[str, str] | None:
     else:
         pairs = ((inner, getattr(other, name, None)) for name, inner in getattr(one, "__dict__", {}).items())
     for inner, inner_other in pairs:
+        if inner is inner_other:
+            continue
         if found := (difference(inner, inner_other) if inner == inner_other else _told_apart(inner, inner_other)):
             return found
     return None

@@ -274,7 +274,7 @@ class Recorder:
                         inner, inner_before = getattr(value, name), getattr(before, name)
                         if name in changed:
                             self._compare(child, changed[name], inner, inner_before, changes)
-                        else:
+                        elif inner is not inner_before:
                             _must_be_same(inner, inner_before)
                     return
                 if type(seen) is not node.cls:
@@ -287,10 +287,10 @@ class Recorder:
                 if type(seen) not in (tuple, TupleView) or len(seen) != len(value):
                     raise Mismatch
                 for element, inner, item, item_before in zip(node.elements, _items(seen), value, before, strict=True):
-                    if inner is element:
-                        _must_be_same(item, item_before)
-                    else:
+                    if inner is not element:
                         self._compare(element, self._stood_for(inner), item, item_before, changes)
+                    elif item is not item_before:
+                        _must_be_same(item, item_before)
 
     def _compare_collection(
         self, node: Collection, seen: Any, value: Any, before: Any, changes: dict[int, int]
