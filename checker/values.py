@@ -30,9 +30,9 @@ def difference(one: Any, other: Any) -> tuple[str, str] | None:
     """
     if one is other:
         return None
-    cls = type(one)
-    if cls is not type(other):
+    if type(one) is not type(other):
         return _told_apart(one, other)
+    cls: type = type(one)
     if cls in _PLAIN:
         return None
     pairs: Iterable[tuple[Any, Any]]
