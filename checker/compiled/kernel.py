@@ -12,6 +12,10 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from checker.compiled.caching import ensure_cache
+
+ensure_cache()  # before anything is compiled
+
 SLOT, ROOM, EDGES = 0, 1, 2
 """A node of a decision tree: the slot it reads, its room, and from there on its edges.
 

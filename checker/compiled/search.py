@@ -18,6 +18,7 @@ from checker.budget import Budget, LimitReached
 from checker.compiled import kernel
 from checker.compiled.answers import Answers
 from checker.compiled.buffers import Buffers
+from checker.compiled.calling import Outlook
 from checker.compiled.calls import Call, Caller, Changes, NotRecorded
 from checker.compiled.checkpoint import Checkpoint, Saved
 from checker.compiled.comparison import ALL_OF, Comparison
@@ -164,6 +165,7 @@ class CompiledSearch(Generic[S]):
         checkpoint: where the search is saved from time to time.
         saved: how far an earlier run was, to go on from there.
         purity: of the earlier attempts at this search.
+        outlook: whether the search should be given up; None: it never is.
     """
 
     def __init__(
@@ -177,8 +179,10 @@ class CompiledSearch(Generic[S]):
         checkpoint: Checkpoint | None = None,
         saved: Saved | None = None,
         purity: Purity[S] | None = None,
+        outlook: Outlook | None = None,
     ) -> None:
         self.spec, self.limits, self.progress, self.workers = spec, limits, progress, workers
+        self.outlook, self._began = outlook, time.monotonic()
         self.budget, self.checkpoint = budget, checkpoint
         self._adjustments, self._resumed = adjustments, saved is not None
         self._initials = spec.initials()
@@ -334,9 +338,14 @@ class CompiledSearch(Generic[S]):
             if self._layout.crowded and at.next < MOST_STATES_SEARCHED_AGAIN:
                 raise Crowded(frozenset(self._layout.crowded))
             self._stop_if_out_of_time()
+            if self.outlook is not None:
+                self.outlook.check(time.monotonic() - self._began, self._statistics)
             if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
                 self._save_if_possible()
-            self._expand(min(at.next + BLOCK * self.workers.count, at.level_end))
+            block = BLOCK * self.workers.count
+            if not at.next:  # soon, it is known how fast the search is
+                block = min(block, ALONE)
+            self._expand(min(at.next + block, at.level_end))
             self._tell()
 
     def _within(self, first: int, last: int) -> int:
@@ -823,6 +832,8 @@ def explore(
     checkpoint: Path | None = None,
     resume: Path | str | None = None,
     checkpoint_every: float = CHECKPOINT_SECONDS,
+    outlook: Outlook | None = None,
+    spent: float = 0.0,
 ) -> Result:
     """Search a spec's states breadth-first, with learned transition tables.
 
@@ -834,17 +845,21 @@ def explore(
         checkpoint: a new folder, in which the search is saved from time to time and at its end.
         resume: such a folder of an earlier run, to go on from there, and to save to.
         checkpoint_every: seconds between two checkpoints.
+        outlook: whether the search should be given up; by default, it never is.
+        spent: seconds that it took before this call.
 
     Returns:
         The result: but for the time and the memory it takes, what `checker.oracle.explore` returns.
 
     Raises:
+        GivenUp: learning turned out slower than calling.
         SpecError: the spec misbehaved.
         LeadlineError: the folder cannot be written, is used by another process, is of another search, or is damaged.
     """
     compiled_ahead(_search_once)
     limits, threads = limits or Limits(), Workers(workers or usable_cores())
     budget = Budget(limits, lambda: threads.processes)
+    budget.started -= spent
     folder, saved = None, None
     purity = Purity(spec)
     try:
@@ -858,7 +873,9 @@ def explore(
             adjustments = saved.adjustments if saved is not None else Adjustments()
             while True:
                 try:
-                    search = CompiledSearch(spec, limits, progress, threads, adjustments, budget, folder, saved, purity)
+                    search = CompiledSearch(
+                        spec, limits, progress, threads, adjustments, budget, folder, saved, purity, outlook
+                    )
                     result = search.run()
                     break
                 except (ShapeChanged, Crowded, NotRecorded, NewKind) as change:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,9 @@ from checker.compiled.forest import Forest, TablesFull, with_room
 from checker.compiled.kernel import NOT_SHOWN, SECOND, SHOWN
 from checker.compiled.packing import Packing
 from checker.compiled.recording import Precision
+from checker.properties import Kind
 from checker.result import Learning
+from checker.spec import Spec
 
 S = TypeVar("S")
 
@@ -95,7 +97,7 @@ class Tables(Generic[S]):
             actions=actions,
             properties=dict(zip(names, learned[self.instances :], strict=True)),
             called=sum(self.effort.called),
-            by_oracle=expanded * self.instances + distinct * len(self.state_checks) + steps * len(self.step_checks),
+            by_oracle=calls_by_oracle(self.spec, expanded, distinct, steps),
             memory=self.nbytes,
             widest=self.layout.widest(),
         )
@@ -228,3 +230,14 @@ class Tables(Generic[S]):
             written if all(value < sizes[slot] for step in written for slot, value in step) else (((-1, leaf),),): leaf
             for written, leaf in self._leaves.items()
         }
+
+
+def calls_by_oracle(spec: Spec[Any], expanded: int, distinct: int, steps: int) -> int:
+    """The calls of a spec's functions that the oracle makes for some states.
+
+    Parameters:
+        expanded, distinct, steps: the states expanded, those found, and the steps between them.
+    """
+    of_states = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.CONSTRAINT)
+    of_steps = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+    return expanded * len(spec.instances) + distinct * len(of_states) + steps * len(of_steps)

@@ -1,7 +1,7 @@
 """Compiling ahead: the loops are compiled before a search begins, so that this counts neither as search nor as silence.
 
 Numba compiles a function when it is first called, and keeps the result in a file. So the first search on a machine, or
-after an update, compiles for some ten to twenty seconds.
+after an update, compiles for some ten seconds.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def compiled_ahead(search: Callable[[Spec[Any]], object]) -> None:
         search: searches a small spec, and so calls all loops.
     """
     if not _is_kept():
-        _log.warning("compiling the engine, once on this machine; this takes some ten to twenty seconds")
+        _log.warning("compiling the engine, once on this machine; this takes about ten seconds")
     search(_spec())
 
 
