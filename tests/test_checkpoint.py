@@ -29,10 +29,11 @@ import pytest
 from numpy.typing import NDArray
 
 from checker import LeadlineError, Limits, Spec, Verdict, action, compiled, oracle
-from checker.compiled import checkpoint, kernel, search, store
+from checker.compiled import checkpoint, kernel, store
 from checker.compiled.checkpoint import Saved
 from checker.compiled.packing import Packing
 from checker.compiled.store import Store
+from checker.compiled.tuning import Tuning
 from checker.compiled.workers import Workers
 from checker.durable import sealed, unsealed
 from checker.errors import Damaged
@@ -43,20 +44,20 @@ from tests.test_compiled import Wide, answers
 
 SPEC = CATALOG["atomic/kip-279"]
 KEEP_GOING = Limits(keep_going=True)
+SMALL = Tuning(block=50)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_search_that_is_cut_off_anywhere_goes_on(seed: int, tmp_path: Path) -> None:
     expected = answers(compiled.explore(SPEC, KEEP_GOING))
     folder = tmp_path / "saved"
-    with mock.patch.multiple(search, BLOCK=50):
-        first = Limits(keep_going=True, max_states=100 + 61 * seed)
-        compiled.explore(SPEC, first, checkpoint=folder, checkpoint_every=1e-9)
-        for more in range(2):
-            most = Limits(keep_going=True, max_states=300 + 200 * more + 61 * seed)
-            compiled.explore(SPEC, most, resume=folder, checkpoint_every=1e-9)
-        assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder, workers=3)) == expected
-        assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder)) == expected
+    first = Limits(keep_going=True, max_states=100 + 61 * seed)
+    compiled.explore(SPEC, first, checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL)
+    for more in range(2):
+        most = Limits(keep_going=True, max_states=300 + 200 * more + 61 * seed)
+        compiled.explore(SPEC, most, resume=folder, checkpoint_every=1e-9, tuning=SMALL)
+    assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder, workers=3, tuning=SMALL)) == expected
+    assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder, tuning=SMALL)) == expected
 
 
 def saved_states(folder: Path) -> int:
@@ -81,11 +82,10 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from checker import compiled\n"
-        "from checker.compiled import search\n"
+        "from checker.compiled.tuning import Tuning\n"
         "from invariants.catalog import CATALOG\n"
-        "search.BLOCK = 500\n"
         f"spec = CATALOG['atomic/kip-320'].with_bounds({bounds!r}).with_properties([])\n"
-        "compiled.explore(spec, checkpoint=Path(sys.argv[1]), checkpoint_every=0.2)\n"
+        "compiled.explore(spec, checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, tuning=Tuning(block=500))\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(folder)])
     deadline = time.monotonic() + 60
@@ -96,8 +96,7 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
     process.wait()
     assert killed, "the search was over too soon to be killed"
     spec = CATALOG["atomic/kip-320"].with_bounds(bounds).with_properties([])
-    with mock.patch.multiple(search, BLOCK=500):  # which counts as code
-        resumed = compiled.explore(spec, resume=folder)
+    resumed = compiled.explore(spec, resume=folder, tuning=Tuning(block=500))
     assert answers(resumed) == answers(compiled.explore(spec))
 
 
@@ -255,17 +254,16 @@ class Once(logging.Handler):
 def test_a_search_goes_on_when_a_checkpoint_fails(tmp_path: Path) -> None:
     """The next checkpoint, and the last one, are whole again."""
     folder, log = tmp_path / "saved", logging.getLogger("leadline")
-    with mock.patch.multiple(search, BLOCK=50):
-        expected = answers(compiled.explore(SPEC, KEEP_GOING))
-        with small_files(4096) as give_back:
-            log.addHandler(once := Once(give_back))
-            result = compiled.explore(SPEC, KEEP_GOING, checkpoint=folder, checkpoint_every=1e-9)
-        log.removeHandler(once)
-        assert answers(attrs.evolve(result, note="")) == expected
-        assert result.note.startswith("a checkpoint was not saved: cannot write ")
-        assert result.note.endswith(": File too large")
-        assert once.messages == [result.note.replace("saved:", "saved, but the search goes on:")]
-        assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder)) == expected
+    expected = answers(compiled.explore(SPEC, KEEP_GOING, tuning=SMALL))
+    with small_files(4096) as give_back:
+        log.addHandler(once := Once(give_back))
+        result = compiled.explore(SPEC, KEEP_GOING, checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL)
+    log.removeHandler(once)
+    assert answers(attrs.evolve(result, note="")) == expected
+    assert result.note.startswith("a checkpoint was not saved: cannot write ")
+    assert result.note.endswith(": File too large")
+    assert once.messages == [result.note.replace("saved:", "saved, but the search goes on:")]
+    assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder, tuning=SMALL)) == expected
 
 
 def test_a_result_is_not_lost_with_its_last_checkpoint(tmp_path: Path) -> None:
@@ -351,6 +349,7 @@ STOPPED = """
 import sys
 from pathlib import Path
 from checker import compiled
+from checker.compiled.tuning import Tuning
 from invariants.catalog import CATALOG
 spec = CATALOG["atomic/kip-320"].with_bounds({"brokers": 3, "log_size": 2, "records": 2, "max_epoch": 3})
 compiled.explore(spec.with_properties([]), checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, workers=3)

@@ -13,23 +13,23 @@ from typing import Any, Generic, TypeVar
 import attrs
 import numpy as np
 
-from checker.action import ActionInstance
 from checker.budget import Budget, LimitReached
 from checker.compiled import kernel
-from checker.compiled.calls import NotRecorded
-from checker.compiled.comparison import ALL_OF
+from checker.compiled.adjustments import CHANGES, Adjustments
 from checker.compiled.interrupts import interrupts_wait
-from checker.compiled.layout import NewKind, ShapeChanged
+from checker.compiled.packing import Packing
+from checker.compiled.paths import Paths
 from checker.compiled.recording import make_ordinary
-from checker.compiled.search import Adjustments, StopSearch
+from checker.compiled.search import CompiledSearch, HandOver
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import add_expanded
+from checker.compiled.watch import StopSearch, Watch
 from checker.compiled.workers import Workers, usable_cores
 from checker.distributed import tasks
 from checker.distributed.claims import Claim, claimed
-from checker.distributed.expansion import HandOver, LevelSearch, NewValues, Numbering
 from checker.distributed.levels import Level, Part, in_order, read_states, split
 from checker.distributed.manifest import Manifest, Place, Reached
+from checker.distributed.numbering import NewValues, Numbering
 from checker.distributed.session import GivenUp, Session, check_environment
 from checker.distributed.sharding import by_shard
 from checker.distributed.shipping import cloudpickled, packed
@@ -42,30 +42,20 @@ from checker.distributed.tasks import (
     Failed,
     KeepDone,
     KeepTask,
-    Run,
-    Worker,
     level_file,
 )
+from checker.distributed.tuning import DEFAULT, SparkTuning
+from checker.distributed.worker import Run, Worker, forget_news, know
 from checker.errors import LeadlineError, SpecError
-from checker.evidence import Sighting, nothing_searched, property_results
+from checker.evidence import nothing_searched, property_results
 from checker.names import counted
 from checker.progress import Progress
-from checker.properties import Property
 from checker.result import FIRST_VIOLATION, Limits, Result, Statistics
 from checker.spec import Spec
 from checker.temporary import private_folder
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-LARGE = 200_000
-"""States of the first level that is Spark's; until then, the driver searches alone."""
-
-SMALL = 10_000
-"""After that, a level of fewer states is expanded on the driver."""
-
-MOST = 500_000
-"""States that one task expands at most, which bounds its memory."""
 
 
 class SparkSearch(Generic[S]):
@@ -80,6 +70,7 @@ class SparkSearch(Generic[S]):
         shards: how many; None: one for each core.
         spark: gives the session, which is started at the first call.
         workers, adjustments, budget: see `CompiledSearch`.
+        tuning: sizes.
     """
 
     def __init__(
@@ -94,12 +85,17 @@ class SparkSearch(Generic[S]):
         workers: Workers,
         adjustments: Adjustments,
         budget: Budget,
+        tuning: SparkTuning,
     ) -> None:
         self.spec, self.limits, self.progress = spec, limits, progress
         self._storage, self._claim, self._manifest = storage, claim, Manifest(storage)
         self._shards, self._spark = shards, spark
         self._adjustments, self.budget = adjustments, budget
-        self._search = LevelSearch(spec, limits, progress, workers, adjustments, budget, LARGE)
+        self._search = CompiledSearch(
+            spec, limits, progress, workers, adjustments, budget, tuning.compiled, large=tuning.large
+        )
+        self._tables, self._expander = self._search.expander.tables, self._search.expander
+        self._tuning = tuning
         self._levels: dict[int, Level] = {}
         self._revision = 0
 
@@ -113,7 +109,7 @@ class SparkSearch(Generic[S]):
             else:
                 return attrs.evolve(result, engine="spark")
         else:
-            self._search.know(saved.numbering.values)
+            know(self._tables, saved.numbering.values)
         reason: str | None
         try:
             with interrupts_wait():  # there is nothing to report of before the state of things is handed over
@@ -130,7 +126,9 @@ class SparkSearch(Generic[S]):
             reason = self.budget.caught(stop)
         self.budget.relax()
         reason = self.budget.swallowed or reason
-        seen, arrivals = self._sightings(), self._arrivals_to_targets()
+        paths = self._paths = Paths(self.spec, self._state_at, lambda place: place[0], self._steps_into)
+        seen = sightings(self._tables, self._at.seen, self._at.steps_seen, self._at.dead, paths.target)
+        arrivals = paths.arrivals()
         statistics = self._statistics()
         if self.progress is not None:
             self.progress(statistics)
@@ -145,9 +143,9 @@ class SparkSearch(Generic[S]):
 
     def _handed_over(self, shards: int) -> Reached:
         """Write down what the driver found by itself, in the way in which Spark goes on."""
-        searched, store = self._search.searched
+        searched, store = self._search.at, self._expander.store
         ends = [*searched.levels, searched.level_end]
-        numbering = self._search.numbering
+        numbering = Numbering.of([domain.values for domain in self._tables.layout.domains])
         spilled = 0
         for level, (first, last) in enumerate(itertools.pairwise(ends), start=1):
             base = ends[level - 2] if level > 1 else 0
@@ -158,8 +156,8 @@ class SparkSearch(Generic[S]):
                 "arrival": store.arrivals[first:last],
             }
             spilled += sum(column.nbytes for column in columns.values())
-            split_up = by_shard(columns, self._search.packing, shards)
-            blocks = self._storage.write(f"{tasks.LEVELS}/{level:04}", split_up, self._search.packing.sizes)
+            split_up = by_shard(columns, store.packing, shards)
+            blocks = self._storage.write(f"{tasks.LEVELS}/{level:04}", split_up, store.packing.sizes)
             self._levels[level] = Level([0], [blocks])
             self._storage.write_bytes(level_file(level), self._levels[level].dumped())
 
@@ -177,9 +175,9 @@ class SparkSearch(Generic[S]):
             counters=store.counters,
             seen=[[place(index) for index in indices] for indices in searched.seen],
             steps_seen=[[(place(index), tree, row) for index, tree, row in steps] for steps in searched.steps_seen],
-            dead=[place(index) for index in searched.dead[: store.counters[kernel.DEADLOCKS]]],
-            calls=self._search.tables.calls,
-            compared=self._search.tables.compared,
+            dead=[place(index) for index in searched.dead],
+            calls=self._tables.calls,
+            compared=self._tables.compared,
             bytes=0,
             skew=0.0,
             spilled=spilled,
@@ -188,14 +186,22 @@ class SparkSearch(Generic[S]):
         self._manifest.save(reached)
         return reached
 
+    @property
+    def _packing(self) -> Packing:
+        """How states are packed now."""
+        return self._expander.store.packing
+
     def _begin_run(self, session: Session) -> None:
         """Start workers and give them all that they need."""
         at = self._at
         place, limits = self._storage.place, self.limits
         self._run = Run(uuid.uuid4().hex, place, at.shards, limits.traces, at.adjustments)
-        crate = packed(self.spec, self._search.tables)
+        crate = packed(self.spec, self._tables)
         self._storage.write_sealed(self._run.crate, pickle.dumps(crate))
-        self._worker: Worker = Worker(self._run, self._search)
+        self._tables.agree()
+        watch = Watch(self.budget, self._expander.workers)  # `_tick` reports the progress from now on
+        self._expander.watch = watch
+        self._worker = Worker(self._run, self._expander, self.budget)
         self._publish_numbers()
         succeeded(session.run(tasks.prepare, [self._run] * session.cores, lambda: None))
 
@@ -245,15 +251,15 @@ class SparkSearch(Generic[S]):
 
     def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
         """Whether a level is the driver's; and the parts it is expanded in, by their first and last states."""
-        if level.count < SMALL:
+        if level.count < self._tuning.small:
             return True, [(0, level.count)]
-        return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // MOST))))
+        return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // self._tuning.task))))
 
     def _expand(self, parts: list[list[Part]], small: bool) -> list[ExpandDone]:
         """Expand the parts of a level, and number the values that are met, until there is nothing new."""
         at, done = self._at, dict[int, ExpandDone]()
         wanted = [self.limits.traces - len(seen) for seen in at.steps_seen]
-        samples = -(-ALL_OF // len(parts))
+        samples = -(-self._expander.tuning.compared_states // len(parts))
         while len(done) < len(parts):
             missing = [number for number in range(len(parts)) if number not in done]
             work = [
@@ -279,13 +285,12 @@ class SparkSearch(Generic[S]):
 
     def _number(self, news: list[tuple[int, Any]]) -> None:
         """Give numbers to values that workers have met."""
-        self._search.forget_news()
-        layout = self._search.layout
+        forget_news(self._expander)
+        domains = self._tables.layout.domains
         for slot, value in news:
-            layout.domains[slot].number(value)
-        self._search.know([])
-        values = [list(domain.values) for domain in layout.domains]
-        self._at.numbering = Numbering.of(values, self._search.packing)
+            domains[slot].number(value)
+        self._tables.agree()
+        self._at.numbering = Numbering.of([list(domain.values) for domain in domains], self._packing)
         self._publish_numbers()
 
     def _keep(self, found: list[list[Any]]) -> list[KeepDone]:
@@ -324,7 +329,7 @@ class SparkSearch(Generic[S]):
         at.distinct += sum(rows)
         at.bytes = sum(shard.bytes for shard in kept)
         at.skew = max(rows) * len(rows) / sum(rows) - 1 if sum(rows) else 0.0
-        at.spilled += sum(rows) * (8 * self._search.packing.words + 4 + 4 + 2)
+        at.spilled += sum(rows) * (8 * self._packing.words + 4 + 4 + 2)
 
     def _number_of(self, level: Level, source: int, position: int) -> int:
         """The number, in its level, of a state that a part found."""
@@ -338,7 +343,7 @@ class SparkSearch(Generic[S]):
 
     def _violated(self) -> bool:
         at = self._at
-        return violated(self._search.tables, at.seen, at.steps_seen, bool(at.dead))
+        return violated(self._tables, at.seen, at.steps_seen, bool(at.dead))
 
     def _tick(self) -> str | None:
         """Report how far the search is. Says why it must stop; None if it need not."""
@@ -373,51 +378,32 @@ class SparkSearch(Generic[S]):
             spilled=at.spilled,
         )
 
-    def _sightings(self) -> dict[Property, list[Sighting[S]]]:
-        at = self._at
-        self._targets: dict[Place, S] = {}
-        return sightings(self._search.tables, at.seen, at.steps_seen, at.dead, self._target)
-
     def _state(self, row: Sequence[int]) -> S:
-        state: S = self._search.layout.state(row)
+        state: S = self._tables.layout.state(row)
         return state
 
-    def _target(self, place: Place) -> S:
-        """A state that a trace is to lead to."""
-        if place not in self._targets:
-            self._targets[place] = self._state(self._found(place)[2])
-        return self._targets[place]
+    def _state_at(self, place: Place) -> S:
+        return self._state(self._found(place)[2])
 
     def _found(self, place: Place) -> tuple[int, int, list[int]]:
         """How a state was found: the number of the state before, the action instance, and the slots' numbers."""
         level, number = self._level(place[0]), place[1]
         source = int(np.searchsorted(level.starts, number, side="right")) - 1
         (part,) = level.parts(number, number + 1)
-        blocks = [read_states(self._storage, block, self._search.packing) for block in part.blocks]
+        blocks = [read_states(self._storage, block, self._packing) for block in part.blocks]
         columns = in_order(blocks, part)
         before = level.bases[source] + int(columns["parent"][0])
-        return before, int(columns["arrival"][0]), self._search.row(columns["state"][0])
+        return before, int(columns["arrival"][0]), self._packing.unpack(columns["state"][0])
 
-    def _arrivals_to_targets(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
-        """The last steps of shortest paths to the targets, and to the states on these paths, from file to file."""
-        arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
-        for level in range(self._at.level, 0, -1):
-            places = sorted(place for place in self._targets if place[0] == level)
-            arrivals.update((self._targets[place], []) for place in places)
-            if level > 1 and places:
-                for before, instance, place in self._steps_into(places):
-                    arrivals[self._targets[place]].append((before, instance))
-        return arrivals
-
-    def _steps_into(self, places: list[Place]) -> list[tuple[S, ActionInstance[S], Place]]:
-        """The steps into some states of a level from the level before it, whose states become targets.
+    def _steps_into(self, places: Sequence[Place]) -> list[tuple[Place, int, Place]]:
+        """The steps into some states of a level from the level before it.
 
         Where one trace is wanted, the step by which the search found a state is enough.
         """
-        before, instances = places[0][0] - 1, self.spec.instances
+        before = places[0][0] - 1
         if self.limits.traces == 1:
             found = [(place, self._found(place)) for place in places]
-            return [(self._target((before, number)), instances[tree], place) for place, (number, tree, _) in found]
+            return [((before, number), tree, place) for place, (number, tree, _) in found]
         level, rows = self._level(before), [self._found(place)[2] for place in places]
         small, ends = self._cut(level)
         work = [BackTask(self._run, self._revision, level.parts(*part), rows) for part in ends]
@@ -429,8 +415,8 @@ class SparkSearch(Generic[S]):
         steps = []
         for (first, _), done in zip(ends, succeeded(answers), strict=True):
             for number, row, tree, target in done.steps:
-                state = self._targets.setdefault((before, first + number), self._state(row))
-                steps.append((state, instances[tree], places[target]))
+                self._paths.know((before, first + number), self._state(row))
+                steps.append(((before, first + number), tree, places[target]))
         return steps
 
 
@@ -457,6 +443,7 @@ def explore(
     conf: Mapping[str, str] | None = None,
     verbose: bool = False,
     session: Session | None = None,
+    tuning: SparkTuning = DEFAULT,
 ) -> Result:
     """Search a spec's states breadth-first on Spark.
 
@@ -475,6 +462,7 @@ def explore(
         conf: Spark's own settings.
         verbose: whether Spark's log and bar are shown.
         session: a session to use, and to leave running; the master and Spark's settings are the session's.
+        tuning: sizes, which change nothing that is found.
 
     Returns:
         The result: what `checker.oracle.explore` returns. Its seconds do not count the start of Spark.
@@ -521,12 +509,12 @@ def explore(
             adjustments = saved.adjustments if saved is not None else Adjustments()
             while True:
                 search = SparkSearch(
-                    spec, limits, progress, storage, claim, shards, spark, workers, adjustments, budget
+                    spec, limits, progress, storage, claim, shards, spark, workers, adjustments, budget, tuning
                 )
                 try:
                     result = search.run(saved)
                     break
-                except (ShapeChanged, NotRecorded, NewKind) as change:
+                except CHANGES as change:
                     adjustments = adjustments.after(change)
                 saved = None
                 manifest.start_over()
