@@ -33,6 +33,6 @@ def searched(spec: Spec[Any], limits: Limits | None = None) -> Result:
         KeyboardInterrupt: the search took the Ctrl-C that was meant for all.
     """
     result = ENGINES["compiled"](spec, limits or Limits())
-    if result.reason == "interrupted":
+    if result.interrupted:
         raise KeyboardInterrupt
     return result

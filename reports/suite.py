@@ -128,7 +128,7 @@ class Outcome:
                 return f"expected a trace of {check.trace_length} states, but it has {length}"
         if check.distinct_states is not None and result.statistics.distinct != check.distinct_states:
             return f"expected {check.distinct_states:,} distinct states, but there are {result.statistics.distinct:,}"
-        return f"expected {check.expect}, but it was interrupted" if result.reason == "interrupted" else ""
+        return f"expected {check.expect}, but it was interrupted" if result.interrupted else ""
 
     @property
     def verdicts_as_expected(self) -> bool:

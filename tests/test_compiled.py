@@ -26,10 +26,11 @@ from checker import (
     memory,
     oracle,
 )
+from checker.budget import StopSearch
 from checker.compiled import search
 from checker.compiled.tuning import Tuning
-from checker.compiled.watch import StopSearch
 from checker.properties import step_invariant, step_witness, witness
+from checker.result import Stop, StopKind
 from invariants.catalog import CATALOG
 
 
@@ -623,7 +624,9 @@ def test_states_that_are_not_compared_field_by_field_are_refused(fault: str) -> 
         compiled.explore(Spec(name="odd", initial_states=lambda bounds: [state], actions=[go]))
 
 
-@pytest.mark.parametrize("cause", [StopSearch("reached 1 GiB of memory"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize(
+    "cause", [StopSearch(Stop(StopKind.MEMORY, "reached 1 GiB of memory")), KeyboardInterrupt()], ids=repr
+)
 def test_where_no_further_traces_can_be_had_there_is_one(cause: BaseException) -> None:
     spec, limits = CATALOG["atomic/hw-truncation"], Limits(traces=3)
     expected = oracle.explore(spec, limits)

@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from checker import LeadlineError, Limits, Result, Spec, SpecError, Verdict, action, compiled, distributed, oracle
+from checker.budget import StopSearch
 from checker.compiled.packing import Packing
-from checker.compiled.watch import StopSearch
 from checker.distributed import claims, search, session, tasks, visited
 from checker.distributed import java as java_module
 from checker.distributed.session import Session
@@ -32,6 +32,7 @@ from checker.distributed.tuning import DEFAULT, SparkTuning
 from checker.distributed.visited import Visited, opened
 from checker.itf import read_trace, write_trace
 from checker.replay import replay
+from checker.result import Stop, StopKind
 from invariants.catalog import CATALOG
 from tests import test_compiled
 from tests.cli import STAIRS, leadline, write
@@ -199,7 +200,9 @@ def test_what_cannot_be_removed_is_no_loss(spark: Session, tmp_path: Path) -> No
 def test_memory_is_a_limit(spark: Session, tmp_path: Path) -> None:
     """The driver has less of it left than it was given, once it expands a small level again."""
     place, spec = str(tmp_path / "work"), counters(limit=3)
-    no_more = mock.patch.object(tasks, "expand_with", side_effect=StopSearch("reached 1.0 GiB of memory"))
+    no_more = mock.patch.object(
+        tasks, "expand_with", side_effect=StopSearch(Stop(StopKind.MEMORY, "reached 1.0 GiB of memory"))
+    )
     with no_more:
         stopped = distributed.explore(spec, session=spark, work_dir=place, tuning=SparkTuning(large=1, small=1000))
     assert (stopped.verdict, stopped.reason) == (Verdict.INCOMPLETE, "reached 1.0 GiB of memory")

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.budget import StopSearch
 from checker.compiled import kernel
 from checker.compiled.answers import Answers
 from checker.compiled.buffers import Buffers
@@ -25,8 +26,9 @@ from checker.compiled.packing import Packing
 from checker.compiled.parts import BlockParts
 from checker.compiled.store import MOST_STATES, Store
 from checker.compiled.tables import Tables
-from checker.compiled.watch import StopSearch, Watch
+from checker.compiled.watch import Watch
 from checker.compiled.workers import Workers
+from checker.result import Stop, StopKind
 
 S = TypeVar("S")
 
@@ -214,7 +216,7 @@ class Expander(Generic[S]):
             for tree, call in self.workers.helpers(self.tables.caller).make(jobs):
                 self._learn_from(tree, call)
         except TablesFull:
-            raise StopSearch("learned more than the compiled engine's tables can hold") from None
+            raise StopSearch(Stop(StopKind.MEMORY, "learned more than the compiled engine's tables can hold")) from None
         if len(jobs) == len(asked):
             parts.cursors[:, kernel.PATIENT] = False
             return []
@@ -435,8 +437,8 @@ class Expander(Generic[S]):
         with interrupts_wait():
             self.store.grow(coming)
 
-    def no_room(self) -> str:
-        """Why the store can have no more states, for the end of a sentence."""
+    def no_room(self) -> Stop:
+        """Why the store can have no more states."""
         if self.store.room >= MOST_STATES:
-            return f"reached {MOST_STATES:,} states, the most that one search can have"
-        return self.watch.budget.memory.scarcest.reached
+            return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the most that one search can have")
+        return self.watch.budget.memory_failed()

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.budget import Budget, LimitReached
+from checker.budget import Budget, LimitReached, StopSearch
 from checker.compiled import kernel
 from checker.compiled.adjustments import CHANGES, Adjustments, Crowded
 from checker.compiled.calls import Caller
@@ -31,14 +31,14 @@ from checker.compiled.store import NotASearch, Store
 from checker.compiled.tables import Tables
 from checker.compiled.tuning import DEFAULT, Tuning
 from checker.compiled.warming import compiled_ahead
-from checker.compiled.watch import CutShort, StopSearch, Watch
+from checker.compiled.watch import CutShort, Watch
 from checker.compiled.workers import Workers, usable_cores
 from checker.errors import Damaged, LeadlineError
 from checker.evidence import nothing_searched, property_results
 from checker.names import counted
 from checker.progress import Progress
 from checker.purity import Purity
-from checker.result import FIRST_VIOLATION, Limits, Result, Statistics
+from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
 from checker.spec import Spec
 
 S = TypeVar("S")
@@ -129,7 +129,7 @@ class CompiledSearch(Generic[S]):
         store = self.expander.store
         assert self.checkpoint is not None
         self.at, store.counters, store.packings = saved.progression, saved.counters, saved.packings
-        no_room = self.budget.memory.exceeded(store.bytes_used + store.bytes_to_grow(0))
+        no_room = self.budget.out_of_memory(store.bytes_used + store.bytes_to_grow(0))
         if no_room or store.count > store.room:
             reason = no_room or self.expander.no_room()
             raise LeadlineError(f"{self.checkpoint.folder} holds {store.count:,} states, too many: {reason}")
@@ -178,39 +178,39 @@ class CompiledSearch(Generic[S]):
         Raises:
             HandOver: the next level is large.
         """
-        reason: str | None
+        stop: Stop | None
         cut_short = False
         try:
-            reason = self._search()
-        except StopSearch as stop:
-            reason, cut_short = str(stop), isinstance(stop, CutShort)
-        except KeyboardInterrupt as stop:
-            reason = self.budget.caught(stop)
-        except MemoryError:  # in the middle of anything, so it cannot go on from here
-            reason, cut_short = self.expander.no_room(), True
+            stop = self._search()
+        except StopSearch as limit:
+            stop, cut_short = limit.stop, isinstance(limit, CutShort)
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
+        except MemoryError:  # in the middle of anything, so it cannot continue from here
+            stop, cut_short = self.expander.no_room(), True
             self.expander.free()
         try:
             self._check_states()
-        except StopSearch as stop:
-            reason = str(stop)
-        except KeyboardInterrupt as stop:
-            reason = self.budget.caught(stop)
+        except StopSearch as limit:
+            stop = limit.stop
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
         except MemoryError:
-            reason, cut_short = self.expander.no_room(), True
+            stop, cut_short = self.expander.no_room(), True
         try:
             self.expander.tables.caller.purity.check_again()
-        except KeyboardInterrupt as stop:
-            reason = self.budget.caught(stop)
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
         except MemoryError:
-            reason = self.expander.no_room()
+            stop = self.expander.no_room()
         self.budget.relax()
         if self.budget.swallowed:
-            reason, cut_short = self.budget.swallowed, True
+            stop, cut_short = self.budget.swallowed, True
         if not cut_short:
             self._save_if_possible()
-        return self._result(reason)
+        return self._result(stop)
 
-    def _result(self, reason: str | None) -> Result:
+    def _result(self, stop: Stop | None) -> Result:
         at, tables = self.at, self.expander.tables
         paths = Paths(self.spec, self.expander.state, self._level_of, self._steps_into)
         seen = sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
@@ -220,14 +220,13 @@ class CompiledSearch(Generic[S]):
         return Result(
             spec=self.spec,
             engine="compiled",
-            exhausted=reason is None,
-            reason=reason,
+            stop=stop,
             statistics=statistics,
             note=self._unsaved or self._note or (self.checkpoint.note if self.checkpoint is not None else ""),
-            properties=property_results(self.spec, seen, paths.arrivals(), self.limits, reason is None),
+            properties=property_results(self.spec, seen, paths.arrivals(), self.limits, stop is None),
         )
 
-    def _search(self) -> str | None:
+    def _search(self) -> Stop | None:
         at, expander = self.at, self.expander
         self._check_states()
         if expander.store.count < len(self._initials) or self._too_many(expander.store.count):
@@ -246,7 +245,7 @@ class CompiledSearch(Generic[S]):
                 if not expander.within(at.next, at.level_end):
                     return None  # all are outside
                 if self.limits.depth is not None and len(at.levels) >= self.limits.depth:
-                    return f"reached depth {self.limits.depth}"
+                    return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
                 for index in np.linspace(at.next, at.level_end - 1, self.tuning.compared_states, dtype=int):
                     expander.comparison.state(expander.row(index))
             if expander.layout.crowded and at.next < self.tuning.searched_again:
@@ -314,8 +313,8 @@ class CompiledSearch(Generic[S]):
         at.outside += [0] * (len(at.levels) + 1 - len(at.outside))
         at.outside[len(at.levels)] += int(outside.sum())
 
-    def _most_states(self) -> str:
-        return f"reached {counted(self.limits.max_states or 0, 'state')}"
+    def _most_states(self) -> Stop:
+        return Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}")
 
     def _violated(self) -> bool:
         dead = bool(self.expander.store.counters[kernel.DEADLOCKS])
@@ -429,8 +428,8 @@ def explore(
                 saved = None
                 if folder is not None:
                     folder.start_over()
-    except LimitReached as stop:  # before there was anything to report
-        result = nothing_searched(spec, "compiled", str(stop))
+    except LimitReached as limit:  # before there was anything to report
+        result = nothing_searched(spec, "compiled", limit.stop)
     finally:
         threads.close()
         make_ordinary()

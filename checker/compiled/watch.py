@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from checker.budget import Budget
+from checker.budget import Budget, StopSearch
 from checker.compiled.workers import Workers
-
-
-class StopSearch(Exception):
-    """A limit was reached; the text says which."""
 
 
 class CutShort(StopSearch):
@@ -38,10 +34,10 @@ class Watch:
             StopSearch: the time is up.
             CutShort: an interrupt was swallowed by the spec.
         """
-        if self.budget.swallowed:
-            raise CutShort(self.budget.swallowed)
-        if reason := self.budget.out_of_time():
-            raise StopSearch(reason)
+        if stop := self.budget.swallowed:
+            raise CutShort(stop)
+        if stop := self.budget.out_of_time():
+            raise StopSearch(stop)
         if self._report is not None:
             self._report()
 
@@ -54,9 +50,9 @@ class Watch:
         Raises:
             StopSearch: the limit, or all memory, would be exceeded.
         """
-        reason = self.budget.memory.exceeded(more)
-        if reason and self.workers.processes:
+        stop = self.budget.out_of_memory(more)
+        if stop and self.workers.processes:
             self.workers.end_helpers(for_good=True)  # the search can do without them
-            reason = self.budget.memory.exceeded(more)
-        if reason:
-            raise StopSearch(reason)
+            stop = self.budget.out_of_memory(more)
+        if stop:
+            raise StopSearch(stop)

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 import numpy as np
 
-from checker.budget import Budget, LimitReached
+from checker.budget import Budget, LimitReached, StopSearch
 from checker.compiled import kernel
 from checker.compiled.adjustments import CHANGES, Adjustments
 from checker.compiled.interrupts import interrupts_wait
@@ -23,14 +23,14 @@ from checker.compiled.recording import make_ordinary
 from checker.compiled.search import CompiledSearch, HandOver
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import add_expanded
-from checker.compiled.watch import StopSearch, Watch
+from checker.compiled.watch import Watch
 from checker.compiled.workers import Workers, usable_cores
 from checker.distributed import tasks
 from checker.distributed.claims import Claim, claimed
 from checker.distributed.levels import Level, Part, in_order, read_states, split
 from checker.distributed.manifest import Manifest, Place, Reached
 from checker.distributed.numbering import NewValues, Numbering
-from checker.distributed.session import GivenUp, Session, check_environment
+from checker.distributed.session import Session, check_environment
 from checker.distributed.sharding import by_shard
 from checker.distributed.shipping import cloudpickled, packed
 from checker.distributed.storage import Storage
@@ -50,7 +50,7 @@ from checker.errors import LeadlineError, SpecError
 from checker.evidence import nothing_searched, property_results
 from checker.names import counted
 from checker.progress import Progress
-from checker.result import FIRST_VIOLATION, Limits, Result, Statistics
+from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
 from checker.spec import Spec
 from checker.temporary import private_folder
 
@@ -110,7 +110,7 @@ class SparkSearch(Generic[S]):
                 return attrs.evolve(result, engine="spark")
         else:
             know(self._tables, saved.numbering.values)
-        reason: str | None
+        stop: Stop | None
         try:
             with interrupts_wait():  # there is nothing to report of before the state of things is handed over
                 began = time.monotonic()
@@ -119,13 +119,13 @@ class SparkSearch(Generic[S]):
                 self._at = saved or self._handed_over(self._shards or session.cores)
                 self._begin_run(session)
                 self.budget.started += time.monotonic() - began - self._at.seconds
-            reason = self._go_on()
-        except (GivenUp, StopSearch) as stop:
-            reason = str(stop)
-        except KeyboardInterrupt as stop:
-            reason = self.budget.caught(stop)
+            stop = self._go_on()
+        except StopSearch as limit:
+            stop = limit.stop
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
         self.budget.relax()
-        reason = self.budget.swallowed or reason
+        stop = self.budget.swallowed or stop
         paths = self._paths = Paths(self.spec, self._state_at, lambda place: place[0], self._steps_into)
         seen = sightings(self._tables, self._at.seen, self._at.steps_seen, self._at.dead, paths.target)
         arrivals = paths.arrivals()
@@ -135,10 +135,9 @@ class SparkSearch(Generic[S]):
         return Result(
             spec=self.spec,
             engine="spark",
-            exhausted=reason is None,
-            reason=reason,
+            stop=stop,
             statistics=statistics,
-            properties=property_results(self.spec, seen, arrivals, self.limits, reason is None),
+            properties=property_results(self.spec, seen, arrivals, self.limits, stop is None),
         )
 
     def _handed_over(self, shards: int) -> Reached:
@@ -211,7 +210,7 @@ class SparkSearch(Generic[S]):
         self._storage.write_sealed(name, cloudpickled(self._at.numbering))
         self._worker.agree(self._revision)
 
-    def _go_on(self) -> str | None:
+    def _go_on(self) -> Stop | None:
         at = self._at
         while True:
             level = self._level(at.level)
@@ -220,11 +219,12 @@ class SparkSearch(Generic[S]):
             if self._violated() and not self.limits.keep_going:
                 return FIRST_VIOLATION
             if self.limits.depth is not None and at.level >= self.limits.depth:
-                return f"reached depth {self.limits.depth}"
+                return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
             if self.limits.max_states is not None and at.distinct > self.limits.max_states:
-                return f"reached {counted(self.limits.max_states, 'state')}, and searched their level to its end"
-            if reason := self._tick():
-                raise GivenUp(reason)
+                states = counted(self.limits.max_states, "state")
+                return Stop(StopKind.STATES, f"reached {states}, and searched their level to its end")
+            if stop := self._tick():
+                return stop
             self._advance(level)
             self._tick()
 
@@ -236,8 +236,8 @@ class SparkSearch(Generic[S]):
         kept = self._keep([done.blocks for done in expanded])
         bases = [first for first, _ in ends]
         following = Level(bases, [[done.blocks[source] for done in kept] for source in range(len(ends))])
-        if self.budget.swallowed:  # what the level gave is not what the spec says
-            raise GivenUp(self.budget.swallowed)
+        if stop := self.budget.swallowed:  # what the level gave is not what the spec says
+            raise StopSearch(stop)
         self._claim.check()
         self._storage.write_bytes(level_file(at.level + 1), following.dumped())
         self._levels[at.level + 1] = following
@@ -345,14 +345,14 @@ class SparkSearch(Generic[S]):
         at = self._at
         return violated(self._tables, at.seen, at.steps_seen, bool(at.dead))
 
-    def _tick(self) -> str | None:
-        """Report how far the search is. Says why it must stop; None if it need not."""
+    def _tick(self) -> Stop | None:
+        """Report the progress. Returns why the search must stop; None if it need not."""
         if self.progress is not None:
             self.progress(self._statistics())
-        reason = self.budget.swallowed or self.budget.out_of_time() or self.budget.memory.exceeded()
-        if reason:
+        stop = self.budget.swallowed or self.budget.out_of_time() or self.budget.out_of_memory()
+        if stop:
             self.budget.relax()  # so that Spark is left in order
-        return reason
+        return stop
 
     def _statistics(self) -> Statistics:
         at = self._at
@@ -520,11 +520,11 @@ def explore(
                 manifest.start_over()
             if claim.note:
                 result = attrs.evolve(result, note=claim.note)
-            if not keep_files and (result.exhausted or result.reason == FIRST_VIOLATION):
+            if not keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
                 try:
                     manifest.clear()
                 except LeadlineError as error:  # the result must not be lost by it
                     result = attrs.evolve(result, note=f"files of the search are left: {error}")
             return result
-    except LimitReached as stop:  # before there was anything to report
-        return nothing_searched(spec, "spark", str(stop))
+    except LimitReached as limit:  # before there was anything to report
+        return nothing_searched(spec, "spark", limit.stop)

@@ -10,11 +10,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.budget import StopSearch
 from checker.compiled.calls import NotRecorded
 from checker.compiled.expander import StepSeen
 from checker.compiled.layout import NewKind, ShapeChanged
 from checker.compiled.packing import Packing
-from checker.compiled.watch import StopSearch
 from checker.distributed import visited
 from checker.distributed.levels import Level, Part, read_part, read_states
 from checker.distributed.numbering import NewValues
