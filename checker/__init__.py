@@ -3,8 +3,8 @@
 from checker.action import Action, ActionInstance, Step, action
 from checker.bag import Bag
 from checker.bounds import bound
+from checker.engines import explore
 from checker.errors import LeadlineError, SpecError, TraceError
-from checker.oracle import explore
 from checker.properties import Kind, Property, invariant, step_invariant, step_witness, witness
 from checker.result import Limits, PropertyResult, Result, Statistics, Verdict
 from checker.spec import Spec

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import attrs
 
 from checker import Action, Limits, Spec, SpecError, action, invariant
-from checker.compiled.tuning import Tuning
+from checker.settings import Tuning
 
 S = TypeVar("S", bound=attrs.AttrsInstance)
 

@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from checker import compiled, oracle
+from checker.settings import CompiledSettings
 from tests.collection_constructs import CONSTRUCTS, spec_of
 from tests.going_wrong import ONLY_LEARNED, answer
 
@@ -33,5 +34,5 @@ TAKEN_APART = attrs.evolve(ONLY_LEARNED, many_values=3)
 def test_a_construct_is_exact_or_refused(name: str, guard: bool, learns: bool) -> None:
     spec = spec_of(CONSTRUCTS[name], guard=guard)
     tuning = TAKEN_APART if learns else attrs.evolve(TAKEN_APART, always=1, pays=3)
-    found = answer(compiled.explore, spec, workers=1, tuning=tuning)
+    found = answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning))
     assert found in (expected(name, guard), "refused")

@@ -28,9 +28,9 @@ from checker import (
 )
 from checker.budget import StopSearch
 from checker.compiled import search
-from checker.compiled.tuning import Tuning
 from checker.properties import step_invariant, step_witness, witness
 from checker.result import Stop, StopKind
+from checker.settings import CompiledSettings, Tuning
 from invariants.catalog import CATALOG
 
 
@@ -53,7 +53,7 @@ def assert_same_answers(spec: Spec[Any], limits: Limits, workers: int = 2) -> No
     Few paths are learned at once, so that many states have to wait, and parts are gone on with often.
     """
     expected = oracle.explore(spec, limits)
-    found = compiled.explore(spec, limits, workers=workers, tuning=SMALL)
+    found = compiled.explore(spec, limits, settings=CompiledSettings(workers=workers, tuning=SMALL))
     assert answers(found) == answers(expected)
     for item, other in zip(found.properties, expected.properties, strict=True):
         assert len(set(map(repr, item.traces))) == len(other.traces)
@@ -557,7 +557,7 @@ def test_a_state_with_a_derived_field() -> None:
 
 def test_many_workers_have_many_regions() -> None:
     spec = row_spec(7)
-    assert compiled.explore(spec, workers=200).statistics.distinct == 3**7
+    assert compiled.explore(spec, settings=CompiledSettings(workers=200)).statistics.distinct == 3**7
 
 
 def test_a_first_block_may_widen_every_slot() -> None:

@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 from checker import Spec, Verdict, action, compiled, invariant, oracle
 from checker.compiled.reach import Reach
 from checker.compiled.recording import Precision
+from checker.settings import CompiledSettings
 from tests.constructs import CONSTRUCTS, RARE, STEPS, Colour, State, is_rare, spec_of
 from tests.going_wrong import ONLY_LEARNED, answer
 
@@ -26,7 +27,10 @@ from tests.going_wrong import ONLY_LEARNED, answer
 @pytest.mark.parametrize("name", CONSTRUCTS)
 def test_a_construct_is_exact_or_refused(name: str, guard: bool, first: bool) -> None:
     spec = spec_of(CONSTRUCTS[name], guard=guard, first=first)
-    assert answer(compiled.explore, spec, workers=1, tuning=ONLY_LEARNED) in (answer(oracle.explore, spec), "refused")
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) in (
+        answer(oracle.explore, spec),
+        "refused",
+    )
 
 
 def test_code_that_a_later_state_brings_is_followed() -> None:
@@ -42,7 +46,7 @@ def test_code_that_a_later_state_brings_is_followed() -> None:
     spec = Spec(name="brought", initial_states=lambda _: [State()], actions=[*STEPS, arm], properties=[right])
     expected = answer(oracle.explore, spec)
     assert expected[0] is Verdict.VIOLATED
-    assert answer(compiled.explore, spec, workers=1, tuning=ONLY_LEARNED) == expected
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected
 
 
 @frozen
@@ -64,7 +68,7 @@ def test_an_index_of_a_class_of_its_own_may_give_a_copied_element() -> None:
     spec = Spec(name="own", initial_states=lambda _: [Indexed()], actions=[*STEPS, go_wrong], properties=[right])
     expected = answer(oracle.explore, spec)
     assert expected[0] is Verdict.VIOLATED
-    assert answer(compiled.explore, spec, workers=1, tuning=ONLY_LEARNED) == expected
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected
 
 
 PRECISION = {

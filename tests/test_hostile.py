@@ -14,6 +14,7 @@ from unittest import mock
 import pytest
 
 from checker import Limits, SpecError, compiled, oracle, purity
+from checker.settings import CompiledSettings
 from tests import hostile
 from tests.going_wrong import ONLY_LEARNED
 
@@ -45,7 +46,7 @@ def answer(explore: Callable[..., Any], text: str, **settings: Any) -> Any:
 def test_a_random_spec_is_explored_as_by_the_oracle(seed: int) -> None:
     text = hostile.source(seed)
     of_compiled, of_oracle = (
-        answer(compiled.explore, text, workers=1, tuning=ONLY_LEARNED),
+        answer(compiled.explore, text, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)),
         answer(oracle.explore, text),
     )
     # the oracle also evaluates a property that is violated already, and may find there that it raises

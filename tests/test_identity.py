@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from checker import Limits, Spec, SpecError, Verdict, action, compiled, component, invariant, oracle, purity, put
-from checker.compiled.tuning import Tuning
+from checker.settings import CompiledSettings, Tuning
 
 
 @attrs.frozen
@@ -69,6 +69,6 @@ def test_what_is_not_noticed_is_as_the_oracle_has_it(compared: bool) -> None:
         assert oracle.explore(spec_of(held)).verdict is Verdict.VIOLATED
         if compared:
             with pytest.raises(SpecError, match="invariant held"):
-                compiled.explore(spec_of(held), tuning=tuning)
+                compiled.explore(spec_of(held), settings=CompiledSettings(tuning=tuning))
         else:
-            assert compiled.explore(spec_of(held), tuning=tuning).verdict is Verdict.VIOLATED
+            assert compiled.explore(spec_of(held), settings=CompiledSettings(tuning=tuning)).verdict is Verdict.VIOLATED

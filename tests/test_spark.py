@@ -28,11 +28,11 @@ from checker.distributed import java as java_module
 from checker.distributed.session import Session
 from checker.distributed.sharding import shards_of
 from checker.distributed.storage import Block, Damaged, Storage
-from checker.distributed.tuning import DEFAULT, SparkTuning
 from checker.distributed.visited import Visited, opened
 from checker.itf import read_trace, write_trace
 from checker.replay import replay
 from checker.result import Stop, StopKind
+from checker.settings import DEFAULT, SparkSettings, SparkTuning
 from invariants.catalog import CATALOG
 from tests import test_compiled
 from tests.cli import STAIRS, leadline, write
@@ -57,7 +57,7 @@ def assert_same_answers(
 ) -> None:
     """The oracle agrees, and counterexamples are behaviours of the spec, each another one."""
     expected = oracle.explore(spec, limits)
-    found = distributed.explore(spec, limits, session=spark, shards=shards, tuning=tuning)
+    found = distributed.explore(spec, limits, session=spark, settings=SparkSettings(shards=shards, tuning=tuning))
     assert found.engine == "spark"
     assert answers(found) == answers(expected)
     for item, other in zip(found.properties, expected.properties, strict=True):
@@ -74,7 +74,9 @@ def test_distinct_states_and_depth_are_those_of_tlc(
 ) -> None:
     """Spark takes over where a level has a fourteenth of the states, and so searches most of them."""
     spec = spec_of(protocol, bounds).with_properties([])
-    found = distributed.explore(spec, session=spark, tuning=SparkTuning(large=distinct // 14, small=distinct // 20))
+    found = distributed.explore(
+        spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=distinct // 14, small=distinct // 20))
+    )
     assert (found.statistics.distinct, found.statistics.depth) == (distinct, depth)
     assert found.statistics.shards == 2
     assert answers(found) == answers(compiled.explore(spec))
@@ -111,7 +113,9 @@ def test_random_specs_get_the_same_answers(
 def test_the_layout_is_widened_in_the_middle(spark: Session, tmp_path: Path) -> None:
     """Every level has values that no worker knows; packed once as 1 bit and at last as 3."""
     spec, place = counters(limit=5), str(tmp_path / "work")
-    found = distributed.explore(spec, session=spark, work_dir=place, shards=2, keep_files=True, tuning=ALL_ON_SPARK)
+    found = distributed.explore(
+        spec, session=spark, settings=SparkSettings(work_dir=place, shards=2, keep_files=True, tuning=ALL_ON_SPARK)
+    )
     assert answers(found) == answers(oracle.explore(spec))
     storage = Storage(place)
     sizes = {
@@ -138,12 +142,12 @@ def test_a_spec_at_fault_is_refused_as_by_the_oracle(spark: Session) -> None:
 
     spec = Spec(name="faulty", initial_states=lambda bounds: [test_compiled.Row((3,))], actions=[climb])
     with pytest.raises(SpecError, match="action climb"):
-        distributed.explore(spec, Limits(depth=9), session=spark, tuning=ALL_ON_SPARK)
+        distributed.explore(spec, Limits(depth=9), session=spark, settings=SparkSettings(tuning=ALL_ON_SPARK))
 
 
 def test_a_counterexample_is_replayed_from_its_file(spark: Session, tmp_path: Path) -> None:
     spec = CATALOG["atomic/hw-truncation"]
-    result = distributed.explore(spec, session=spark, tuning=SparkTuning(large=50, small=50))
+    result = distributed.explore(spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=50, small=50)))
     trace = result.of("weak_isr").traces[0]
     write_trace(trace, tmp_path / "trace.itf.json")
     assert len(replay(spec, read_trace(tmp_path / "trace.itf.json"))) == len(trace) == 9
@@ -151,7 +155,7 @@ def test_a_counterexample_is_replayed_from_its_file(spark: Session, tmp_path: Pa
 
 def test_small_searches_do_not_start_spark(tmp_path: Path) -> None:
     with mock.patch.object(search, "Session", side_effect=AssertionError):
-        result = distributed.explore(CATALOG["atomic/kip-101"], work_dir=str(tmp_path / "work"))
+        result = distributed.explore(CATALOG["atomic/kip-101"], settings=SparkSettings(work_dir=str(tmp_path / "work")))
     assert result.statistics.distinct == 1177
     assert list((tmp_path / "work").iterdir()) == []
 
@@ -159,7 +163,7 @@ def test_small_searches_do_not_start_spark(tmp_path: Path) -> None:
 def test_small_levels_are_expanded_on_the_driver(spark: Session) -> None:
     spec = counters(limit=3)
     with mock.patch.object(spark, "run", wraps=spark.run) as run:
-        distributed.explore(spec, session=spark, tuning=SparkTuning(large=2, small=4))
+        distributed.explore(spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=2, small=4)))
     names = [call.args[0].__name__ for call in run.call_args_list]
     # 7 levels of 1 2 3 4 3 2 1 states: only the one of four is expanded by tasks
     assert names == ["prepare", *["keep"] * 2, "expand", *["keep"] * 4]
@@ -168,14 +172,22 @@ def test_small_levels_are_expanded_on_the_driver(spark: Session) -> None:
 def test_seconds_and_states_are_limits(spark: Session, tmp_path: Path) -> None:
     place = str(tmp_path / "work")
     few = distributed.explore(
-        counters(limit=6), Limits(max_states=10), session=spark, work_dir=place, tuning=ALL_ON_SPARK
+        counters(limit=6),
+        Limits(max_states=10),
+        session=spark,
+        settings=SparkSettings(work_dir=place, tuning=ALL_ON_SPARK),
     )
     assert (few.reason, few.statistics.distinct) == ("reached 10 states, and searched their level to its end", 15)
     short = distributed.explore(
-        counters(limit=6), Limits(max_seconds=0.01), session=spark, resume=place, tuning=ALL_ON_SPARK
+        counters(limit=6),
+        Limits(max_seconds=0.01),
+        session=spark,
+        settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK),
     )
     assert short.reason == "reached 0.01 seconds"
-    rest = distributed.explore(counters(limit=6), session=spark, resume=place, tuning=ALL_ON_SPARK)
+    rest = distributed.explore(
+        counters(limit=6), session=spark, settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK)
+    )
     assert answers(rest) == answers(oracle.explore(counters(limit=6)))
 
 
@@ -192,7 +204,9 @@ def test_what_cannot_be_removed_is_no_loss(spark: Session, tmp_path: Path) -> No
         self.files = mock.Mock(wraps=self.files, delete_file=fail, delete_dir=fail)
 
     with mock.patch.object(Storage, "__init__", no_deletion):
-        found = distributed.explore(spec, session=spark, work_dir=str(tmp_path / "work"), tuning=ALL_ON_SPARK)
+        found = distributed.explore(
+            spec, session=spark, settings=SparkSettings(work_dir=str(tmp_path / "work"), tuning=ALL_ON_SPARK)
+        )
     assert answers(attrs.evolve(found, note="")) == answers(oracle.explore(spec))
     assert "files of the search are left: cannot remove" in found.note
 
@@ -204,10 +218,14 @@ def test_memory_is_a_limit(spark: Session, tmp_path: Path) -> None:
         tasks, "expand_with", side_effect=StopSearch(Stop(StopKind.MEMORY, "reached 1.0 GiB of memory"))
     )
     with no_more:
-        stopped = distributed.explore(spec, session=spark, work_dir=place, tuning=SparkTuning(large=1, small=1000))
+        stopped = distributed.explore(
+            spec, session=spark, settings=SparkSettings(work_dir=place, tuning=SparkTuning(large=1, small=1000))
+        )
     assert (stopped.verdict, stopped.reason) == (Verdict.INCOMPLETE, "reached 1.0 GiB of memory")
     assert answers(
-        distributed.explore(spec, session=spark, resume=place, tuning=SparkTuning(large=1, small=1000))
+        distributed.explore(
+            spec, session=spark, settings=SparkSettings(resume=place, tuning=SparkTuning(large=1, small=1000))
+        )
     ) == answers(oracle.explore(spec))
 
 
@@ -219,19 +237,25 @@ SIZES = SparkTuning(large=60, small=90)
 
 def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Session, tmp_path: Path) -> None:
     place, limits = str(tmp_path / "work"), Limits(keep_going=True, depth=10)
-    first = distributed.explore(SPEC, limits, session=spark, work_dir=place, shards=3, tuning=SIZES)
+    first = distributed.explore(
+        SPEC, limits, session=spark, settings=SparkSettings(work_dir=place, shards=3, tuning=SIZES)
+    )
     assert first.reason == "reached depth 10"
     with pytest.raises(LeadlineError, match="holds a search with 3 shards"):
-        distributed.explore(SPEC, limits, session=spark, resume=place, shards=2, tuning=SIZES)
+        distributed.explore(SPEC, limits, session=spark, settings=SparkSettings(resume=place, shards=2, tuning=SIZES))
     deeper = attrs.evolve(limits, depth=13)
-    second = distributed.explore(SPEC, deeper, session=spark, resume=place, tuning=SIZES)
+    second = distributed.explore(SPEC, deeper, session=spark, settings=SparkSettings(resume=place, tuning=SIZES))
     assert answers(second) == answers(oracle.explore(SPEC, deeper))
     assert not list((tmp_path / "work" / "found").glob("*"))  # exchanged, and removed
     levels = list((tmp_path / "work" / "levels").glob("*.json"))
     assert len(levels) == 13
-    shallow = distributed.explore(SPEC, attrs.evolve(limits, depth=9), session=spark, resume=place, tuning=SIZES)
+    shallow = distributed.explore(
+        SPEC, attrs.evolve(limits, depth=9), session=spark, settings=SparkSettings(resume=place, tuning=SIZES)
+    )
     assert (shallow.reason, shallow.statistics.depth) == ("reached depth 9", 13)
-    last = distributed.explore(SPEC, Limits(keep_going=True), session=spark, resume=place, tuning=SIZES)
+    last = distributed.explore(
+        SPEC, Limits(keep_going=True), session=spark, settings=SparkSettings(resume=place, tuning=SIZES)
+    )
     assert answers(last) == answers(oracle.explore(SPEC, Limits(keep_going=True)))
     assert list((tmp_path / "work").iterdir()) == []
 
@@ -247,13 +271,13 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
 )
 def test_a_search_of_something_else_is_refused(spec: Any, limits: Limits, message: str, tmp_path: Path) -> None:
     place = str(tmp_path / "work")
-    distributed.explore(SPEC, Limits(depth=3), work_dir=place)
+    distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=place))
     with pytest.raises(LeadlineError, match=message):
-        distributed.explore(spec, limits, resume=place)
+        distributed.explore(spec, limits, settings=SparkSettings(resume=place))
     with pytest.raises(LeadlineError, match="holds a search already: go on with --resume"):
-        distributed.explore(SPEC, work_dir=place)
+        distributed.explore(SPEC, settings=SparkSettings(work_dir=place))
     with pytest.raises(LeadlineError, match="holds no search to resume"):
-        distributed.explore(SPEC, resume=str(tmp_path / "nothing"))
+        distributed.explore(SPEC, settings=SparkSettings(resume=str(tmp_path / "nothing")))
 
 
 def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
@@ -269,7 +293,12 @@ def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", ["missing", "torn", "changed", "torn level"])
 def test_a_level_that_is_not_whole_is_an_error(spark: Session, fault: str, tmp_path: Path) -> None:
     place, limits = str(tmp_path / "work"), Limits(keep_going=True)
-    distributed.explore(SPEC, attrs.evolve(limits, depth=10), session=spark, work_dir=place, shards=2, tuning=SIZES)
+    distributed.explore(
+        SPEC,
+        attrs.evolve(limits, depth=10),
+        session=spark,
+        settings=SparkSettings(work_dir=place, shards=2, tuning=SIZES),
+    )
     folder = tmp_path / "work" / "levels"
     damaged = next((folder / "0008").iterdir())
     level = folder / "0008.json"
@@ -286,7 +315,7 @@ def test_a_level_that_is_not_whole_is_an_error(spark: Session, fault: str, tmp_p
         case _:
             level.write_text(level.read_text()[:-10])
     with pytest.raises(Damaged, match=r"0008.*damaged|cannot read .*0008"):
-        distributed.explore(SPEC, limits, session=spark, resume=place, tuning=SIZES)
+        distributed.explore(SPEC, limits, session=spark, settings=SparkSettings(resume=place, tuning=SIZES))
 
 
 FLIPS = 2
@@ -300,7 +329,12 @@ def test_bits_that_flip_are_noticed(spark: Session, pattern: str, tmp_path: Path
     """Refused with the name of the file, or the figures are those of a search that nothing damaged."""
     whole, limits, draw = tmp_path / "whole", Limits(keep_going=True), random.Random(pattern)
     expected = answers(oracle.explore(SPEC, limits))
-    distributed.explore(SPEC, attrs.evolve(limits, depth=9), session=spark, work_dir=str(whole), shards=2, tuning=SIZES)
+    distributed.explore(
+        SPEC,
+        attrs.evolve(limits, depth=9),
+        session=spark,
+        settings=SparkSettings(work_dir=str(whole), shards=2, tuning=SIZES),
+    )
     refusals = 0
     for number in range(FLIPS + 1):
         place = tmp_path / str(number)
@@ -312,7 +346,9 @@ def test_bits_that_flip_are_noticed(spark: Session, pattern: str, tmp_path: Path
         damaged.write_bytes(data[:where] + changed)  # the last one is cut
         refusal = ""
         try:
-            found = distributed.explore(SPEC, limits, session=spark, resume=str(place), tuning=SIZES)
+            found = distributed.explore(
+                SPEC, limits, session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES)
+            )
         except LeadlineError as error:
             refusal = str(error)
         if refusal:
@@ -325,13 +361,16 @@ def test_bits_that_flip_are_noticed(spark: Session, pattern: str, tmp_path: Path
 
 def test_a_work_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "work"
-    distributed.explore(SPEC, Limits(depth=3), work_dir=str(place))
+    distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=str(place)))
     using = f"another search, process {os.getpid()} on {socket.gethostname()}, is using {place}"
     with claims.claimed(Storage(str(place))):
-        for settings in ({"work_dir": str(place)}, {"resume": str(place)}):
+        for settings in (SparkSettings(work_dir=str(place)), SparkSettings(resume=str(place))):
             with pytest.raises(LeadlineError, match=using):
-                distributed.explore(SPEC, Limits(depth=3), **settings)  # type: ignore[arg-type]
-    assert distributed.explore(SPEC, Limits(depth=3), resume=str(place)).reason == "reached depth 3"
+                distributed.explore(SPEC, Limits(depth=3), settings=settings)
+    assert (
+        distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(resume=str(place))).reason
+        == "reached depth 3"
+    )
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from checker.action import Action
 from checker.compiled.layout import Collection, Layout, NewKind, ShapeChanged
 from checker.compiled.reach import Reach
 from checker.compiled.recording import LookedAt, Mismatch, Precision, Recorder, make_lazy
-from checker.compiled.tuning import DEFAULT, Tuning
 from checker.errors import SpecError
 from checker.properties import Kind, Property
 from checker.purity import BY_IDENTITY, Purity, fresh
+from checker.settings import DEFAULT, Tuning
 from checker.spec import Spec
 
 S = TypeVar("S")

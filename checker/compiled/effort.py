@@ -7,7 +7,7 @@ longer than the oracle, however little of its spec can be learned.
 
 from __future__ import annotations
 
-from checker.compiled.tuning import Tuning
+from checker.settings import Tuning
 
 SELDOM = 60
 """States for each call of an action instance or property that is recorded besides."""

@@ -16,10 +16,10 @@ from typing import Any
 import attrs
 
 from checker.bag import Bag
-from checker.compiled.tuning import DEFAULT
 from checker.errors import SpecError
 from checker.inert import is_a
 from checker.result import Widest
+from checker.settings import DEFAULT
 from checker.state import is_component, is_constant, variables
 from checker.values import difference, refusal
 

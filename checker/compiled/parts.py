@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from checker.compiled import kernel
 from checker.compiled.calls import Job
-from checker.compiled.tuning import Tuning
+from checker.settings import Tuning
 
 
 class BlockParts:

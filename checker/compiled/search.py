@@ -29,7 +29,6 @@ from checker.compiled.recording import make_ordinary
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import NotASearch, Store
 from checker.compiled.tables import Tables
-from checker.compiled.tuning import DEFAULT, Tuning
 from checker.compiled.warming import compiled_ahead
 from checker.compiled.watch import CutShort, Watch
 from checker.compiled.workers import Workers, usable_cores
@@ -39,15 +38,13 @@ from checker.names import counted
 from checker.progress import Progress
 from checker.purity import Purity
 from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
+from checker.settings import DEFAULT, CompiledSettings, Tuning
 from checker.spec import Spec
 
 S = TypeVar("S")
 
 PROGRESS_SECONDS = 0.1
 """Seconds between two calls of the progress function."""
-
-CHECKPOINT_SECONDS = 30.0
-"""Seconds between two checkpoints, by default."""
 
 _log = logging.getLogger("leadline")
 
@@ -375,12 +372,7 @@ def explore(
     spec: Spec[S],
     limits: Limits | None = None,
     progress: Progress | None = None,
-    *,
-    workers: int | None = None,
-    checkpoint: Path | None = None,
-    resume: Path | str | None = None,
-    checkpoint_every: float = CHECKPOINT_SECONDS,
-    tuning: Tuning = DEFAULT,
+    settings: CompiledSettings | None = None,
 ) -> Result:
     """Search a spec's states breadth-first, with learned transition tables.
 
@@ -388,11 +380,7 @@ def explore(
         spec: what to search.
         limits: what may stop the search early; by default the first violation, and most of the free memory.
         progress: called every so often with the counts so far.
-        workers: how many threads share the work; by default, one for each core.
-        checkpoint: a new folder, in which the search is saved from time to time and at its end.
-        resume: such a folder of an earlier run, to go on from there, and to save to.
-        checkpoint_every: seconds between two checkpoints.
-        tuning: sizes, which change nothing that is found.
+        settings: of this engine.
 
     Returns:
         The result: but for the time and the memory it takes, what `checker.oracle.explore` returns.
@@ -402,23 +390,24 @@ def explore(
         LeadlineError: the folder cannot be written, is used by another process, is of another search, or is damaged.
     """
     compiled_ahead(_search_once)
-    limits, threads = limits or Limits(), Workers(workers or usable_cores())
+    limits, settings = limits or Limits(), settings or CompiledSettings()
+    threads = Workers(settings.workers or usable_cores())
     budget = Budget(limits, lambda: threads.processes)
     folder, saved = None, None
     purity = Purity(spec)
     try:
         with budget.enforced():
-            if resume is not None:
-                folder = Checkpoint(Path(resume), checkpoint_every)
+            if settings.resume is not None:
+                folder = Checkpoint(Path(settings.resume), settings.checkpoint_every)
                 saved = folder.load(spec, limits)
-            elif checkpoint is not None:
-                folder = Checkpoint(checkpoint, checkpoint_every)
+            elif settings.checkpoint is not None:
+                folder = Checkpoint(settings.checkpoint, settings.checkpoint_every)
                 folder.begin(spec, limits)
             adjustments = saved.adjustments if saved is not None else Adjustments()
             while True:
                 try:
                     search = CompiledSearch(
-                        spec, limits, progress, threads, adjustments, budget, tuning, folder, saved, purity
+                        spec, limits, progress, threads, adjustments, budget, settings.tuning, folder, saved, purity
                     )
                     result = search.run()
                     break
@@ -435,7 +424,7 @@ def explore(
         make_ordinary()
         if folder is not None:
             folder.close()
-    return attrs.evolve(result, settings={} if workers is None else {"workers": workers})
+    return attrs.evolve(result, settings={} if settings.workers is None else {"workers": settings.workers})
 
 
 def _search_once(spec: Spec[S]) -> None:

@@ -6,7 +6,7 @@ import itertools
 import pickle
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from typing import Any, Generic, TypeVar
 
@@ -44,13 +44,13 @@ from checker.distributed.tasks import (
     KeepTask,
     level_file,
 )
-from checker.distributed.tuning import DEFAULT, SparkTuning
 from checker.distributed.worker import Run, Worker, forget_news, know
 from checker.errors import LeadlineError, SpecError
 from checker.evidence import nothing_searched, property_results
 from checker.names import counted
 from checker.progress import Progress
 from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
+from checker.settings import SparkSettings, SparkTuning
 from checker.spec import Spec
 from checker.temporary import private_folder
 
@@ -434,16 +434,9 @@ def explore(
     spec: Spec[S],
     limits: Limits | None = None,
     progress: Progress | None = None,
+    settings: SparkSettings | None = None,
     *,
-    master: str | None = None,
-    shards: int | None = None,
-    work_dir: str | None = None,
-    resume: str | None = None,
-    keep_files: bool = False,
-    conf: Mapping[str, str] | None = None,
-    verbose: bool = False,
     session: Session | None = None,
-    tuning: SparkTuning = DEFAULT,
 ) -> Result:
     """Search a spec's states breadth-first on Spark.
 
@@ -452,17 +445,8 @@ def explore(
         limits: what may stop the search early; a limit on states or seconds counts from level to level once
             Spark has taken over. By default the first violation.
         progress: called every so often with the counts so far.
-        master: Spark's master; by default, what `spark-submit` says, or all cores of this machine.
-        shards: over how many shards the states are spread; by default, one for each core.
-        work_dir: a local path or a URI that driver and executors see. By default a temporary folder, which is
-            possible on one machine only.
-        resume: the work directory of an earlier run, to go on from its last complete level.
-        keep_files: whether the files of levels are kept after the search has come to its end. Otherwise they
-            are removed then; after a limit or an interrupt they stay, for `resume`.
-        conf: Spark's own settings.
-        verbose: whether Spark's log and bar are shown.
+        settings: of this engine.
         session: a session to use, and to leave running; the master and Spark's settings are the session's.
-        tuning: sizes, which change nothing that is found.
 
     Returns:
         The result: what `checker.oracle.explore` returns. Its seconds do not count the start of Spark.
@@ -474,24 +458,24 @@ def explore(
     """
     if spec.within is not None:
         raise SpecError(f"the spark engine cannot search {spec.name}, which has Spec(within=...)")
-    limits = limits or Limits()
+    limits, chosen = limits or Limits(), settings or SparkSettings()
     if session is None:
-        check_environment(master, conf or {})  # which should not show only after the driver's part
+        check_environment(chosen.master, chosen.conf)  # which should not show only after the driver's part
     try:
         with ExitStack() as stack:
             stack.callback(make_ordinary)
             workers = stack.enter_context(closing(Workers(usable_cores())))
             budget = Budget(limits, lambda: workers.processes)
             stack.enter_context(budget.enforced())
-            storage = Storage(resume or work_dir or str(stack.enter_context(private_folder()) / "work"))
+            storage = Storage(chosen.resume or chosen.work_dir or str(stack.enter_context(private_folder()) / "work"))
             manifest = Manifest(storage)
-            if resume is not None:
+            if chosen.resume is not None:
                 manifest.find()  # before anything is written there
             claim = stack.enter_context(claimed(storage))
             saved = None
-            if resume is not None:
+            if chosen.resume is not None:
                 saved = manifest.load(spec, limits)
-                if saved is not None and shards not in (None, saved.shards):
+                if saved is not None and chosen.shards not in (None, saved.shards):
                     shown = f"{storage.place} holds a search with {saved.shards} shards"
                     raise LeadlineError(f"{shown}: leave out --shards")
             else:
@@ -500,8 +484,8 @@ def explore(
             def spark() -> Session:
                 nonlocal session
                 if session is None:
-                    session = stack.enter_context(Session(master, conf or {}, verbose))
-                    if resume is None and work_dir is None and not session.is_local:
+                    session = stack.enter_context(Session(chosen.master, chosen.conf, chosen.verbose))
+                    if chosen.resume is None and chosen.work_dir is None and not session.is_local:
                         missing = "a cluster needs a work directory that all its machines see"
                         raise LeadlineError(f"{missing}: give --work-dir")
                 return session
@@ -509,7 +493,17 @@ def explore(
             adjustments = saved.adjustments if saved is not None else Adjustments()
             while True:
                 search = SparkSearch(
-                    spec, limits, progress, storage, claim, shards, spark, workers, adjustments, budget, tuning
+                    spec,
+                    limits,
+                    progress,
+                    storage,
+                    claim,
+                    chosen.shards,
+                    spark,
+                    workers,
+                    adjustments,
+                    budget,
+                    chosen.tuning,
                 )
                 try:
                     result = search.run(saved)
@@ -520,7 +514,7 @@ def explore(
                 manifest.start_over()
             if claim.note:
                 result = attrs.evolve(result, note=claim.note)
-            if not keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
+            if not chosen.keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
                 try:
                     manifest.clear()
                 except LeadlineError as error:  # the result must not be lost by it

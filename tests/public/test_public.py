@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from checker import Verdict, compiled, oracle
-from checker.compiled.tuning import Tuning
+from checker.settings import CompiledSettings, Tuning
 from checker.spec import Spec
 from reports.loading import load_spec
 from tests.public.figures import OWN, PROTOCOLS, Protocol, Size
@@ -48,6 +48,6 @@ def test_a_search_that_begins_with_many_states_takes_them_apart() -> None:
     spec = of_size(protocol.files()[0], Size(7_742, 15, OWN, {"nodes": 5}))
 
     assert len(list(spec.initials())) == 5_120
-    statistics = compiled.explore(spec, tuning=Tuning(searched_again=1_000)).statistics
+    statistics = compiled.explore(spec, settings=CompiledSettings(tuning=Tuning(searched_again=1_000))).statistics
     assert (statistics.distinct, statistics.depth) == (7_742, 15)
     assert statistics.calls < 1_000
