@@ -47,7 +47,7 @@ class Check:
         distinct_states: how many, if it is to be checked.
         depth, max_states, max_seconds: limits of ``explore``.
         examples, steps, seed: settings of ``fuzz``.
-        note: what the check is about, for the page that `leadline page` writes.
+        note: what the check is about, for the page that `leadline answers` writes.
     """
 
     spec: str
