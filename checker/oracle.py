@@ -20,6 +20,8 @@ from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statist
 from checker.spec import Spec
 from checker.values import Values
 
+__all__ = ["explore"]
+
 S = TypeVar("S")
 
 

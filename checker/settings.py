@@ -7,6 +7,8 @@ from pathlib import Path
 
 import attrs
 
+__all__ = ["CompiledSettings", "RandomSettings", "SparkSettings"]
+
 
 @attrs.frozen(kw_only=True)
 class Tuning:
