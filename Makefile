@@ -32,7 +32,7 @@ mutants: $(VENV)/installed-test
 	$(BIN)/python tests/mutation.py $(OPTIONS)
 
 pages: $(VENV)/installed-test
-	$(BIN)/leadline page > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
+	$(BIN)/leadline answers > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
 	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md
 	$(BIN)/leadline matrix reports/designs.toml --markdown > $(VENV)/designs.md && \
 	  mv $(VENV)/designs.md reports/pages/designs.md

@@ -3,10 +3,10 @@
 from checker.action import Action, ActionInstance, Step, action
 from checker.bag import Bag
 from checker.bounds import bound
+from checker.engines import explore
 from checker.errors import LeadlineError, SpecError, TraceError
-from checker.oracle import explore
 from checker.properties import Kind, Property, invariant, step_invariant, step_witness, witness
-from checker.result import Limits, PropertyResult, Result, Statistics, Verdict
+from checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
 from checker.spec import Spec
 from checker.state import component, constant
 from checker.trace import Trace
@@ -26,6 +26,8 @@ __all__ = [
     "SpecError",
     "Statistics",
     "Step",
+    "Stop",
+    "StopKind",
     "Trace",
     "TraceError",
     "Verdict",

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any
 
 from checker.memory import RESERVE, Memory
-from checker.result import Limits
+from checker.result import Limits, Stop, StopKind
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that ask a process to end."""
@@ -38,13 +38,35 @@ AGAIN_SECONDS = 2.0
 """Seconds after which it is interrupted again, if the spec went on."""
 
 
+class StopSearch(Exception):
+    """Ends a search between two of its steps.
+
+    Attributes:
+        stop: why.
+    """
+
+    def __init__(self, stop: Stop) -> None:
+        self.stop = stop
+        super().__init__(stop)
+
+
 class LimitReached(KeyboardInterrupt):
-    """A limit was reached in the middle of a call. The text names the limit."""
+    """A limit was reached in the middle of a call. The text names the limit.
+
+    Attributes:
+        stop: which limit.
+    """
+
+    def __init__(self, stop: Stop) -> None:
+        self.stop = stop
+        super().__init__(stop)
 
 
-def _reason(interrupt: KeyboardInterrupt) -> str:
-    """Why a search was interrupted, for the end of a sentence."""
-    return str(interrupt) or "interrupted"
+def _stop(interrupt: KeyboardInterrupt) -> Stop:
+    """Why a search was interrupted."""
+    if isinstance(interrupt, LimitReached):
+        return interrupt.stop
+    return Stop(StopKind.INTERRUPT, str(interrupt) or "interrupted")
 
 
 class Budget:
@@ -67,30 +89,47 @@ class Budget:
         self._not_caught: list[KeyboardInterrupt] = []
 
     @property
-    def swallowed(self) -> str:
-        """Why the search was interrupted, if the exception never reached it; empty otherwise."""
-        return _reason(self._not_caught[0]) if self._not_caught else ""
+    def swallowed(self) -> Stop | None:
+        """Why the search was interrupted, if the exception never reached it; None otherwise."""
+        return _stop(self._not_caught[0]) if self._not_caught else None
 
-    def caught(self, interrupt: KeyboardInterrupt) -> str:
-        """Note that an interrupt has reached the search. Returns the reason for it, for the end of a sentence."""
+    def caught(self, interrupt: KeyboardInterrupt) -> Stop:
+        """Note that an interrupt has reached the search.
+
+        Returns:
+            Why the search was interrupted.
+        """
         if interrupt in self._not_caught:
             self._not_caught.remove(interrupt)
-        return _reason(interrupt)
+        return _stop(interrupt)
 
     @property
     def seconds(self) -> float:
         """Seconds since the search began."""
         return time.monotonic() - self.started
 
-    def out_of_time(self, grace: float = 0.0) -> str | None:
-        """Why the search must end, for the end of a sentence, if its time is up; else None.
+    def out_of_time(self, grace: float = 0.0) -> Stop | None:
+        """Why the search must end, if its time is up; else None.
 
         Parameters:
             grace: seconds granted beyond the limit.
         """
         if self._seconds is None or self.seconds <= self._seconds + grace:
             return None
-        return f"reached {self._seconds:g} seconds"
+        return Stop(StopKind.TIME, f"reached {self._seconds:g} seconds")
+
+    def out_of_memory(self, more: int = 0) -> Stop | None:
+        """Why the search must end, if its memory is used up; else None.
+
+        Parameters:
+            more: bytes that are about to be taken.
+        """
+        reason = self.memory.exceeded(more)
+        return None if reason is None else Stop(StopKind.MEMORY, reason)
+
+    def memory_failed(self) -> Stop:
+        """Why the search must end when Python could not get memory, or there is no room."""
+        return Stop(StopKind.MEMORY, self.memory.scarcest.reached)
 
     @contextmanager
     def enforced(self) -> Iterator[None]:
@@ -157,8 +196,8 @@ class Budget:
         """Interrupt nothing from now on: the search is at its end, and what it found must not be lost."""
         self._over.set()
 
-    def _exceeded(self) -> str | None:
-        return self.out_of_time(GRACE_SECONDS) or self.memory.exceeded(-GRACE_BYTES)
+    def _exceeded(self) -> Stop | None:
+        return self.out_of_time(GRACE_SECONDS) or self.out_of_memory(-GRACE_BYTES)
 
     def _watch(self, came: int) -> None:
         """Interrupt the main thread when a limit is exceeded, and wake it when a signal came.
@@ -180,8 +219,8 @@ class Budget:
                     signal.pthread_kill(main, signal.SIGALRM)
 
     def _interrupt(self, *_: Any) -> None:
-        reason = None if self._over.is_set() else self._exceeded()
-        if reason:
-            stop = LimitReached(reason)
-            self._not_caught.append(stop)
-            raise stop
+        stop = None if self._over.is_set() else self._exceeded()
+        if stop:
+            interrupt = LimitReached(stop)
+            self._not_caught.append(interrupt)
+            raise interrupt

@@ -10,7 +10,7 @@ import attrs
 
 from checker.action import ActionInstance
 from checker.properties import Property
-from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, judge
+from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, judge
 from checker.spec import Spec
 from checker.switches import with_fewest_switches
 from checker.trace import Trace
@@ -31,19 +31,18 @@ class Sighting(Generic[S]):
     step: tuple[ActionInstance[S], S] | None = None
 
 
-def nothing_searched(spec: Spec[S], engine: str, reason: str) -> Result:
+def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
     """The result of a search that a limit stopped before it had an initial state.
 
     Parameters:
         spec: what was to be searched.
         engine: the name of the engine.
-        reason: what stopped it.
+        stop: what stopped it.
     """
     return Result(
         spec=spec,
         engine=engine,
-        exhausted=False,
-        reason=reason,
+        stop=stop,
         statistics=Statistics(actions={action.name: ActionCount() for action in spec.actions}),
         properties=tuple(PropertyResult(item, judge(item, False, False)) for item in spec.checks),
     )

@@ -14,7 +14,7 @@ from checker.action import ActionInstance
 from checker.budget import Budget
 from checker.errors import SpecError
 from checker.progress import Progress
-from checker.result import Limits, Result
+from checker.result import Limits, Result, Stop, StopKind
 from checker.shorten import shortened, shortest_among
 from checker.spec import Spec
 from checker.stateful import Move, state_machine
@@ -108,7 +108,7 @@ def fuzz(
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    reason, budget = "", Budget(Limits())
+    stop, budget = None, Budget(Limits())
     try:
         with budget.enforced():
             run_state_machine_as_test(seed(seed_value)(Surveyed), settings=config)
@@ -116,13 +116,12 @@ def fuzz(
         pass
     except Flaky as error:
         raise SpecError(f"{spec.name} is not deterministic: the same steps gave different outcomes") from error
-    except KeyboardInterrupt as stop:
-        reason = budget.caught(stop)
+    except KeyboardInterrupt as interrupt:
+        stop = budget.caught(interrupt)
     with contextlib.suppress(KeyboardInterrupt):  # an interrupt leaves them as they are
         for item in survey.violated:
             survey.traces[item] = shortened(survey.traces[item], Surveyed.visited)
         survey.traces.update(shortest_among(Surveyed.visited, spec.checks))
-    sampled = f"{survey.behaviours:,} random behaviours of at most {steps} steps are only a sample"
-    return survey.result(
-        budget.swallowed or reason or sampled, {"examples": examples, "steps": steps, "seed": seed_value}
-    )
+    sample = f"{survey.behaviours:,} random behaviours of at most {steps} steps are only a sample"
+    stop = budget.swallowed or stop or Stop(StopKind.SAMPLE, sample)
+    return survey.result(stop, {"examples": examples, "steps": steps, "seed": seed_value})

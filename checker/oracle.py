@@ -9,22 +9,20 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from checker.action import ActionInstance
-from checker.budget import Budget, LimitReached
+from checker.budget import Budget, LimitReached, StopSearch
 from checker.errors import SpecError
 from checker.evidence import Sighting, nothing_searched, property_results
 from checker.names import counted
 from checker.progress import PROGRESS_EVERY, Progress
 from checker.properties import Kind, Property
 from checker.purity import Purity
-from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics
+from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics, Stop, StopKind
 from checker.spec import Spec
 from checker.values import Values
 
+__all__ = ["explore"]
+
 S = TypeVar("S")
-
-
-class _StopSearch(Exception):
-    """A limit was reached; the text says which."""
 
 
 class OracleSearch(Generic[S]):
@@ -57,36 +55,35 @@ class OracleSearch(Generic[S]):
 
     def run(self) -> Result:
         """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
-        reason: str | None
+        stop: Stop | None
         try:
-            reason = self._search()
-        except _StopSearch as stop:
-            reason = str(stop)
-        except KeyboardInterrupt as stop:
-            reason = self.budget.caught(stop)
+            stop = self._search()
+        except StopSearch as limit:
+            stop = limit.stop
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
         except MemoryError:
-            reason = self.budget.memory.scarcest.reached
+            stop = self.budget.memory_failed()
         try:
             self._purity.check_again()
-        except KeyboardInterrupt as stop:
-            reason = self.budget.caught(stop)
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
         except MemoryError:
-            reason = self.budget.memory.scarcest.reached
+            stop = self.budget.memory_failed()
         self.budget.relax()
-        reason = self.budget.swallowed or reason
+        stop = self.budget.swallowed or stop
         if any(state not in self.arrivals for state in self.arrivals):
             raise SpecError("a state was changed after it was found: actions and properties must not change states")
         self._publish()
         return Result(
             spec=self.spec,
             engine="oracle",
-            exhausted=reason is None,
-            reason=reason,
+            stop=stop,
             statistics=self.statistics,
-            properties=property_results(self.spec, self.sightings, self.arrivals, self.limits, reason is None),
+            properties=property_results(self.spec, self.sightings, self.arrivals, self.limits, stop is None),
         )
 
-    def _search(self) -> str | None:
+    def _search(self) -> Stop | None:
         for state in self.spec.initials():
             self._values.check(state)
             self._found(state, [])
@@ -100,7 +97,7 @@ class OracleSearch(Generic[S]):
             if self._violated() and not self.limits.keep_going:
                 return FIRST_VIOLATION
             if frontier and self.statistics.depth == self.limits.depth:
-                return f"reached depth {self.limits.depth}"
+                return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
             for state in frontier:
                 self._expand(state)
         return None
@@ -108,10 +105,10 @@ class OracleSearch(Generic[S]):
     def _expand(self, state: S) -> None:
         if self.statistics.expanded % PROGRESS_EVERY == 0:
             self._publish()
-            if reason := self.budget.memory.exceeded():
-                raise _StopSearch(reason)
-        if reason := self.budget.swallowed or self.budget.out_of_time():
-            raise _StopSearch(reason)
+            if stop := self.budget.out_of_memory():
+                raise StopSearch(stop)
+        if stop := self.budget.swallowed or self.budget.out_of_time():
+            raise StopSearch(stop)
         self._purity.check(state)
         steps = 0
         for instance, successor in self.spec.successors(state):
@@ -137,7 +134,7 @@ class OracleSearch(Generic[S]):
 
     def _found(self, state: S, arrivals: list[tuple[S, ActionInstance[S]]]) -> None:
         if self.limits.max_states is not None and len(self.arrivals) == self.limits.max_states:
-            raise _StopSearch(f"reached {counted(self.limits.max_states, 'state')}")
+            raise StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states, 'state')}"))
         self.arrivals[state] = self._level[state] = arrivals
         if self.spec.is_within(state):
             self.statistics.distinct += 1
@@ -192,5 +189,5 @@ def explore(
     try:
         with budget.enforced():
             return OracleSearch(spec, limits, progress, budget).run()
-    except LimitReached as stop:  # before there was anything to report
-        return nothing_searched(spec, "oracle", str(stop))
+    except LimitReached as limit:  # before there was anything to report
+        return nothing_searched(spec, "oracle", limit.stop)

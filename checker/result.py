@@ -12,10 +12,6 @@ from checker.properties import Property
 from checker.spec import Spec
 from checker.trace import Trace
 
-FIRST_VIOLATION = "stopped at the first violation"
-"""The reason of a search that was not to go on after a violation."""
-
-
 MOST_TRACES = 10_000
 """Counterexamples that can be asked for: room is made for all of them at the start."""
 
@@ -29,6 +25,41 @@ class Verdict(enum.Enum):
     """There is a counterexample. Of a witness: the whole space was searched and no state satisfies it."""
     INCOMPLETE = "incomplete"
     """A bound, a limit or an interrupt came first: nothing is known beyond what was searched."""
+
+
+class StopKind(enum.Enum):
+    """What stopped a run before every reachable state was searched."""
+
+    VIOLATION = "violation"
+    """The first violation, after which the search was not to continue."""
+    DEPTH = "depth"
+    STATES = "states"
+    TIME = "time"
+    MEMORY = "memory"
+    """The limit on memory or all memory that is free, or the most that an engine can hold."""
+    INTERRUPT = "interrupt"
+    """Ctrl-C, or another signal that asks a process to end."""
+    SAMPLE = "sample"
+    """The run was a random one, and at its end."""
+
+
+@attrs.frozen
+class Stop:
+    """Why a run stopped early.
+
+    Attributes:
+        kind: what stopped it.
+        text: the same for a person, for the end of a sentence.
+    """
+
+    kind: StopKind
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+FIRST_VIOLATION = Stop(StopKind.VIOLATION, "stopped at the first violation")
 
 
 @attrs.frozen
@@ -206,8 +237,7 @@ class Result:
     Attributes:
         spec: what was searched, with its bounds.
         engine: the name of the engine.
-        exhausted: whether every reachable state was searched.
-        reason: why the run stopped early, for a person; None if the space was exhausted.
+        stop: why the run stopped early; None if every reachable state was searched.
         statistics: the counts.
         properties: one entry for each property checked, in the spec's order.
         settings: the engine's own parameters of this run, by name.
@@ -216,12 +246,26 @@ class Result:
 
     spec: Spec[Any]
     engine: str
-    exhausted: bool
-    reason: str | None
+    stop: Stop | None
     statistics: Statistics
     properties: tuple[PropertyResult, ...]
     settings: dict[str, Any] = attrs.field(factory=dict)
     note: str = ""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every reachable state was searched."""
+        return self.stop is None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the run stopped early, for a person; None if every reachable state was searched."""
+        return None if self.stop is None else self.stop.text
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal stopped the run."""
+        return self.stop is not None and self.stop.kind is StopKind.INTERRUPT
 
     @property
     def verdict(self) -> Verdict:

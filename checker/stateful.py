@@ -20,6 +20,8 @@ from checker.trace import Trace, complaint_at_end
 from checker.visible import visible
 from checker.visited import Visited
 
+__all__ = ["PropertyViolated", "state_machine"]
+
 
 class PropertyViolated(AssertionError):
     """A state machine met a violation. Its text is the trace; the trace itself is in `trace`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from checker.progress import PROGRESS_EVERY, Progress
 from checker.properties import Property
-from checker.result import ActionCount, PropertyResult, Result, Statistics, judge
+from checker.result import ActionCount, PropertyResult, Result, Statistics, Stop, judge
 from checker.spec import Spec
 from checker.stateful import SpecMachine
 from checker.trace import Trace
@@ -64,14 +64,13 @@ class Survey:
         """The properties found violated, in the order of finding."""
         return [item for item in self.traces if not item.kind.is_witness]
 
-    def result(self, reason: str, settings: dict[str, Any]) -> Result:
+    def result(self, stop: Stop, settings: dict[str, Any]) -> Result:
         """The result of the search: it proves nothing, whatever it has not found."""
         self.statistics.seconds = time.monotonic() - self._started
         return Result(
             spec=self.spec,
             engine="fuzz",
-            exhausted=False,
-            reason=reason,
+            stop=stop,
             statistics=self.statistics,
             properties=tuple(
                 PropertyResult(

@@ -18,6 +18,8 @@ from model.kafka.actions import actions_of
 from model.kafka.protocols import Protocol as KafkaProtocol
 from model.kafka.releases import COLUMNS, Column, column_of
 
+__all__ = ["CATALOG", "find"]
+
 ATOMIC_PROPERTIES = (
     durability.weak_isr,
     durability.strong_isr,

@@ -108,7 +108,7 @@ class Outcome:
     @property
     def interrupted(self) -> bool:
         """Whether the search was interrupted."""
-        return self.result.reason == "interrupted"
+        return self.result.interrupted
 
     @property
     def trace_length(self) -> int | None:

@@ -22,7 +22,7 @@ def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterat
         suite: the suite's file.
         outcomes: its checks with their results.
     """
-    yield from (f"# {visible(title)}", "", f"Made from runs: `leadline page {visible(str(suite))}`.")
+    yield from (f"# {visible(title)}", "", f"Made from runs: `leadline answers {visible(str(suite))}`.")
     for outcome in outcomes:
         check = outcome.prepared.check
         yield from ("", f"## {outcome.prepared.title}", "")

@@ -9,7 +9,7 @@ from checker import memory
 from checker.bounds import bounds_text
 from checker.names import counted
 from checker.properties import Kind
-from checker.result import FIRST_VIOLATION, Learning, Result, Statistics, Verdict
+from checker.result import Learning, Result, Statistics, StopKind, Verdict
 from checker.visible import visible
 from reports.run_view import RunView
 
@@ -65,7 +65,7 @@ def run_verdict(run: RunView) -> tuple[str, str]:
 def advice(run: RunView) -> str:
     """What would decide the properties that an earlier violation left open; empty if there are none."""
     left_open = any(item.verdict is Verdict.INCOMPLETE for item in run.properties)
-    return KEEP_GOING if left_open and run.reason == FIRST_VIOLATION else ""
+    return KEEP_GOING if left_open and run.stopped_by is StopKind.VIOLATION else ""
 
 
 def searched(run: RunView) -> str:

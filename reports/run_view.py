@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from checker.properties import Kind
-from checker.result import Result, Statistics, Verdict
+from checker.result import Result, Statistics, StopKind, Verdict
 from reports.origin import Origin
 
 
@@ -45,6 +45,7 @@ class RunView:
         statistics: the counts.
         properties: what it says of each property.
         origin: what made it; None if that is not known.
+        stopped_by: what stopped the run early; None if nothing did, or that is not known.
     """
 
     spec: str
@@ -58,6 +59,7 @@ class RunView:
     statistics: Statistics
     properties: tuple[PropertyView, ...]
     origin: Origin | None = None
+    stopped_by: StopKind | None = None
 
     @property
     def missed(self) -> list[PropertyView]:
@@ -94,4 +96,5 @@ def view_of_result(result: Result, origin: Origin | None = None) -> RunView:
             for item in result.properties
         ),
         origin=origin,
+        stopped_by=None if result.stop is None else result.stop.kind,
     )

@@ -17,6 +17,7 @@ from checker.fuzz import fuzz
 from checker.names import nearest
 from checker.progress import Progress, paced
 from checker.result import Limits, Result, Verdict
+from checker.settings import RandomSettings
 from checker.spec import Spec
 from checker.visible import visible
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -28,12 +29,6 @@ SHIPPED = Path(__file__).with_name("suite.toml")
 Expected = Literal["holds", "violated", "incomplete"]
 Engine = Literal["explore", "fuzz"]
 Bounds = dict[str, int | bool | str]
-
-LIMITS = frozenset({"depth", "max_states", "max_seconds"})
-"""The keys of a check that only ``explore`` reads."""
-
-SETTINGS = frozenset({"examples", "steps", "seed"})
-"""The keys of a check that only ``fuzz`` reads."""
 
 
 @attrs.frozen(kw_only=True)
@@ -52,7 +47,7 @@ class Check:
         distinct_states: how many, if it is to be checked.
         depth, max_states, max_seconds: limits of ``explore``.
         examples, steps, seed: settings of ``fuzz``.
-        note: what the check is about, for the page that `leadline page` writes.
+        note: what the check is about, for the page that `leadline answers` writes.
     """
 
     spec: str
@@ -67,9 +62,9 @@ class Check:
     depth: int | None = None
     max_states: int | None = None
     max_seconds: float | None = None
-    examples: int = 300
-    steps: int = 50
-    seed: int = 0
+    examples: int = RandomSettings().examples
+    steps: int = RandomSettings().steps
+    seed: int = RandomSettings().seed
     note: str = ""
 
 
@@ -128,7 +123,7 @@ class Outcome:
                 return f"expected a trace of {check.trace_length} states, but it has {length}"
         if check.distinct_states is not None and result.statistics.distinct != check.distinct_states:
             return f"expected {check.distinct_states:,} distinct states, but there are {result.statistics.distinct:,}"
-        return f"expected {check.expect}, but it was interrupted" if result.reason == "interrupted" else ""
+        return f"expected {check.expect}, but it was interrupted" if result.interrupted else ""
 
     @property
     def verdicts_as_expected(self) -> bool:
@@ -213,8 +208,8 @@ def _check_sense(check: Check, given: set[str]) -> None:
         raise LeadlineError('fuzz can prove nothing: expect = "incomplete" if nothing is to be found')
     if check.trace_length is not None and check.violates is None:
         raise LeadlineError('trace_length belongs with violates = "PROPERTY"')
-    other, idle = ("explore", LIMITS) if check.engine == "fuzz" else ("fuzz", SETTINGS)
-    for key in sorted(idle & given):
+    other, idle = ("explore", Limits) if check.engine == "fuzz" else ("fuzz", RandomSettings)
+    for key in sorted(given.intersection(attrs.fields_dict(idle))):
         raise LeadlineError(f'{key} is for engine = "{other}", but this check\'s is "{check.engine}"')
     for key in ("examples", "steps", "trace_length", "distinct_states"):
         value = getattr(check, key)

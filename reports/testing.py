@@ -14,6 +14,8 @@ from reports.loading import load_spec
 from reports.phrases import violations
 from reports.terminal import plain_text
 
+__all__ = ["assert_holds", "assert_violated"]
+
 
 def assert_holds(
     spec: Spec[Any] | str,

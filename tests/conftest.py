@@ -51,20 +51,3 @@ def spark(java: None) -> Iterator[Any]:
 
     with Session("local[2]", {}) as session:
         yield session
-
-
-@pytest.fixture(scope="module")
-def no_comparisons() -> Iterator[None]:
-    """All that can be learned is, no comparison of it with what functions do is made, and blocks are small."""
-    from checker.compiled import calls, comparison, effort, helpers, parts, search
-
-    with (
-        mock.patch.multiple(calls, COMPARED=0),
-        mock.patch.multiple(comparison, LOOKED_AT=0, ALL_OF=0),
-        mock.patch.object(search, "ALL_OF", 0),
-        mock.patch.multiple(search, BLOCK=50, ALONE=1000),
-        mock.patch.multiple(parts, MOST_ASKED=5),
-        mock.patch.multiple(effort, ALWAYS=10**9),
-        mock.patch.multiple(helpers, STARTED_AFTER=10**9),
-    ):
-        yield

@@ -8,8 +8,21 @@ from typing import Any, TypeVar
 import attrs
 
 from checker import Action, Limits, Spec, SpecError, action, invariant
+from checker.settings import Tuning
 
 S = TypeVar("S", bound=attrs.AttrsInstance)
+
+ONLY_LEARNED = Tuning(
+    compared_calls=0,
+    compared_paths=0,
+    compared_states=0,
+    block=50,
+    alone=1000,
+    asked=5,
+    always=10**9,
+    helped_after=10**9,
+)
+"""All that can be learned is, no comparison of it with what functions do is made, and blocks are small."""
 
 
 def spec_going_wrong(start: S, steps: Sequence[Action[S, ...]], wrong: Callable[[S], bool], *, guard: bool) -> Spec[S]:

@@ -19,6 +19,7 @@ import pytest
 from checker import Limits, Result, Spec, Verdict, action, budget, compiled, distributed, invariant, oracle
 from checker.budget import Budget, LimitReached
 from checker.memory import Memory
+from checker.settings import CompiledSettings
 from tests.cli import call, write
 
 
@@ -164,10 +165,10 @@ def test_a_search_on_spark_whose_spec_caught_an_interrupt_is_incomplete(java: No
 
 def test_what_a_lost_call_left_out_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(strike, catch_signals)
-    cut_short = compiled.explore(spec, checkpoint=tmp_path / "saved", checkpoint_every=1e-9)
+    cut_short = compiled.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved", checkpoint_every=1e-9))
     assert cut_short.verdict is Verdict.INCOMPLETE
     monkeypatch.setenv("UNDISTURBED", "")
-    resumed = compiled.explore(spec, resume=tmp_path / "saved")
+    resumed = compiled.explore(spec, settings=CompiledSettings(resume=tmp_path / "saved"))
     assert (resumed.verdict, resumed.statistics.distinct) == (Verdict.HOLDS, 7)
 
 

@@ -72,7 +72,7 @@ def told(result: Result) -> Any:
     statistics = result.statistics
     return (
         result.verdict,
-        result.reason,
+        result.stop,
         [(item.property.name, item.verdict, [trace.states for trace in item.traces]) for item in result.properties],
         (statistics.levels, statistics.generated, statistics.actions, statistics.deadlocks, statistics.depth),
     )
@@ -114,7 +114,7 @@ def test_an_interrupt_among_the_first_states_ends_the_search() -> None:
     for initials in ([Chain()], [Chain(place) for place in range(FEW)]):
         spec = evolve(CHAIN, actions=[steps, interrupts], initial_states=lambda _, initials=initials: initials)
         result = explore(spec)
-        assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "interrupted")
+        assert (result.verdict, result.interrupted) == (Verdict.INCOMPLETE, True)
         assert result.spec is spec
 
 
@@ -131,7 +131,7 @@ def test_what_is_slower_than_calling_is_given_up(spec: Spec[Any]) -> None:
 def test_the_time_of_all_attempts_counts() -> None:
     with mock.patch.multiple(calling, FIRST_LOOK=0.0, BEHIND=1e9):
         result = explore(PUZZLE, Limits(max_seconds=1e-6, keep_going=True))
-    assert result.reason == "reached 1e-06 seconds"
+    assert str(result.stop) == "reached 1e-06 seconds"
     assert result.statistics.distinct < 360
 
 

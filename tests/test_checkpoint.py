@@ -29,7 +29,7 @@ import pytest
 from numpy.typing import NDArray
 
 from checker import LeadlineError, Limits, Spec, Verdict, action, compiled, oracle
-from checker.compiled import checkpoint, kernel, search, store
+from checker.compiled import checkpoint, kernel, store
 from checker.compiled.checkpoint import Saved
 from checker.compiled.packing import Packing
 from checker.compiled.store import Store
@@ -37,26 +37,32 @@ from checker.compiled.workers import Workers
 from checker.durable import sealed, unsealed
 from checker.errors import Damaged
 from checker.locks import FolderLock
+from checker.settings import CompiledSettings, Tuning
 from invariants.catalog import CATALOG
 from tests.cli import STAIRS, leadline, write
 from tests.test_compiled import Wide, answers
 
 SPEC = CATALOG["atomic/kip-279"]
 KEEP_GOING = Limits(keep_going=True)
+SMALL = Tuning(block=50)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_search_that_is_cut_off_anywhere_goes_on(seed: int, tmp_path: Path) -> None:
     expected = answers(compiled.explore(SPEC, KEEP_GOING))
     folder = tmp_path / "saved"
-    with mock.patch.multiple(search, BLOCK=50):
-        first = Limits(keep_going=True, max_states=100 + 61 * seed)
-        compiled.explore(SPEC, first, checkpoint=folder, checkpoint_every=1e-9)
-        for more in range(2):
-            most = Limits(keep_going=True, max_states=300 + 200 * more + 61 * seed)
-            compiled.explore(SPEC, most, resume=folder, checkpoint_every=1e-9)
-        assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder, workers=3)) == expected
-        assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder)) == expected
+    first = Limits(keep_going=True, max_states=100 + 61 * seed)
+    compiled.explore(SPEC, first, settings=CompiledSettings(checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL))
+    for more in range(2):
+        most = Limits(keep_going=True, max_states=300 + 200 * more + 61 * seed)
+        compiled.explore(SPEC, most, settings=CompiledSettings(resume=folder, checkpoint_every=1e-9, tuning=SMALL))
+    assert (
+        answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, workers=3, tuning=SMALL)))
+        == expected
+    )
+    assert (
+        answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, tuning=SMALL))) == expected
+    )
 
 
 def saved_states(folder: Path) -> int:
@@ -68,9 +74,9 @@ def saved_states(folder: Path) -> int:
 
 def test_a_search_goes_on_deeper(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
-    first = compiled.explore(SPEC, Limits(depth=6), checkpoint=folder)
+    first = compiled.explore(SPEC, Limits(depth=6), settings=CompiledSettings(checkpoint=folder))
     assert (first.reason, first.statistics.depth) == ("reached depth 6", 6)
-    deeper = compiled.explore(SPEC, Limits(depth=9), resume=folder)
+    deeper = compiled.explore(SPEC, Limits(depth=9), settings=CompiledSettings(resume=folder))
     assert answers(deeper) == answers(compiled.explore(SPEC, Limits(depth=9)))
 
 
@@ -81,11 +87,11 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from checker import compiled\n"
-        "from checker.compiled import search\n"
+        "from checker.settings import CompiledSettings, Tuning\n"
         "from invariants.catalog import CATALOG\n"
-        "search.BLOCK = 500\n"
         f"spec = CATALOG['atomic/kip-320'].with_bounds({bounds!r}).with_properties([])\n"
-        "compiled.explore(spec, checkpoint=Path(sys.argv[1]), checkpoint_every=0.2)\n"
+        "settings = CompiledSettings(checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, tuning=Tuning(block=500))\n"
+        "compiled.explore(spec, settings=settings)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(folder)])
     deadline = time.monotonic() + 60
@@ -96,19 +102,20 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
     process.wait()
     assert killed, "the search was over too soon to be killed"
     spec = CATALOG["atomic/kip-320"].with_bounds(bounds).with_properties([])
-    with mock.patch.multiple(search, BLOCK=500):  # which counts as code
-        resumed = compiled.explore(spec, resume=folder)
+    resumed = compiled.explore(spec, settings=CompiledSettings(resume=folder, tuning=Tuning(block=500)))
     assert answers(resumed) == answers(compiled.explore(spec))
 
 
 def test_what_is_not_whole_does_not_count(tmp_path: Path) -> None:
     """Killed while the arrays grow: the last `search.pickle` says how many entries count."""
     folder = tmp_path / "saved"
-    compiled.explore(SPEC, Limits(keep_going=True, depth=7), checkpoint=folder)
+    compiled.explore(SPEC, Limits(keep_going=True, depth=7), settings=CompiledSettings(checkpoint=folder))
     for name in folder.glob("*.bin"):
         with name.open("ab") as file:
             file.write(b"half a sta")
-    assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder)) == answers(compiled.explore(SPEC, KEEP_GOING))
+    assert answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
+        compiled.explore(SPEC, KEEP_GOING)
+    )
 
 
 def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
@@ -116,7 +123,9 @@ def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
     begun = checkpoint.Checkpoint(folder, 30)
     begun.begin(SPEC, KEEP_GOING)
     begun.close()
-    assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder)) == answers(compiled.explore(SPEC, KEEP_GOING))
+    assert answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
+        compiled.explore(SPEC, KEEP_GOING)
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,9 +140,9 @@ def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
 )
 def test_a_checkpoint_of_something_else_is_refused(spec: Any, limits: Limits, message: str, tmp_path: Path) -> None:
     folder = tmp_path / "saved"
-    compiled.explore(SPEC, Limits(depth=3), checkpoint=folder)
+    compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
     with pytest.raises(LeadlineError, match=message):
-        compiled.explore(spec, limits, resume=folder)
+        compiled.explore(spec, limits, settings=CompiledSettings(resume=folder))
 
 
 OWN = """
@@ -182,10 +191,10 @@ def counting(most: int) -> Spec[Any]:
 
 
 def test_what_a_function_is_closed_over_counts_as_code(tmp_path: Path) -> None:
-    compiled.explore(counting(5), checkpoint=tmp_path / "saved")
-    assert compiled.explore(counting(5), resume=tmp_path / "saved").statistics.distinct == 6
+    compiled.explore(counting(5), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    assert compiled.explore(counting(5), settings=CompiledSettings(resume=tmp_path / "saved")).statistics.distinct == 6
     with pytest.raises(LeadlineError, match="other code"):
-        compiled.explore(counting(50), resume=tmp_path / "saved")
+        compiled.explore(counting(50), settings=CompiledSettings(resume=tmp_path / "saved"))
 
 
 @pytest.mark.parametrize(
@@ -196,8 +205,10 @@ def test_what_a_function_is_closed_over_counts_as_code(tmp_path: Path) -> None:
     ],
 )
 def test_smaller_limits_stop_a_search_that_goes_on(limits: Limits, reason: str, tmp_path: Path) -> None:
-    first = compiled.explore(SPEC, Limits(keep_going=True, depth=6), checkpoint=tmp_path / "saved")
-    again = compiled.explore(SPEC, limits, resume=tmp_path / "saved")
+    first = compiled.explore(
+        SPEC, Limits(keep_going=True, depth=6), settings=CompiledSettings(checkpoint=tmp_path / "saved")
+    )
+    again = compiled.explore(SPEC, limits, settings=CompiledSettings(resume=tmp_path / "saved"))
     assert again.verdict is Verdict.INCOMPLETE
     assert again.reason == reason
     assert again.statistics.distinct == first.statistics.distinct
@@ -206,8 +217,8 @@ def test_smaller_limits_stop_a_search_that_goes_on(limits: Limits, reason: str, 
 def test_a_search_that_goes_on_finds_all_traces(tmp_path: Path) -> None:
     """The earlier run's tables are not saved, and its steps are needed for traces."""
     spec = CATALOG["atomic/hw-truncation"]
-    compiled.explore(spec, Limits(traces=4, depth=6), checkpoint=tmp_path / "saved")
-    resumed = compiled.explore(spec, Limits(traces=4), resume=tmp_path / "saved")
+    compiled.explore(spec, Limits(traces=4, depth=6), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    resumed = compiled.explore(spec, Limits(traces=4), settings=CompiledSettings(resume=tmp_path / "saved"))
     assert answers(resumed) == answers(oracle.explore(spec, Limits(traces=4)))
     for item in resumed.properties:
         for trace in item.traces:
@@ -221,8 +232,8 @@ def test_a_search_that_goes_on_finds_what_is_violated_later(tmp_path: Path) -> N
     expected = answers(oracle.explore(spec, KEEP_GOING))
     for depth in range(2, 9):
         folder = tmp_path / str(depth)
-        compiled.explore(spec, Limits(keep_going=True, depth=depth), checkpoint=folder)
-        assert answers(compiled.explore(spec, KEEP_GOING, resume=folder)) == expected
+        compiled.explore(spec, Limits(keep_going=True, depth=depth), settings=CompiledSettings(checkpoint=folder))
+        assert answers(compiled.explore(spec, KEEP_GOING, settings=CompiledSettings(resume=folder))) == expected
 
 
 @contextlib.contextmanager
@@ -255,32 +266,35 @@ class Once(logging.Handler):
 def test_a_search_goes_on_when_a_checkpoint_fails(tmp_path: Path) -> None:
     """The next checkpoint, and the last one, are whole again."""
     folder, log = tmp_path / "saved", logging.getLogger("leadline")
-    with mock.patch.multiple(search, BLOCK=50):
-        expected = answers(compiled.explore(SPEC, KEEP_GOING))
-        with small_files(4096) as give_back:
-            log.addHandler(once := Once(give_back))
-            result = compiled.explore(SPEC, KEEP_GOING, checkpoint=folder, checkpoint_every=1e-9)
-        log.removeHandler(once)
-        assert answers(attrs.evolve(result, note="")) == expected
-        assert result.note.startswith("a checkpoint was not saved: cannot write ")
-        assert result.note.endswith(": File too large")
-        assert once.messages == [result.note.replace("saved:", "saved, but the search goes on:")]
-        assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder)) == expected
+    expected = answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(tuning=SMALL)))
+    with small_files(4096) as give_back:
+        log.addHandler(once := Once(give_back))
+        result = compiled.explore(
+            SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL)
+        )
+    log.removeHandler(once)
+    assert answers(attrs.evolve(result, note="")) == expected
+    assert result.note.startswith("a checkpoint was not saved: cannot write ")
+    assert result.note.endswith(": File too large")
+    assert once.messages == [result.note.replace("saved:", "saved, but the search goes on:")]
+    assert (
+        answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, tuning=SMALL))) == expected
+    )
 
 
 def test_a_result_is_not_lost_with_its_last_checkpoint(tmp_path: Path) -> None:
     """What was saved before still counts."""
     folder, expected = tmp_path / "saved", answers(compiled.explore(SPEC, KEEP_GOING))
     with small_files(4096):
-        result = compiled.explore(SPEC, KEEP_GOING, checkpoint=folder)
+        result = compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=folder))
     assert result.note.startswith("the last checkpoint was not saved: cannot write ")
     assert answers(attrs.evolve(result, note="")) == expected
-    assert answers(compiled.explore(SPEC, KEEP_GOING, resume=folder)) == expected
+    assert answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == expected
 
 
 def test_a_disk_that_is_full_at_the_start_is_an_error(tmp_path: Path) -> None:
     with small_files(1024), pytest.raises(LeadlineError, match=r"cannot write .*search.pickle: File too large"):
-        compiled.explore(SPEC, KEEP_GOING, checkpoint=tmp_path / "saved")
+        compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
     assert not (tmp_path / "saved" / "search.pickle.new").exists()
 
 
@@ -299,7 +313,7 @@ def test_states_that_cannot_be_pickled_are_refused_at_the_start(tmp_path: Path) 
 
     spec = Spec(name="local", initial_states=lambda bounds: [Holder(Local())], actions=[hold])
     with pytest.raises(LeadlineError, match="a checkpoint needs states that can be pickled"):
-        compiled.explore(spec, checkpoint=tmp_path / "saved")
+        compiled.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
 
 
 def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path) -> None:
@@ -309,25 +323,25 @@ def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path)
         actions=counting(20).actions,
     )
     folder = tmp_path / "saved"
-    few = compiled.explore(spec, Limits(max_states=5), checkpoint=folder)
+    few = compiled.explore(spec, Limits(max_states=5), settings=CompiledSettings(checkpoint=folder))
     assert few.reason == "reached 5 states"
-    assert answers(compiled.explore(spec, resume=folder)) == answers(compiled.explore(spec))
+    assert answers(compiled.explore(spec, settings=CompiledSettings(resume=folder))) == answers(compiled.explore(spec))
 
 
 def test_folders_that_will_not_do(tmp_path: Path) -> None:
     with pytest.raises(LeadlineError, match="holds no checkpoint to resume"):
-        compiled.explore(SPEC, resume=tmp_path)
+        compiled.explore(SPEC, settings=CompiledSettings(resume=tmp_path))
     folder = tmp_path / "saved"
-    compiled.explore(SPEC, Limits(depth=3), checkpoint=folder)
+    compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
     with pytest.raises(LeadlineError, match="holds a search already: go on with --resume"):
-        compiled.explore(SPEC, checkpoint=folder)
+        compiled.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
     (folder / "parents.bin").write_bytes(b"")
     with pytest.raises(LeadlineError, match=r"parents.bin is damaged: it is too short"):
-        compiled.explore(SPEC, resume=folder)
+        compiled.explore(SPEC, settings=CompiledSettings(resume=folder))
     assert json.loads((folder / "spec.json").read_text())["spec"] == "atomic/kip-279"
     (tmp_path / "file").write_text("")
     with pytest.raises(LeadlineError, match="cannot write"):
-        compiled.explore(SPEC, checkpoint=tmp_path / "file" / "saved")
+        compiled.explore(SPEC, settings=CompiledSettings(checkpoint=tmp_path / "file" / "saved"))
 
 
 # --- one search at a time ---
@@ -335,15 +349,15 @@ def test_folders_that_will_not_do(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
-    compiled.explore(SPEC, Limits(depth=3), checkpoint=folder)
+    compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
     using = f"another search, process {os.getpid()} on {socket.gethostname()}, is using {folder}"
     lock = FolderLock(folder)
     with pytest.raises(LeadlineError, match=using):
-        compiled.explore(SPEC, resume=folder)
+        compiled.explore(SPEC, settings=CompiledSettings(resume=folder))
     with pytest.raises(LeadlineError, match=using):
-        compiled.explore(SPEC, checkpoint=folder)
+        compiled.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
     lock.release()
-    assert compiled.explore(SPEC, Limits(depth=3), resume=folder).reason == "reached depth 3"
+    assert compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(resume=folder)).reason == "reached depth 3"
     assert sorted(path.name for path in folder.iterdir() if path.suffix != ".bin") == ["search.pickle", "spec.json"]
 
 
@@ -351,9 +365,11 @@ STOPPED = """
 import sys
 from pathlib import Path
 from checker import compiled
+from checker.settings import CompiledSettings
 from invariants.catalog import CATALOG
 spec = CATALOG["atomic/kip-320"].with_bounds({"brokers": 3, "log_size": 2, "records": 2, "max_epoch": 3})
-compiled.explore(spec.with_properties([]), checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, workers=3)
+settings = CompiledSettings(checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, workers=3)
+compiled.explore(spec.with_properties([]), settings=settings)
 """
 
 
@@ -378,7 +394,7 @@ def test_a_process_that_is_suspended_keeps_its_folder_and_one_that_is_killed_doe
 
 def test_a_file_system_without_locks_is_noted(tmp_path: Path) -> None:
     with mock.patch("fcntl.flock", side_effect=OSError(errno.ENOLCK, "No locks available")):
-        result = compiled.explore(SPEC, Limits(depth=3), checkpoint=tmp_path / "saved")
+        result = compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
     assert result.note == f"{tmp_path / 'saved'} was not protected from a second search: No locks available"
 
 
@@ -405,7 +421,7 @@ def damages(name: str, data: bytes, draw: random.Random) -> Iterator[bytes]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint in the middle of a search."""
     folder = tmp_path_factory.mktemp("whole") / "saved"
-    compiled.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), checkpoint=folder)
+    compiled.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(checkpoint=folder))
     return folder
 
 
@@ -421,7 +437,7 @@ def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: st
         (folder / original.name).write_bytes(damaged)
         refusal = ""
         try:
-            found = compiled.explore(SPEC, KEEP_GOING, resume=folder)
+            found = compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
         except LeadlineError as error:
             refusal = str(error)
         if refusal:
@@ -469,10 +485,13 @@ def test_what_no_search_can_have_saved_is_refused_whatever_its_checksums(
     folder = tmp_path / "saved"
     shutil.copytree(whole, folder)
     rewritten(folder, lambda saved, arrays: None)
-    assert compiled.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), resume=folder).reason == "reached depth 9"
+    assert (
+        compiled.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(resume=folder)).reason
+        == "reached depth 9"
+    )
     rewritten(folder, lambda saved, arrays: IMPOSSIBLE[what](saved, arrays))
     with pytest.raises(Damaged, match="is damaged: "):
-        compiled.explore(SPEC, KEEP_GOING, resume=folder)
+        compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 
 
 def test_an_old_format_is_refused(whole: Path, tmp_path: Path) -> None:
@@ -482,7 +501,7 @@ def test_an_old_format_is_refused(whole: Path, tmp_path: Path) -> None:
     del written["checksum"]
     (folder / "spec.json").write_text(json.dumps({**written, "format": 2}))
     with pytest.raises(LeadlineError, match="is a checkpoint of another version of leadline: it cannot go on as this"):
-        compiled.explore(SPEC, KEEP_GOING, resume=folder)
+        compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 
 
 @pytest.mark.parametrize("begin", [lambda kept: kept.check(1, [1000], 1), lambda kept: kept.rebuild()])

@@ -15,6 +15,7 @@ from checker import Limits, Result, Spec, SpecError
 from checker.compare import first_parting, follow
 from checker.engines import ENGINES
 from checker.oracle import explore
+from checker.result import Stop, StopKind
 from invariants.catalog import CATALOG
 from reports.loading import load_spec
 from tests.browser import chromium, needs_chromium
@@ -156,7 +157,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_search(folder: Path
 )
 def test_an_interrupt_during_the_search_ends_the_command(folder: Path, command: tuple[str, ...]) -> None:
     def interrupted(spec: Spec[Any], limits: Limits) -> Result:
-        return attrs.evolve(explore(spec, limits), exhausted=False, reason="interrupted")
+        return attrs.evolve(explore(spec, limits), stop=Stop(StopKind.INTERRUPT, "interrupted"))
 
     with mock.patch.dict(ENGINES, compiled=interrupted):
         run = call(*command, folder=folder)

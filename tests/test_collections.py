@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any
-from unittest import mock
 
+import attrs
 import pytest
 
 from checker import compiled, oracle
-from checker.compiled import effort, layout
+from checker.settings import CompiledSettings
 from tests.collection_constructs import CONSTRUCTS, spec_of
-from tests.going_wrong import answer
+from tests.going_wrong import ONLY_LEARNED, answer
 
 
 @functools.cache
@@ -21,14 +20,10 @@ def expected(name: str, guard: bool) -> Any:
     return answer(oracle.explore, spec_of(CONSTRUCTS[name], guard=guard))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def taken_apart() -> Iterator[None]:
-    """What takes a few values is taken apart."""
-    with mock.patch.multiple(layout, MANY_VALUES=3):
-        yield
+TAKEN_APART = attrs.evolve(ONLY_LEARNED, many_values=3)
+"""What takes a few values is taken apart."""
 
 
-@pytest.mark.usefixtures("no_comparisons")
 @pytest.mark.parametrize(
     ("name", "guard", "learns"),
     [
@@ -38,6 +33,6 @@ def taken_apart() -> Iterator[None]:
 )
 def test_a_construct_is_exact_or_refused(name: str, guard: bool, learns: bool) -> None:
     spec = spec_of(CONSTRUCTS[name], guard=guard)
-    with mock.patch.multiple(effort, ALWAYS=effort.ALWAYS if learns else 1, PAYS=effort.PAYS if learns else 3):
-        found = answer(compiled.explore, spec, workers=1)
+    tuning = TAKEN_APART if learns else attrs.evolve(TAKEN_APART, always=1, pays=3)
+    found = answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning))
     assert found in (expected(name, guard), "refused")

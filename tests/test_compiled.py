@@ -26,8 +26,11 @@ from checker import (
     memory,
     oracle,
 )
-from checker.compiled import helpers, parts, search
+from checker.budget import StopSearch
+from checker.compiled import search
 from checker.properties import step_invariant, step_witness, witness
+from checker.result import Stop, StopKind
+from checker.settings import CompiledSettings, Tuning
 from invariants.catalog import CATALOG
 
 
@@ -40,18 +43,17 @@ def answers(result: Result) -> Any:
     return result.verdict, result.reason, result.exhausted, statistics, properties
 
 
+SMALL = Tuning(block=15, chunks=2, alone=3, asked=3, waiting=2, shared=1, helped_after=0, renewed_after=20)
+"""Blocks so small that there are many, and few paths are learned at once."""
+
+
 def assert_same_answers(spec: Spec[Any], limits: Limits, workers: int = 2) -> None:
     """Both engines agree; the compiled one with blocks so small that there are many, and calls and blocks shared.
 
     Few paths are learned at once, so that many states have to wait, and parts are gone on with often.
     """
     expected = oracle.explore(spec, limits)
-    with (
-        mock.patch.multiple(search, ALONE=3, BLOCK=15, PARTS=2),
-        mock.patch.multiple(parts, MOST_ASKED=3, MOST_WAITING=2),
-        mock.patch.multiple(helpers, WORTHWHILE=1, STARTED_AFTER=0, RENEWED_AFTER=20),
-    ):
-        found = compiled.explore(spec, limits, workers=workers)
+    found = compiled.explore(spec, limits, settings=CompiledSettings(workers=workers, tuning=SMALL))
     assert answers(found) == answers(expected)
     for item, other in zip(found.properties, expected.properties, strict=True):
         assert len(set(map(repr, item.traces))) == len(other.traces)
@@ -555,7 +557,7 @@ def test_a_state_with_a_derived_field() -> None:
 
 def test_many_workers_have_many_regions() -> None:
     spec = row_spec(7)
-    assert compiled.explore(spec, workers=200).statistics.distinct == 3**7
+    assert compiled.explore(spec, settings=CompiledSettings(workers=200)).statistics.distinct == 3**7
 
 
 def test_a_first_block_may_widen_every_slot() -> None:
@@ -622,11 +624,13 @@ def test_states_that_are_not_compared_field_by_field_are_refused(fault: str) -> 
         compiled.explore(Spec(name="odd", initial_states=lambda bounds: [state], actions=[go]))
 
 
-@pytest.mark.parametrize("cause", [search.StopSearch("reached 1 GiB of memory"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize(
+    "cause", [StopSearch(Stop(StopKind.MEMORY, "reached 1 GiB of memory")), KeyboardInterrupt()], ids=repr
+)
 def test_where_no_further_traces_can_be_had_there_is_one(cause: BaseException) -> None:
     spec, limits = CATALOG["atomic/hw-truncation"], Limits(traces=3)
     expected = oracle.explore(spec, limits)
-    with mock.patch.object(search.CompiledSearch, "_steps_to", side_effect=cause) as asked:
+    with mock.patch.object(search, "steps_into", side_effect=cause) as asked:
         found = compiled.explore(spec, limits)
     assert asked.called
     assert found.verdict is expected.verdict is Verdict.VIOLATED

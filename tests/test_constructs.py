@@ -17,20 +17,22 @@ from attrs import evolve, frozen
 from checker import Spec, Verdict, action, compiled, invariant, oracle
 from checker.compiled.reach import Reach
 from checker.compiled.recording import Precision
+from checker.settings import CompiledSettings
 from tests.constructs import CONSTRUCTS, RARE, STEPS, Colour, State, is_rare, spec_of
-from tests.going_wrong import answer
+from tests.going_wrong import ONLY_LEARNED, answer
 
 
-@pytest.mark.usefixtures("no_comparisons")
 @pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
 @pytest.mark.parametrize("guard", [True, False], ids=["action", "invariant"])
 @pytest.mark.parametrize("name", CONSTRUCTS)
 def test_a_construct_is_exact_or_refused(name: str, guard: bool, first: bool) -> None:
     spec = spec_of(CONSTRUCTS[name], guard=guard, first=first)
-    assert answer(compiled.explore, spec, workers=1) in (answer(oracle.explore, spec), "refused")
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) in (
+        answer(oracle.explore, spec),
+        "refused",
+    )
 
 
-@pytest.mark.usefixtures("no_comparisons")
 def test_code_that_a_later_state_brings_is_followed() -> None:
     @action()
     def arm(s: State) -> Iterator[State]:
@@ -44,7 +46,7 @@ def test_code_that_a_later_state_brings_is_followed() -> None:
     spec = Spec(name="brought", initial_states=lambda _: [State()], actions=[*STEPS, arm], properties=[right])
     expected = answer(oracle.explore, spec)
     assert expected[0] is Verdict.VIOLATED
-    assert answer(compiled.explore, spec, workers=1) == expected
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected
 
 
 @frozen
@@ -53,7 +55,6 @@ class Indexed(State):
         return [*self.colours][place]
 
 
-@pytest.mark.usefixtures("no_comparisons")
 def test_an_index_of_a_class_of_its_own_may_give_a_copied_element() -> None:
     @action()
     def go_wrong(s: Indexed) -> Iterator[State]:
@@ -67,7 +68,7 @@ def test_an_index_of_a_class_of_its_own_may_give_a_copied_element() -> None:
     spec = Spec(name="own", initial_states=lambda _: [Indexed()], actions=[*STEPS, go_wrong], properties=[right])
     expected = answer(oracle.explore, spec)
     assert expected[0] is Verdict.VIOLATED
-    assert answer(compiled.explore, spec, workers=1) == expected
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected
 
 
 PRECISION = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import runpy
 import shlex
@@ -39,6 +40,26 @@ def write_backup(folder: Path) -> None:
 
 def test_the_readme_is_short() -> None:
     assert len(text_of("README.md").splitlines()) <= 150
+
+
+PUBLIC = dict(re.findall(r"^\| `([\w.]+)` \| (`\w+`(?:, `\w+`)*) \|$", text_of("checker/README.md"), re.MULTILINE))
+
+
+def test_the_table_of_imports_names_the_public_modules() -> None:
+    assert set(PUBLIC) == {
+        "checker",
+        "checker.oracle",
+        "checker.settings",
+        "checker.stateful",
+        "invariants.catalog",
+        "reports.testing",
+    }
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_the_table_of_imports_is_what_the_modules_export(module: str) -> None:
+    exported = importlib.import_module(module).__all__
+    assert re.findall(r"`(\w+)`", PUBLIC[module]) == sorted(exported)
 
 
 @pytest.mark.parametrize("block", every_block("python"), ids=str)

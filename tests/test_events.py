@@ -8,10 +8,11 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Spec, Trace, action, component, explore, invariant
+from checker import Spec, Trace, action, component, invariant
 from checker.causes import Cause, causes
 from checker.drawing import Drawing, Event, Row
 from checker.engines import ENGINES
+from checker.oracle import explore
 from invariants.catalog import CATALOG
 from reports.rules import differing_rules
 from reports.story import what_happened

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker import Limits, Result, Verdict, explore
+from checker import Limits, Result, Verdict
 from checker.graph import shortest_path_graph, shortest_traces, state_graph
-from checker.oracle import OracleSearch
+from checker.oracle import OracleSearch, explore
 from checker.trace import Trace
 from tests.machines import (
     Edge,

@@ -15,20 +15,24 @@ from checker.compiled import helpers
 from checker.compiled.calls import Caller, Job
 from checker.compiled.helpers import Helper, Helpers
 from checker.compiled.layout import Layout
+from checker.settings import CompiledSettings, Tuning
 from invariants.catalog import CATALOG
 
 SPEC = CATALOG["atomic/kip-101"].with_bounds({"log_size": 1, "records": 1})
 
 
+EAGER = Tuning(shared=1, helped_after=0, renewed_after=20)
+"""Every call is shared with other processes."""
+
+
 @pytest.fixture(autouse=True)
-def _eager() -> Iterator[None]:
-    with mock.patch.multiple(helpers, WORTHWHILE=1, STARTED_AFTER=0, RENEWED_AFTER=20):
-        yield
+def _all_end() -> Iterator[None]:
+    yield
     assert not multiprocessing.active_children()
 
 
 def caller_of(spec: Spec[Any]) -> Caller[Any]:
-    return Caller(spec, Layout(spec.initials()[0]), frozenset())
+    return Caller(spec, Layout(spec.initials()[0]), frozenset(), tuning=EAGER)
 
 
 def jobs_of(spec: Spec[Any], caller: Caller[Any]) -> list[Job]:
@@ -38,7 +42,7 @@ def jobs_of(spec: Spec[Any], caller: Caller[Any]) -> list[Job]:
 
 def assert_same_figures(spec: Spec[Any]) -> None:
     expected = oracle.explore(spec, Limits(keep_going=True))
-    found = compiled.explore(spec, Limits(keep_going=True), workers=3)
+    found = compiled.explore(spec, Limits(keep_going=True), settings=CompiledSettings(workers=3, tuning=EAGER))
     assert found.verdict is expected.verdict
     assert found.statistics.distinct == expected.statistics.distinct
     assert found.statistics.generated == expected.statistics.generated
@@ -161,7 +165,7 @@ def test_a_search_in_a_process_of_a_pool_has_no_helpers() -> None:
 
 
 def _distinct() -> int:
-    return compiled.explore(SPEC, workers=2).statistics.distinct
+    return compiled.explore(SPEC, settings=CompiledSettings(workers=2, tuning=EAGER)).statistics.distinct
 
 
 def test_an_error_of_the_spec_is_reported_by_the_search() -> None:
@@ -177,7 +181,7 @@ def test_an_error_of_the_spec_is_reported_by_the_search() -> None:
 
     spec = Spec(name="count", initial_states=lambda bounds: [Count(0)], actions=[count])
     with pytest.raises(SpecError, match=r"action count.* raised ValueError: seven"):
-        compiled.explore(spec, workers=2)
+        compiled.explore(spec, settings=CompiledSettings(workers=2, tuning=EAGER))
 
 
 def test_where_there_is_no_fork_there_are_no_helpers() -> None:

@@ -266,7 +266,7 @@ RUNS: dict[str, tuple[list[str], int]] = {
     ),
     "matrix": (["matrix", "matrix.toml"], 0),
     "matrix as Markdown": (["matrix", "matrix.toml", "--markdown"], 0),
-    "page": (["page", f"{PLACE}.toml", "--title", NAME], 1),
+    "answers": (["answers", f"{PLACE}.toml", "--title", NAME], 1),
     "graph": (["graph", PLAIN], 0),
     "graph of a counterexample": (["graph", DRAWN, "--max-states", "1"], 0),
     "diff of what is alike": (["diff", PLAIN, f"{FILE}:harmless", "--html", "o.html"], 0),

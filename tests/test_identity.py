@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from checker import Limits, Spec, SpecError, Verdict, action, compiled, component, invariant, oracle, purity, put
-from checker.compiled import calls
+from checker.settings import CompiledSettings, Tuning
 
 
 @attrs.frozen
@@ -64,13 +64,11 @@ def test_equal_objects_that_are_told_apart_are_refused(explore: Callable[..., An
 @pytest.mark.parametrize("compared", [True, False])
 def test_what_is_not_noticed_is_as_the_oracle_has_it(compared: bool) -> None:
     """States are made of the very objects that the spec's functions gave, where these may be told apart."""
-    with (
-        mock.patch.multiple(purity, FIRST=0, GROWTH=10**9),
-        mock.patch.multiple(calls, FIRST_STATES=1000 if compared else 1, COMPARED_LATER=10**9),
-    ):
+    tuning = Tuning(made_again=1000 if compared else 1, made_again_later=10**9)
+    with mock.patch.multiple(purity, FIRST=0, GROWTH=10**9):
         assert oracle.explore(spec_of(held)).verdict is Verdict.VIOLATED
         if compared:
             with pytest.raises(SpecError, match="invariant held"):
-                compiled.explore(spec_of(held))
+                compiled.explore(spec_of(held), settings=CompiledSettings(tuning=tuning))
         else:
-            assert compiled.explore(spec_of(held)).verdict is Verdict.VIOLATED
+            assert compiled.explore(spec_of(held), settings=CompiledSettings(tuning=tuning)).verdict is Verdict.VIOLATED

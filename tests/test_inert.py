@@ -16,6 +16,7 @@ from checker.compiled.recording import Precision, Recorder, Unread
 from checker.fingerprint import code_digest
 from checker.inert import is_a, stored
 from checker.names import counted
+from checker.settings import CompiledSettings
 from reports.loading import load_spec
 
 
@@ -74,7 +75,7 @@ def test_a_module_with_such_values_can_be_loaded_digested_searched_and_saved(tmp
     (tmp_path / "own.py").write_text(OWN)
     spec = load_spec(str(tmp_path / "own.py"))
     assert code_digest(spec) == code_digest(spec)
-    result = compiled.explore(spec, checkpoint=tmp_path / "saved")
+    result = compiled.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
     assert (result.verdict, result.statistics.distinct) == (Verdict.HOLDS, 6)
 
 

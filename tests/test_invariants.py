@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from checker import Property, Verdict, explore
+from checker import Property, Verdict
+from checker.oracle import explore
 from invariants import durability, leadership, logs, watermarks, witnesses
 from invariants.catalog import ATOMIC_PROPERTIES, CATALOG
 from model.atomic.actions import truncate

@@ -19,7 +19,7 @@ from frozendict import frozendict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker import Spec, Trace, TraceError, explore
+from checker import Spec, Trace, TraceError
 from checker.itf import (
     Recorded,
     TraceFile,
@@ -32,6 +32,7 @@ from checker.itf import (
     shown,
     write_trace,
 )
+from checker.oracle import explore
 from checker.state import component, constant
 from tests.machines import below_ceiling, clock, counters, no_bad_node, stutter, walks
 from tests.refusals import refused

@@ -10,8 +10,9 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Spec, action, explore, invariant
+from checker import Spec, action, invariant
 from checker.fuzz import fuzz
+from checker.oracle import explore
 from checker.state import component, constant
 from tests.refusals import refused
 

@@ -12,7 +12,8 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Limits, Result, Spec, Verdict, action, explore
+from checker import Limits, Result, Spec, Verdict, action
+from checker.oracle import explore
 from checker.progress import PROGRESS_EVERY
 from checker.result import ActionCount, Statistics
 from tests.machines import (

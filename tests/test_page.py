@@ -11,9 +11,10 @@ import attrs
 import pytest
 from playwright.sync_api import Browser, Page
 
-from checker import Spec, Trace, action, component, explore, invariant
+from checker import Spec, Trace, action, component, invariant
 from checker.engines import ENGINES
 from checker.itf import write_trace
+from checker.oracle import explore
 from invariants.catalog import CATALOG
 from reports.mermaid import mermaid
 from reports.story import story_of

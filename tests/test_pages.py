@@ -13,7 +13,7 @@ from checker.errors import LeadlineError
 from invariants.catalog import CATALOG, KAFKA_PROPERTIES
 from model.kafka.releases import DESIGNS, RELEASES
 from reports.bugs import read_archive
-from reports.cli.page import SHIPPED as ANSWERS
+from reports.cli.answers import SHIPPED as ANSWERS
 from reports.markdown import answers_page, matrix_page
 from reports.matrix import SHIPPED, Column, read_matrix
 from reports.suite import read_suite
@@ -23,7 +23,7 @@ PROJECT = Path(__file__).parent.parent
 
 
 def test_the_page_of_answers_is_what_the_runs_say() -> None:
-    """If it is not, `leadline page > reports/pages/answers.md` makes it anew."""
+    """If it is not, `leadline answers > reports/pages/answers.md` makes it anew."""
     outcomes = [prepared.run() for prepared in read_suite(ANSWERS)]
     assert [f"{outcome.prepared.title}: {outcome.failure}" for outcome in outcomes if outcome.failure] == []
     lines = answers_page("What readers ask, answered by runs", ANSWERS.relative_to(PROJECT), outcomes)
@@ -219,7 +219,7 @@ def test_the_page_command_says_what_is_not_as_expected(tmp_path: Path) -> None:
         '[[check]]\nname = "Is it safe?"\nnote = "No."\nspec = "rpc/kip-320"\nexpect = "holds"\n'
         'properties = ["acked_never_lost"]\nbounds = { records = 1 }\n'
     )
-    run = call("page", "suite.toml", folder=tmp_path)
+    run = call("answers", "suite.toml", folder=tmp_path)
     assert run.code == 1
     assert "**Not as expected: expected holds, but acked_never_lost is violated.**" in run.out
     assert "leadline explore rpc/kip-320 -b records=1 -i acked_never_lost" in run.out

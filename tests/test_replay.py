@@ -10,8 +10,9 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Limits, Spec, Trace, TraceError, action, explore
+from checker import Limits, Spec, Trace, TraceError, action
 from checker.itf import TraceFile, decode_trace, encode_trace, read_trace, write_trace
+from checker.oracle import explore
 from checker.replay import replay
 from tests.machines import (
     Counters,

@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from checker import LeadlineError, Limits, Result, Spec, SpecError, Verdict, action, compiled, distributed, oracle
+from checker.budget import StopSearch
 from checker.compiled.packing import Packing
-from checker.compiled.search import StopSearch
 from checker.distributed import claims, search, session, tasks, visited
 from checker.distributed import java as java_module
 from checker.distributed.session import Session
@@ -31,6 +31,8 @@ from checker.distributed.storage import Block, Damaged, Storage
 from checker.distributed.visited import Visited, opened
 from checker.itf import read_trace, write_trace
 from checker.replay import replay
+from checker.result import Stop, StopKind
+from checker.settings import DEFAULT, SparkSettings, SparkTuning
 from invariants.catalog import CATALOG
 from tests import test_compiled
 from tests.cli import STAIRS, leadline, write
@@ -39,7 +41,7 @@ from tests.constructs import spec_of as spec_with
 from tests.machines import counters
 from tests.test_atomic_figures import STATE_SPACES, spec_of
 
-ALL_ON_SPARK = {"LARGE": 1, "SMALL": 1}
+ALL_ON_SPARK = SparkTuning(large=1, small=1)
 
 
 def answers(result: Result) -> Any:
@@ -50,11 +52,12 @@ def answers(result: Result) -> Any:
 UNSHARDED: dict[str, Any] = {"shards": 0, "skew": 0.0, "spilled": 0}
 
 
-def assert_same_answers(spark: Session, spec: Spec[Any], limits: Limits, shards: int = 3, **sizes: int) -> None:
+def assert_same_answers(
+    spark: Session, spec: Spec[Any], limits: Limits, shards: int = 3, tuning: SparkTuning = DEFAULT
+) -> None:
     """The oracle agrees, and counterexamples are behaviours of the spec, each another one."""
     expected = oracle.explore(spec, limits)
-    with mock.patch.multiple(search, **sizes):
-        found = distributed.explore(spec, limits, session=spark, shards=shards)
+    found = distributed.explore(spec, limits, session=spark, settings=SparkSettings(shards=shards, tuning=tuning))
     assert found.engine == "spark"
     assert answers(found) == answers(expected)
     for item, other in zip(found.properties, expected.properties, strict=True):
@@ -71,8 +74,9 @@ def test_distinct_states_and_depth_are_those_of_tlc(
 ) -> None:
     """Spark takes over where a level has a fourteenth of the states, and so searches most of them."""
     spec = spec_of(protocol, bounds).with_properties([])
-    with mock.patch.multiple(search, LARGE=distinct // 14, SMALL=distinct // 20):
-        found = distributed.explore(spec, session=spark)
+    found = distributed.explore(
+        spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=distinct // 14, small=distinct // 20))
+    )
     assert (found.statistics.distinct, found.statistics.depth) == (distinct, depth)
     assert found.statistics.shards == 2
     assert answers(found) == answers(compiled.explore(spec))
@@ -109,8 +113,9 @@ def test_random_specs_get_the_same_answers(
 def test_the_layout_is_widened_in_the_middle(spark: Session, tmp_path: Path) -> None:
     """Every level has values that no worker knows; packed once as 1 bit and at last as 3."""
     spec, place = counters(limit=5), str(tmp_path / "work")
-    with mock.patch.multiple(search, **ALL_ON_SPARK):
-        found = distributed.explore(spec, session=spark, work_dir=place, shards=2, keep_files=True)
+    found = distributed.explore(
+        spec, session=spark, settings=SparkSettings(work_dir=place, shards=2, keep_files=True, tuning=ALL_ON_SPARK)
+    )
     assert answers(found) == answers(oracle.explore(spec))
     storage = Storage(place)
     sizes = {
@@ -127,7 +132,7 @@ def test_a_class_that_changes_its_shape_makes_the_search_begin_anew(spark: Sessi
         initial_states=lambda bounds: [test_compiled.Shelf(test_compiled.Slot(0))],
         actions=[test_compiled.put],
     )
-    assert_same_answers(spark, spec, Limits(), **ALL_ON_SPARK)
+    assert_same_answers(spark, spec, Limits(), tuning=ALL_ON_SPARK)
 
 
 def test_a_spec_at_fault_is_refused_as_by_the_oracle(spark: Session) -> None:
@@ -136,14 +141,13 @@ def test_a_spec_at_fault_is_refused_as_by_the_oracle(spark: Session) -> None:
         yield test_compiled.Row((row.numbers[0] + 1 + 0 // (5 - row.numbers[0]),))
 
     spec = Spec(name="faulty", initial_states=lambda bounds: [test_compiled.Row((3,))], actions=[climb])
-    with mock.patch.multiple(search, **ALL_ON_SPARK), pytest.raises(SpecError, match="action climb"):
-        distributed.explore(spec, Limits(depth=9), session=spark)
+    with pytest.raises(SpecError, match="action climb"):
+        distributed.explore(spec, Limits(depth=9), session=spark, settings=SparkSettings(tuning=ALL_ON_SPARK))
 
 
 def test_a_counterexample_is_replayed_from_its_file(spark: Session, tmp_path: Path) -> None:
     spec = CATALOG["atomic/hw-truncation"]
-    with mock.patch.multiple(search, LARGE=50, SMALL=50):
-        result = distributed.explore(spec, session=spark)
+    result = distributed.explore(spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=50, small=50)))
     trace = result.of("weak_isr").traces[0]
     write_trace(trace, tmp_path / "trace.itf.json")
     assert len(replay(spec, read_trace(tmp_path / "trace.itf.json"))) == len(trace) == 9
@@ -151,15 +155,15 @@ def test_a_counterexample_is_replayed_from_its_file(spark: Session, tmp_path: Pa
 
 def test_small_searches_do_not_start_spark(tmp_path: Path) -> None:
     with mock.patch.object(search, "Session", side_effect=AssertionError):
-        result = distributed.explore(CATALOG["atomic/kip-101"], work_dir=str(tmp_path / "work"))
+        result = distributed.explore(CATALOG["atomic/kip-101"], settings=SparkSettings(work_dir=str(tmp_path / "work")))
     assert result.statistics.distinct == 1177
     assert list((tmp_path / "work").iterdir()) == []
 
 
 def test_small_levels_are_expanded_on_the_driver(spark: Session) -> None:
     spec = counters(limit=3)
-    with mock.patch.multiple(search, LARGE=2, SMALL=4), mock.patch.object(spark, "run", wraps=spark.run) as run:
-        distributed.explore(spec, session=spark)
+    with mock.patch.object(spark, "run", wraps=spark.run) as run:
+        distributed.explore(spec, session=spark, settings=SparkSettings(tuning=SparkTuning(large=2, small=4)))
     names = [call.args[0].__name__ for call in run.call_args_list]
     # 7 levels of 1 2 3 4 3 2 1 states: only the one of four is expanded by tasks
     assert names == ["prepare", *["keep"] * 2, "expand", *["keep"] * 4]
@@ -167,12 +171,23 @@ def test_small_levels_are_expanded_on_the_driver(spark: Session) -> None:
 
 def test_seconds_and_states_are_limits(spark: Session, tmp_path: Path) -> None:
     place = str(tmp_path / "work")
-    with mock.patch.multiple(search, **ALL_ON_SPARK):
-        few = distributed.explore(counters(limit=6), Limits(max_states=10), session=spark, work_dir=place)
-        assert (few.reason, few.statistics.distinct) == ("reached 10 states, and searched their level to its end", 15)
-        short = distributed.explore(counters(limit=6), Limits(max_seconds=0.01), session=spark, resume=place)
-        assert short.reason == "reached 0.01 seconds"
-        rest = distributed.explore(counters(limit=6), session=spark, resume=place)
+    few = distributed.explore(
+        counters(limit=6),
+        Limits(max_states=10),
+        session=spark,
+        settings=SparkSettings(work_dir=place, tuning=ALL_ON_SPARK),
+    )
+    assert (few.reason, few.statistics.distinct) == ("reached 10 states, and searched their level to its end", 15)
+    short = distributed.explore(
+        counters(limit=6),
+        Limits(max_seconds=0.01),
+        session=spark,
+        settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK),
+    )
+    assert short.reason == "reached 0.01 seconds"
+    rest = distributed.explore(
+        counters(limit=6), session=spark, settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK)
+    )
     assert answers(rest) == answers(oracle.explore(counters(limit=6)))
 
 
@@ -188,8 +203,10 @@ def test_what_cannot_be_removed_is_no_loss(spark: Session, tmp_path: Path) -> No
         begin(self, place)
         self.files = mock.Mock(wraps=self.files, delete_file=fail, delete_dir=fail)
 
-    with mock.patch.multiple(search, **ALL_ON_SPARK), mock.patch.object(Storage, "__init__", no_deletion):
-        found = distributed.explore(spec, session=spark, work_dir=str(tmp_path / "work"))
+    with mock.patch.object(Storage, "__init__", no_deletion):
+        found = distributed.explore(
+            spec, session=spark, settings=SparkSettings(work_dir=str(tmp_path / "work"), tuning=ALL_ON_SPARK)
+        )
     assert answers(attrs.evolve(found, note="")) == answers(oracle.explore(spec))
     assert "files of the search are left: cannot remove" in found.note
 
@@ -197,36 +214,48 @@ def test_what_cannot_be_removed_is_no_loss(spark: Session, tmp_path: Path) -> No
 def test_memory_is_a_limit(spark: Session, tmp_path: Path) -> None:
     """The driver has less of it left than it was given, once it expands a small level again."""
     place, spec = str(tmp_path / "work"), counters(limit=3)
-    no_more = mock.patch.object(tasks, "expand_with", side_effect=StopSearch("reached 1.0 GiB of memory"))
-    with mock.patch.multiple(search, LARGE=1, SMALL=1000):
-        with no_more:
-            stopped = distributed.explore(spec, session=spark, work_dir=place)
-        assert (stopped.verdict, stopped.reason) == (Verdict.INCOMPLETE, "reached 1.0 GiB of memory")
-        assert answers(distributed.explore(spec, session=spark, resume=place)) == answers(oracle.explore(spec))
+    no_more = mock.patch.object(
+        tasks, "expand_with", side_effect=StopSearch(Stop(StopKind.MEMORY, "reached 1.0 GiB of memory"))
+    )
+    with no_more:
+        stopped = distributed.explore(
+            spec, session=spark, settings=SparkSettings(work_dir=place, tuning=SparkTuning(large=1, small=1000))
+        )
+    assert (stopped.verdict, stopped.reason) == (Verdict.INCOMPLETE, "reached 1.0 GiB of memory")
+    assert answers(
+        distributed.explore(
+            spec, session=spark, settings=SparkSettings(resume=place, tuning=SparkTuning(large=1, small=1000))
+        )
+    ) == answers(oracle.explore(spec))
 
 
 # --- resuming ---
 
 SPEC = CATALOG["atomic/kip-279"]
-SIZES = {"LARGE": 60, "SMALL": 90}
+SIZES = SparkTuning(large=60, small=90)
 
 
 def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Session, tmp_path: Path) -> None:
     place, limits = str(tmp_path / "work"), Limits(keep_going=True, depth=10)
-    with mock.patch.multiple(search, **SIZES):
-        first = distributed.explore(SPEC, limits, session=spark, work_dir=place, shards=3)
-        assert first.reason == "reached depth 10"
-        with pytest.raises(LeadlineError, match="holds a search with 3 shards"):
-            distributed.explore(SPEC, limits, session=spark, resume=place, shards=2)
-        deeper = attrs.evolve(limits, depth=13)
-        second = distributed.explore(SPEC, deeper, session=spark, resume=place)
-        assert answers(second) == answers(oracle.explore(SPEC, deeper))
-        assert not list((tmp_path / "work" / "found").glob("*"))  # exchanged, and removed
-        levels = list((tmp_path / "work" / "levels").glob("*.json"))
-        assert len(levels) == 13
-        shallow = distributed.explore(SPEC, attrs.evolve(limits, depth=9), session=spark, resume=place)
-        assert (shallow.reason, shallow.statistics.depth) == ("reached depth 9", 13)
-        last = distributed.explore(SPEC, Limits(keep_going=True), session=spark, resume=place)
+    first = distributed.explore(
+        SPEC, limits, session=spark, settings=SparkSettings(work_dir=place, shards=3, tuning=SIZES)
+    )
+    assert first.reason == "reached depth 10"
+    with pytest.raises(LeadlineError, match="holds a search with 3 shards"):
+        distributed.explore(SPEC, limits, session=spark, settings=SparkSettings(resume=place, shards=2, tuning=SIZES))
+    deeper = attrs.evolve(limits, depth=13)
+    second = distributed.explore(SPEC, deeper, session=spark, settings=SparkSettings(resume=place, tuning=SIZES))
+    assert answers(second) == answers(oracle.explore(SPEC, deeper))
+    assert not list((tmp_path / "work" / "found").glob("*"))  # exchanged, and removed
+    levels = list((tmp_path / "work" / "levels").glob("*.json"))
+    assert len(levels) == 13
+    shallow = distributed.explore(
+        SPEC, attrs.evolve(limits, depth=9), session=spark, settings=SparkSettings(resume=place, tuning=SIZES)
+    )
+    assert (shallow.reason, shallow.statistics.depth) == ("reached depth 9", 13)
+    last = distributed.explore(
+        SPEC, Limits(keep_going=True), session=spark, settings=SparkSettings(resume=place, tuning=SIZES)
+    )
     assert answers(last) == answers(oracle.explore(SPEC, Limits(keep_going=True)))
     assert list((tmp_path / "work").iterdir()) == []
 
@@ -242,13 +271,13 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
 )
 def test_a_search_of_something_else_is_refused(spec: Any, limits: Limits, message: str, tmp_path: Path) -> None:
     place = str(tmp_path / "work")
-    distributed.explore(SPEC, Limits(depth=3), work_dir=place)
+    distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=place))
     with pytest.raises(LeadlineError, match=message):
-        distributed.explore(spec, limits, resume=place)
+        distributed.explore(spec, limits, settings=SparkSettings(resume=place))
     with pytest.raises(LeadlineError, match="holds a search already: go on with --resume"):
-        distributed.explore(SPEC, work_dir=place)
+        distributed.explore(SPEC, settings=SparkSettings(work_dir=place))
     with pytest.raises(LeadlineError, match="holds no search to resume"):
-        distributed.explore(SPEC, resume=str(tmp_path / "nothing"))
+        distributed.explore(SPEC, settings=SparkSettings(resume=str(tmp_path / "nothing")))
 
 
 def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
@@ -264,25 +293,29 @@ def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", ["missing", "torn", "changed", "torn level"])
 def test_a_level_that_is_not_whole_is_an_error(spark: Session, fault: str, tmp_path: Path) -> None:
     place, limits = str(tmp_path / "work"), Limits(keep_going=True)
-    with mock.patch.multiple(search, **SIZES):
-        distributed.explore(SPEC, attrs.evolve(limits, depth=10), session=spark, work_dir=place, shards=2)
-        folder = tmp_path / "work" / "levels"
-        damaged = next((folder / "0008").iterdir())
-        level = folder / "0008.json"
-        match fault:
-            case "missing":
-                damaged.unlink()
-            case "torn":
-                damaged.write_bytes(damaged.read_bytes()[:-100])
-            case "changed":
-                data = bytearray(damaged.read_bytes())
-                for index in range(len(data) // 2 - 64, len(data) // 2 + 64):  # more than columns are padded with
-                    data[index] ^= 1
-                damaged.write_bytes(data)
-            case _:
-                level.write_text(level.read_text()[:-10])
-        with pytest.raises(Damaged, match=r"0008.*damaged|cannot read .*0008"):
-            distributed.explore(SPEC, limits, session=spark, resume=place)
+    distributed.explore(
+        SPEC,
+        attrs.evolve(limits, depth=10),
+        session=spark,
+        settings=SparkSettings(work_dir=place, shards=2, tuning=SIZES),
+    )
+    folder = tmp_path / "work" / "levels"
+    damaged = next((folder / "0008").iterdir())
+    level = folder / "0008.json"
+    match fault:
+        case "missing":
+            damaged.unlink()
+        case "torn":
+            damaged.write_bytes(damaged.read_bytes()[:-100])
+        case "changed":
+            data = bytearray(damaged.read_bytes())
+            for index in range(len(data) // 2 - 64, len(data) // 2 + 64):  # more than columns are padded with
+                data[index] ^= 1
+            damaged.write_bytes(data)
+        case _:
+            level.write_text(level.read_text()[:-10])
+    with pytest.raises(Damaged, match=r"0008.*damaged|cannot read .*0008"):
+        distributed.explore(SPEC, limits, session=spark, settings=SparkSettings(resume=place, tuning=SIZES))
 
 
 FLIPS = 2
@@ -295,40 +328,49 @@ DAMAGED = ["spec.json", "search.pickle", "levels/0008.json", "levels/0008/*.arro
 def test_bits_that_flip_are_noticed(spark: Session, pattern: str, tmp_path: Path) -> None:
     """Refused with the name of the file, or the figures are those of a search that nothing damaged."""
     whole, limits, draw = tmp_path / "whole", Limits(keep_going=True), random.Random(pattern)
-    with mock.patch.multiple(search, **SIZES):
-        expected = answers(oracle.explore(SPEC, limits))
-        distributed.explore(SPEC, attrs.evolve(limits, depth=9), session=spark, work_dir=str(whole), shards=2)
-        refusals = 0
-        for number in range(FLIPS + 1):
-            place = tmp_path / str(number)
-            shutil.copytree(whole, place)
-            damaged = sorted(place.glob(pattern))[0]
-            data = damaged.read_bytes()
-            where = draw.randrange(len(data))
-            changed = bytes([data[where] ^ 1 << draw.randrange(8)]) + data[where + 1 :] if number < FLIPS else b""
-            damaged.write_bytes(data[:where] + changed)  # the last one is cut
-            refusal = ""
-            try:
-                found = distributed.explore(SPEC, limits, session=spark, resume=str(place))
-            except LeadlineError as error:
-                refusal = str(error)
-            if refusal:
-                refusals += 1
-                assert str(damaged.relative_to(place)) in refusal or f"{place} holds a search of " in refusal
-            else:
-                assert answers(found) == expected
-        assert refusals  # some bits of an Arrow file are padding
+    expected = answers(oracle.explore(SPEC, limits))
+    distributed.explore(
+        SPEC,
+        attrs.evolve(limits, depth=9),
+        session=spark,
+        settings=SparkSettings(work_dir=str(whole), shards=2, tuning=SIZES),
+    )
+    refusals = 0
+    for number in range(FLIPS + 1):
+        place = tmp_path / str(number)
+        shutil.copytree(whole, place)
+        damaged = sorted(place.glob(pattern))[0]
+        data = damaged.read_bytes()
+        where = draw.randrange(len(data))
+        changed = bytes([data[where] ^ 1 << draw.randrange(8)]) + data[where + 1 :] if number < FLIPS else b""
+        damaged.write_bytes(data[:where] + changed)  # the last one is cut
+        refusal = ""
+        try:
+            found = distributed.explore(
+                SPEC, limits, session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES)
+            )
+        except LeadlineError as error:
+            refusal = str(error)
+        if refusal:
+            refusals += 1
+            assert str(damaged.relative_to(place)) in refusal or f"{place} holds a search of " in refusal
+        else:
+            assert answers(found) == expected
+    assert refusals  # some bits of an Arrow file are padding
 
 
 def test_a_work_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "work"
-    distributed.explore(SPEC, Limits(depth=3), work_dir=str(place))
+    distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=str(place)))
     using = f"another search, process {os.getpid()} on {socket.gethostname()}, is using {place}"
     with claims.claimed(Storage(str(place))):
-        for settings in ({"work_dir": str(place)}, {"resume": str(place)}):
+        for settings in (SparkSettings(work_dir=str(place)), SparkSettings(resume=str(place))):
             with pytest.raises(LeadlineError, match=using):
-                distributed.explore(SPEC, Limits(depth=3), **settings)  # type: ignore[arg-type]
-    assert distributed.explore(SPEC, Limits(depth=3), resume=str(place)).reason == "reached depth 3"
+                distributed.explore(SPEC, Limits(depth=3), settings=settings)
+    assert (
+        distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(resume=str(place))).reason
+        == "reached depth 3"
+    )
 
 
 @pytest.fixture
@@ -580,4 +622,4 @@ def test_options_of_another_engine_are_refused(tmp_path: Path) -> None:
 )
 def test_constructs_are_exact_on_spark(spark: Session, name: str) -> None:
     spec = spec_with(CONSTRUCTS[name], guard=True, first=True)
-    assert_same_answers(spark, spec, Limits(), shards=2, **ALL_ON_SPARK)
+    assert_same_answers(spark, spec, Limits(), shards=2, tuning=ALL_ON_SPARK)

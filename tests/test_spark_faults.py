@@ -19,33 +19,38 @@ import psutil
 import pytest
 
 from checker import Spec, compiled, distributed
-from checker.distributed import search
 from checker.distributed.session import Session
+from checker.settings import SparkSettings, SparkTuning
 from invariants.catalog import CATALOG
 from tests.cli import environment
 from tests.test_spark import answers
 
 BOUNDS = {"brokers": 3, "log_size": 1, "records": 1, "max_epoch": 2}
-SIZES = {"LARGE": 5000, "SMALL": 3000}
+SIZES = SparkTuning(large=5000, small=3000)
 
 DRIVER = f"""
 import json, sys
 from checker import distributed
-from checker.distributed import search
+from checker.settings import SparkSettings, SparkTuning, Tuning
 from invariants.catalog import CATALOG
-search.LARGE, search.SMALL = {SIZES["LARGE"]}, {SIZES["SMALL"]}
+tuning = {SIZES!r}
 spec = CATALOG["atomic/kip-320"].with_bounds({BOUNDS!r}).with_properties([])
 master, place = sys.argv[1:3]
 conf = dict(setting.split("=", 1) for setting in sys.argv[3:])
-found = distributed.explore(spec, master=master, work_dir=place, conf=conf, shards=4, keep_files=True).statistics
+settings = SparkSettings(master=master, work_dir=place, conf=conf, shards=4, keep_files=True, tuning=tuning)
+found = distributed.explore(spec, settings=settings).statistics
 print(json.dumps([found.distinct, found.generated, found.depth, {{k: v.distinct for k, v in found.actions.items()}}]))
 """
 
 COMMAND = f"""
-import sys
+import attrs, sys
+from checker import distributed
 from checker.distributed import search
+from checker.settings import SparkTuning, Tuning
 from reports.cli import main
-search.LARGE, search.SMALL = {SIZES["LARGE"]}, {SIZES["SMALL"]}
+def explore(spec, limits, progress, settings):
+    return search.explore(spec, limits, progress, attrs.evolve(settings, tuning={SIZES!r}))
+distributed.explore = explore
 sys.argv[0] = "leadline"
 main()
 """
@@ -107,8 +112,7 @@ def test_a_driver_is_killed_and_resumed(spark: Session, tmp_path: Path) -> None:
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
     killed_at = levels(place)
-    with mock.patch.multiple(search, **SIZES):
-        resumed = distributed.explore(the_spec(), session=spark, resume=str(place))
+    resumed = distributed.explore(the_spec(), session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES))
     assert resumed.statistics.depth > killed_at
     assert answers(resumed) == answers(compiled.explore(the_spec()))
 
@@ -135,8 +139,7 @@ def wait_for_a_level(place: Path, driver: subprocess.Popen[str]) -> None:
 
 def assert_it_goes_on(spark: Session, place: Path) -> None:
     """What is in a work directory leads to the figures of a search that nothing ended."""
-    with mock.patch.multiple(search, **SIZES):
-        resumed = distributed.explore(the_spec(), session=spark, resume=str(place))
+    resumed = distributed.explore(the_spec(), session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES))
     assert answers(resumed) == answers(compiled.explore(the_spec()))
 
 
@@ -294,7 +297,7 @@ def test_a_python_worker_is_killed(spark: Session, killed: str) -> None:
                     worker.kill()
         return run(self, task, *rest, **named)
 
-    with mock.patch.object(Session, "run", run_and_kill), mock.patch.multiple(search, **SIZES):
-        found = distributed.explore(spec, session=spark)
+    with mock.patch.object(Session, "run", run_and_kill):
+        found = distributed.explore(spec, session=spark, settings=SparkSettings(tuning=SIZES))
     assert times == 2
     assert answers(found) == answers(compiled.explore(spec))

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from checker import Spec, Verdict, explore, invariant, step_invariant
+from checker import Spec, Verdict, invariant, step_invariant
 from checker.fuzz import fuzz
 from checker.itf import decode_trace, encode_trace
+from checker.oracle import explore
 from checker.progress import PROGRESS_EVERY
 from checker.replay import replay
 from checker.result import ActionCount, Result, Statistics

@@ -10,8 +10,9 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Limits, Spec, Trace, action, component, explore, invariant
+from checker import Limits, Spec, Trace, action, component, invariant
 from checker.engines import ENGINES
+from checker.oracle import explore
 from checker.properties import Property, step_invariant
 from checker.state import changed_parts
 from checker.switches import with_fewest_switches

@@ -17,11 +17,12 @@ import networkx as nx
 import pytest
 from playwright.sync_api import Page
 
-from checker import Spec, Trace, action, explore, invariant
+from checker import Spec, Trace, action, invariant
 from checker.drawing import Cell, Drawing, Mark, Message, Row
 from checker.engines import ENGINES
 from checker.graph import neighbourhood
 from checker.itf import decode_trace
+from checker.oracle import explore
 from invariants.catalog import CATALOG
 from reports import terminal
 from reports.dot import dot

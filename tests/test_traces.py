@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from checker import Limits, Spec, Step, Trace, explore
+from checker import Limits, Spec, Step, Trace
+from checker.oracle import explore
 from checker.trace import complaint_at_end
 from tests.machines import (
     below_ceiling,

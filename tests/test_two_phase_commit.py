@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-from checker import Verdict, explore
+from checker import Verdict
 from checker.fuzz import fuzz
 from checker.itf import decode_trace, encode_trace
+from checker.oracle import explore
 from checker.replay import replay
 from checker.result import ActionCount, Result
 from checker.stateful import state_machine

@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 from checker import Limits, Result, Spec, SpecError, Verdict, action, compiled, invariant, oracle, step_invariant
-from checker.compiled import search
 from checker.fuzz import fuzz
+from checker.settings import CompiledSettings, Tuning
 
 
 @attrs.frozen
@@ -105,11 +105,13 @@ def test_engines_agree(settings: Any) -> None:
             assert sorted(map(len, one.traces)) == sorted(map(len, other.traces))
 
 
-def test_a_search_goes_on_with_what_is_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "BLOCK", 2)
-    expected = compiled.explore(spec_of(no_five))
-    compiled.explore(spec_of(no_five), Limits(depth=5), checkpoint=tmp_path / "saved")
-    found = compiled.explore(spec_of(no_five), resume=tmp_path / "saved")
+def test_a_search_goes_on_with_what_is_outside(tmp_path: Path) -> None:
+    tuning = Tuning(block=2)
+    expected = compiled.explore(spec_of(no_five), settings=CompiledSettings(tuning=tuning))
+    compiled.explore(
+        spec_of(no_five), Limits(depth=5), settings=CompiledSettings(checkpoint=tmp_path / "saved", tuning=tuning)
+    )
+    found = compiled.explore(spec_of(no_five), settings=CompiledSettings(resume=tmp_path / "saved", tuning=tuning))
     for name in ("distinct", "outside", "generated", "depth", "levels"):
         assert getattr(found.statistics, name) == getattr(expected.statistics, name)
 

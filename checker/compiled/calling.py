@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
 from checker import oracle
 from checker.budget import Budget
-from checker.names import counted
 from checker.progress import Progress
-from checker.result import FIRST_VIOLATION, Limits, Result, Statistics
+from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, StopKind
+from checker.settings import CompiledSettings
 from checker.spec import Spec
 
 S = TypeVar("S")
@@ -85,19 +84,14 @@ def explore(
     spec: Spec[S],
     limits: Limits | None = None,
     progress: Progress | None = None,
-    *,
-    workers: int | None = None,
-    checkpoint: Path | None = None,
-    resume: Path | str | None = None,
-    **settings: Any,
+    settings: CompiledSettings | None = None,
 ) -> Result:
     """Search a spec's states breadth-first, by learned transition tables where that pays.
 
     With a checkpoint, it is taken to pay.
 
     Parameters:
-        spec, limits, progress: see `checker.oracle.explore`.
-        workers, checkpoint, resume, settings: see `checker.compiled.search.explore`.
+        spec, limits, progress, settings: see `checker.compiled.search.explore`.
 
     Returns:
         The result: but for the time and the memory it takes, what `checker.oracle.explore` returns.
@@ -105,21 +99,19 @@ def explore(
     Raises:
         SpecError, LeadlineError: see `checker.compiled.search.explore`.
     """
-    limits, began, outlook = limits or Limits(), time.monotonic(), None
-    if FEW and checkpoint is None and resume is None:
+    limits, settings = limits or Limits(), settings or CompiledSettings()
+    began, outlook = time.monotonic(), None
+    if FEW and settings.checkpoint is None and settings.resume is None:
         first = _first(spec, limits)
         if isinstance(first, Result):
-            return _of_this_engine(first, workers)
+            return _of_this_engine(first, settings)
         outlook = first
     spent = time.monotonic() - began
 
     from checker.compiled import search, tables  # which load the compiler
 
     try:
-        return search.explore(
-            spec, limits, progress, workers=workers, checkpoint=checkpoint, resume=resume, outlook=outlook, spent=spent,
-            **settings,
-        )  # fmt: skip
+        return search.explore(spec, limits, progress, settings, outlook, spent)
     except GivenUp as given_up:
         now = given_up.statistics
     budget = Budget(limits)
@@ -131,7 +123,7 @@ def explore(
     )
     statistics.calls = now.calls
     statistics.learning = now.learning and attrs.evolve(now.learning, called=calls, by_oracle=calls, memory=0)
-    return _of_this_engine(result, workers)
+    return _of_this_engine(result, settings)
 
 
 def _first(spec: Spec[S], limits: Limits) -> Result | Outlook:
@@ -146,13 +138,15 @@ def _first(spec: Spec[S], limits: Limits) -> Result | Outlook:
         max_seconds=min(FEW_SECONDS, limits.max_seconds or FEW_SECONDS),
     )
     result = oracle.explore(begins, most)
-    go_on: list[str | None] = [f"reached {counted(FEW, 'state')}", f"reached {FEW_SECONDS:g} seconds"]
-    if begins is not spec:
-        go_on += [None, FIRST_VIOLATION]
-    if result.reason not in go_on:
-        return attrs.evolve(result, spec=spec)
-    return Outlook(result.statistics.expanded / max(result.statistics.seconds, 1e-3))
+    is_cut_short = result.stop is not None and (
+        (result.stop.kind is StopKind.STATES and most.max_states != limits.max_states)
+        or (result.stop.kind is StopKind.TIME and most.max_seconds != limits.max_seconds)
+    )
+    if is_cut_short or (begins is not spec and result.stop in (None, FIRST_VIOLATION)):
+        return Outlook(result.statistics.expanded / max(result.statistics.seconds, 1e-3))
+    return attrs.evolve(result, spec=spec)
 
 
-def _of_this_engine(result: Result, workers: int | None) -> Result:
+def _of_this_engine(result: Result, settings: CompiledSettings) -> Result:
+    workers = settings.workers
     return attrs.evolve(result, engine="compiled", settings={} if workers is None else {"workers": workers})

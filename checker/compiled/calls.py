@@ -15,16 +15,10 @@ from checker.compiled.recording import LookedAt, Mismatch, Precision, Recorder, 
 from checker.errors import SpecError
 from checker.properties import Kind, Property
 from checker.purity import BY_IDENTITY, Purity, fresh
+from checker.settings import DEFAULT, Tuning
 from checker.spec import Spec
 
 S = TypeVar("S")
-
-COMPARED = 8
-"""One recorded call of a predicate in this number is compared with a call on the states themselves; none if 0."""
-
-FIRST_STATES, COMPARED_LATER = 1000, 8
-"""An action or a predicate that may look at the identity of objects is called again on equal objects: on this number of
-states, and then on one in that number."""
 
 Row = Sequence[int]
 """A state, as the numbers of its slots' values."""
@@ -79,6 +73,7 @@ class Caller(Generic[S]):
         layout: the layout of its states.
         given_states: the trees of what is given states instead of lazy ones.
         purity: checks some of the states that calls are made on; that of an earlier attempt at the same search, if any.
+        tuning: sizes.
 
     Attributes:
         instances, first_step: how many action instances there are; where the step predicates' trees begin. The
@@ -87,13 +82,18 @@ class Caller(Generic[S]):
             the spec has it, which shows what is outside.
         precision: of each tree, how precisely calls are recorded.
         told_apart: of each tree, the types of values that its code may tell apart by identity.
-        purity: as given.
+        purity, tuning: as given.
     """
 
     def __init__(
-        self, spec: Spec[S], layout: Layout, given_states: frozenset[int], purity: Purity[S] | None = None
+        self,
+        spec: Spec[S],
+        layout: Layout,
+        given_states: frozenset[int],
+        purity: Purity[S] | None = None,
+        tuning: Tuning = DEFAULT,
     ) -> None:
-        self.spec, self.layout = spec, layout
+        self.spec, self.layout, self.tuning = spec, layout, tuning
         self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.CONSTRAINT)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self.instances = len(spec.instances)
@@ -108,7 +108,7 @@ class Caller(Generic[S]):
         self._compared = self._made_again = 0
         self._last: tuple[Row, S] | None = None
         self._looks_at_identity = self._may_look_at_identity()
-        self._keep(spec.initials()[:FIRST_STATES])
+        self._keep(spec.initials()[: tuning.made_again])
 
     def _reached(self) -> list[Reach]:
         """What the code of each tree can reach, as far as is known what states hold."""
@@ -233,7 +233,7 @@ class Caller(Generic[S]):
         if not self._looks_at_identity[tree]:
             return False
         self._made_again += 1
-        return self._made_again <= FIRST_STATES or self._made_again % COMPARED_LATER == 0
+        return self._made_again <= self.tuning.made_again or self._made_again % self.tuning.made_again_later == 0
 
     def shows(self, tree: int, *rows: Row) -> bool:
         """Whether a predicate gives evidence of a state or a step, without recording what it reads."""
@@ -281,9 +281,10 @@ class Caller(Generic[S]):
                 self.shown_by(tree, [*map(self.layout.state, rows)])  # which raises if the predicate does
                 return self._less_precisely(tree, rows)
             self._compared += 1
+            one_in = self.tuning.compared_calls
             if (
-                COMPARED
-                and self._compared % COMPARED == 1
+                one_in
+                and self._compared % one_in == 1
                 and shown != self.shown_by(tree, [*map(self.layout.state, rows)])
             ):
                 raise NotRecorded(tree)

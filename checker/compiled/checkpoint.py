@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 
 from checker.bounds import describe_bounds
 from checker.compiled import kernel
+from checker.compiled.adjustments import Adjustments
 from checker.compiled.packing import Packing
+from checker.compiled.progression import Progression
 from checker.durable import replace_file, sealed, sealed_json, sync_folder, unsealed, unsealed_json
 from checker.errors import Damaged, LeadlineError
 from checker.fingerprint import code_digest
@@ -33,7 +35,7 @@ from checker.locks import FolderLock
 from checker.result import Limits
 from checker.spec import Spec
 
-FORMAT = 3
+FORMAT = 4
 _SPEC, _SEARCH, _PARENTS, _ARRIVALS = "spec.json", "search.pickle", "parents.bin", "arrivals.bin"
 
 _PIECE = 2**26
@@ -57,7 +59,7 @@ class Saved:
         checksums: CRC-32 of each array, as far as it counts, by the name of its file.
     """
 
-    adjustments: Any
+    adjustments: Adjustments
     values: list[list[Any]]
     members: list[tuple[str, Any]]
     slots_read: list[set[int]]
@@ -65,7 +67,7 @@ class Saved:
     packings: int
     counters: NDArray[np.int64]
     outside: NDArray[np.uint8]
-    progression: Any
+    progression: Progression
     checksums: dict[str, int] = attrs.field(factory=dict)
 
     def check(self, spec: Spec[Any]) -> None:
@@ -78,7 +80,7 @@ class Saved:
         begins = [*at.levels, at.level_end]
         steps = [step for steps in at.steps_seen for step in steps]
         places = [*itertools.chain(*at.seen), *(before for before, _, _ in steps)]
-        dead = at.dead[: self.counters[kernel.DEADLOCKS]].tolist()
+        dead = at.dead
         slots = len(self.values)
         fits = (
             len(self.counters) == kernel.COUNTERS

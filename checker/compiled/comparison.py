@@ -21,12 +21,6 @@ from checker.compiled.tables import Tables
 
 S = TypeVar("S")
 
-LOOKED_AT = 64
-"""States of a block, before it is expanded, that are looked at for paths to compare."""
-
-ALL_OF = 3
-"""States of a level of which all paths are compared, whether they were or not."""
-
 
 class Comparison(Generic[S]):
     """Compares what one search has learned.
@@ -37,6 +31,7 @@ class Comparison(Generic[S]):
 
     def __init__(self, tables: Tables[S]) -> None:
         self.tables, self.caller, self.layout = tables, tables.caller, tables.layout
+        self._looked_at = tables.caller.tuning.compared_paths
 
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
         """Compare the paths that some states take and that were not compared, before the states are expanded.
@@ -51,7 +46,7 @@ class Comparison(Generic[S]):
         Raises:
             NotRecorded: an action or a property does otherwise.
         """
-        looked_at = np.unique(np.linspace(first, last - 1, LOOKED_AT, dtype=np.int64))
+        looked_at = np.unique(np.linspace(first, last - 1, self._looked_at, dtype=np.int64))
         trees, pool, compared = self.caller.first_step, self.tables.forest.pool, self.tables.forest.compared
         ends = np.empty((len(looked_at), trees), np.int64)
         kernel.path_ends(looked_at, states, pool, packing.word, packing.shift, packing.mask, ends)

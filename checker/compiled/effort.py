@@ -7,11 +7,7 @@ longer than the oracle, however little of its spec can be learned.
 
 from __future__ import annotations
 
-PAYS = 6
-"""States of a block that want a path for it to be learned in any case."""
-
-ALWAYS = 40
-"""Calls of each action instance and property that are recorded in any case."""
+from checker.settings import Tuning
 
 SELDOM = 60
 """States for each call of an action instance or property that is recorded besides."""
@@ -25,13 +21,15 @@ class Effort:
 
     Parameters:
         trees: how many there are.
+        tuning: sizes.
 
     Attributes:
         learned: for each, calls that were recorded.
         called: for each, calls that were not.
     """
 
-    def __init__(self, trees: int) -> None:
+    def __init__(self, trees: int, tuning: Tuning) -> None:
+        self._tuning = tuning
         self.learned = [0] * trees
         self.called = [0] * trees
 
@@ -45,4 +43,4 @@ class Effort:
         """
         learned = self.learned[tree]
         spared = max(states - learned - self.called[tree], 0)
-        return wanted >= PAYS or learned < ALWAYS + states // SELDOM + spared // RETURN
+        return wanted >= self._tuning.pays or learned < self._tuning.always + states // SELDOM + spared // RETURN

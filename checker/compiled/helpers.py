@@ -29,20 +29,11 @@ from checker.compiled.recording import Precision
 MOST = 7
 """More helpers would wait for this process, which learns what all of them answer."""
 
-WORTHWHILE = 8
-"""Fewer calls are not worth sharing."""
-
 TO_LEARN = 0.15
 """What it takes this process to learn from a call, whoever made it, where making one takes 1."""
 
 ANSWERED_AT_ONCE = 16
 """Calls that a helper makes before it sends what came of them, as this process can learn that meanwhile."""
-
-STARTED_AFTER = 500
-"""Calls after which a search is worth a helper."""
-
-RENEWED_AFTER = 300
-"""Calls that helpers could not make, as they did not know a value, after which new ones are forked."""
 
 
 class Request(NamedTuple):
@@ -174,9 +165,10 @@ class Helpers:
 
     def _shares(self, jobs: list[Job]) -> tuple[list[Job], list[tuple[Helper, list[Job]]]]:
         """The calls for this process, and those for helpers, which are started when they first get some."""
-        if not self._count or len(jobs) < WORTHWHILE or self._made < STARTED_AFTER:
+        tuning = self.caller.tuning
+        if not self._count or len(jobs) < tuning.shared or self._made < tuning.helped_after:
             return jobs, []
-        if self._missed > RENEWED_AFTER:
+        if self._missed > tuning.renewed_after:
             self.end()
         if not self._running:
             self._start()

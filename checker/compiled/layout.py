@@ -19,15 +19,13 @@ from checker.bag import Bag
 from checker.errors import SpecError
 from checker.inert import is_a
 from checker.result import Widest
+from checker.settings import DEFAULT
 from checker.state import is_component, is_constant, variables
 from checker.values import difference, refusal
 
 HASH = "_attrs_cached_hash"
 """Where attrs keeps the hash of an instance of a class with ``cache_hash=True``."""
 
-
-MANY_VALUES = 32
-"""A leaf that takes this many values is taken apart, if it can be."""
 
 MOST_MEMBERS = 1024
 """Members of a collection that have a slot each; with more, it is kept whole."""
@@ -296,6 +294,7 @@ class Layout:
         whole: paths of what to keep whole, because its shape is not the same in every state.
         apart: patterns of paths of what to take apart although it is no component; see `pattern`.
         read_when_copied: slots that count as read when they are copied.
+        many_values: a leaf that takes this many values is crowded.
 
     Attributes:
         root: the state as a tree of nodes.
@@ -311,7 +310,9 @@ class Layout:
         whole: frozenset[str] = frozenset(),
         apart: frozenset[str] = frozenset(),
         read_when_copied: frozenset[int] = frozenset(),
+        many_values: int = DEFAULT.many_values,
     ) -> None:
+        self._many_values = many_values
         self._whole, self._apart, self._read_when_copied = whole, apart, read_when_copied
         self._name = type(state).__name__
         self.domains: list[Domain] = []
@@ -400,7 +401,11 @@ class Layout:
         """The number of a value of a leaf. See `Domain.number`."""
         domain = self.domains[leaf.slot]
         number = domain.number(value)
-        if len(domain.values) == MANY_VALUES and leaf.path not in self._whole and _may_be_taken_apart(domain.values):
+        if (
+            len(domain.values) == self._many_values
+            and leaf.path not in self._whole
+            and _may_be_taken_apart(domain.values)
+        ):
             self.crowded.add(pattern(leaf.path))
         return number
 

@@ -10,12 +10,7 @@ from numpy.typing import NDArray
 
 from checker.compiled import kernel
 from checker.compiled.calls import Job
-
-MOST_ASKED = 64
-"""The most unknown paths of a part that are learned before its compiled loop goes on."""
-
-MOST_WAITING = 1024
-"""The most states of a part that wait for that."""
+from checker.settings import Tuning
 
 
 class BlockParts:
@@ -25,6 +20,7 @@ class BlockParts:
         first, last: the first state of the block, and where it ends.
         count: how many parts there are.
         slots: of a state.
+        tuning: how many paths and states of a part wait at most.
 
     Attributes:
         ends: the first state of each part; at last, where the block ends.
@@ -33,13 +29,13 @@ class BlockParts:
         unknown, rows: for each part, the unknown paths that were found, and the slots they were found with.
     """
 
-    def __init__(self, first: int, last: int, count: int, slots: int) -> None:
+    def __init__(self, first: int, last: int, count: int, slots: int, tuning: Tuning) -> None:
         self.ends = first + (last - first) * np.arange(count + 1) // count
         self.cursors = np.zeros((count, kernel.PLACES), np.int64)
         self.cursors[:, kernel.INDEX] = self.ends[:-1]
-        self.waiting = np.empty((count, MOST_WAITING), np.int64)
-        self.unknown = np.empty((count, MOST_ASKED, kernel.FIELDS), np.int64)
-        self.rows = np.empty((count, MOST_ASKED, 2 * slots), np.int64)
+        self.waiting = np.empty((count, tuning.waiting), np.int64)
+        self.unknown = np.empty((count, tuning.asked, kernel.FIELDS), np.int64)
+        self.rows = np.empty((count, tuning.asked, 2 * slots), np.int64)
         self._slots = slots
 
     def fit(self, slots: int) -> None:

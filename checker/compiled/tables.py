@@ -46,6 +46,7 @@ class Tables(Generic[S]):
         reads: the same by word, as bits that are set, of either state.
         effort: how often each action instance and predicate was called.
         compared: comparisons made; see `comparison`.
+        agreed: how many values of each slot have numbers that other processes know too; None: there are no others.
     """
 
     def __init__(self, caller: Caller[S]) -> None:
@@ -61,7 +62,9 @@ class Tables(Generic[S]):
         self.keep = self.put = self.reads = np.zeros((0, 0), np.uint64)
         self.slots_read: list[set[int]] = [set() for _ in (*self.state_checks, *self.step_checks)]
         self.compared = 0
-        self.effort = Effort(self.first_step + len(self.step_checks))
+        self.agreed: list[int] | None = None
+        self._unsure: set[int] = set()
+        self.effort = Effort(self.first_step + len(self.step_checks), caller.tuning)
         self._reads_all: set[int] = set()
         self._packed, self._packing = 0, Packing([])
         self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
@@ -146,6 +149,8 @@ class Tables(Generic[S]):
             NewKind: a slot that was copied unread has values that the code may tell apart by identity.
         """
         self.effort.learned[tree] += 1
+        if self.agreed is not None and call.writes_beyond(self.agreed):
+            self._unsure.add(tree)
         for slot in call.copied:
             self.layout.domains[slot].note_copy(self.caller.told_apart[tree])
         for path in call.enumerated:
@@ -214,7 +219,32 @@ class Tables(Generic[S]):
             return None
         return self.outcomes[self.leaf_start[leaf] : self.leaf_start[leaf] + self.leaf_count[leaf]]
 
-    def forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
+    def agree(self) -> None:
+        """Note that other processes know all values that have numbers now."""
+        self.agreed = [len(domain.values) for domain in self.layout.domains]
+
+    def news(self) -> list[tuple[int, Any]]:
+        """The values that other processes do not know, each with its slot."""
+        assert self.agreed is not None
+        domains = enumerate(zip(self.layout.domains, self.agreed, strict=True))
+        return [(slot, value) for slot, (domain, known) in domains for value in domain.values[known:]]
+
+    def forget_news(self) -> bool:
+        """Take back the numbers that other processes do not know, and what was learned with them.
+
+        Returns:
+            Whether there were any.
+        """
+        if not self.news():
+            return False
+        assert self.agreed is not None
+        of_steps = range(self.first_step, self.first_step + len(self.step_checks))
+        self._forget([*self._unsure, *of_steps], self.agreed)
+        self.layout.forget(self.agreed)
+        self._unsure.clear()
+        return True
+
+    def _forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
         """Take back what was learned of some trees, and all outcomes with numbers that are taken back.
 
         Parameters:

@@ -13,9 +13,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.compiled.adjustments import Adjustments
 from checker.compiled.checkpoint import identity, refuse_other, refuse_other_format
-from checker.compiled.search import Adjustments
-from checker.distributed.expansion import Numbering
+from checker.distributed.numbering import Numbering
 from checker.distributed.storage import Storage
 from checker.distributed.tasks import FOUND, LEVELS
 from checker.durable import sealed_json, unsealed_json

@@ -6,31 +6,31 @@ import itertools
 import pickle
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from typing import Any, Generic, TypeVar
 
 import attrs
 import numpy as np
 
-from checker.action import ActionInstance
-from checker.budget import Budget, LimitReached
+from checker.budget import Budget, LimitReached, StopSearch
 from checker.compiled import kernel
-from checker.compiled.calls import NotRecorded
-from checker.compiled.comparison import ALL_OF
+from checker.compiled.adjustments import CHANGES, Adjustments
 from checker.compiled.interrupts import interrupts_wait
-from checker.compiled.layout import NewKind, ShapeChanged
+from checker.compiled.packing import Packing
+from checker.compiled.paths import Paths
 from checker.compiled.recording import make_ordinary
-from checker.compiled.search import Adjustments, StopSearch
+from checker.compiled.search import CompiledSearch, HandOver
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import add_expanded
+from checker.compiled.watch import Watch
 from checker.compiled.workers import Workers, usable_cores
 from checker.distributed import tasks
 from checker.distributed.claims import Claim, claimed
-from checker.distributed.expansion import HandOver, LevelSearch, NewValues, Numbering
 from checker.distributed.levels import Level, Part, in_order, read_states, split
 from checker.distributed.manifest import Manifest, Place, Reached
-from checker.distributed.session import GivenUp, Session, check_environment
+from checker.distributed.numbering import NewValues, Numbering
+from checker.distributed.session import Session, check_environment
 from checker.distributed.sharding import by_shard
 from checker.distributed.shipping import cloudpickled, packed
 from checker.distributed.storage import Storage
@@ -42,30 +42,20 @@ from checker.distributed.tasks import (
     Failed,
     KeepDone,
     KeepTask,
-    Run,
-    Worker,
     level_file,
 )
+from checker.distributed.worker import Run, Worker, forget_news, know
 from checker.errors import LeadlineError, SpecError
-from checker.evidence import Sighting, nothing_searched, property_results
+from checker.evidence import nothing_searched, property_results
 from checker.names import counted
 from checker.progress import Progress
-from checker.properties import Property
-from checker.result import FIRST_VIOLATION, Limits, Result, Statistics
+from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
+from checker.settings import SparkSettings, SparkTuning
 from checker.spec import Spec
 from checker.temporary import private_folder
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-LARGE = 200_000
-"""States of the first level that is Spark's; until then, the driver searches alone."""
-
-SMALL = 10_000
-"""After that, a level of fewer states is expanded on the driver."""
-
-MOST = 500_000
-"""States that one task expands at most, which bounds its memory."""
 
 
 class SparkSearch(Generic[S]):
@@ -80,6 +70,7 @@ class SparkSearch(Generic[S]):
         shards: how many; None: one for each core.
         spark: gives the session, which is started at the first call.
         workers, adjustments, budget: see `CompiledSearch`.
+        tuning: sizes.
     """
 
     def __init__(
@@ -94,12 +85,17 @@ class SparkSearch(Generic[S]):
         workers: Workers,
         adjustments: Adjustments,
         budget: Budget,
+        tuning: SparkTuning,
     ) -> None:
         self.spec, self.limits, self.progress = spec, limits, progress
         self._storage, self._claim, self._manifest = storage, claim, Manifest(storage)
         self._shards, self._spark = shards, spark
         self._adjustments, self.budget = adjustments, budget
-        self._search = LevelSearch(spec, limits, progress, workers, adjustments, budget, LARGE)
+        self._search = CompiledSearch(
+            spec, limits, progress, workers, adjustments, budget, tuning.compiled, large=tuning.large
+        )
+        self._tables, self._expander = self._search.expander.tables, self._search.expander
+        self._tuning = tuning
         self._levels: dict[int, Level] = {}
         self._revision = 0
 
@@ -113,8 +109,8 @@ class SparkSearch(Generic[S]):
             else:
                 return attrs.evolve(result, engine="spark")
         else:
-            self._search.know(saved.numbering.values)
-        reason: str | None
+            know(self._tables, saved.numbering.values)
+        stop: Stop | None
         try:
             with interrupts_wait():  # there is nothing to report of before the state of things is handed over
                 began = time.monotonic()
@@ -123,31 +119,32 @@ class SparkSearch(Generic[S]):
                 self._at = saved or self._handed_over(self._shards or session.cores)
                 self._begin_run(session)
                 self.budget.started += time.monotonic() - began - self._at.seconds
-            reason = self._go_on()
-        except (GivenUp, StopSearch) as stop:
-            reason = str(stop)
-        except KeyboardInterrupt as stop:
-            reason = self.budget.caught(stop)
+            stop = self._go_on()
+        except StopSearch as limit:
+            stop = limit.stop
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
         self.budget.relax()
-        reason = self.budget.swallowed or reason
-        seen, arrivals = self._sightings(), self._arrivals_to_targets()
+        stop = self.budget.swallowed or stop
+        paths = self._paths = Paths(self.spec, self._state_at, lambda place: place[0], self._steps_into)
+        seen = sightings(self._tables, self._at.seen, self._at.steps_seen, self._at.dead, paths.target)
+        arrivals = paths.arrivals()
         statistics = self._statistics()
         if self.progress is not None:
             self.progress(statistics)
         return Result(
             spec=self.spec,
             engine="spark",
-            exhausted=reason is None,
-            reason=reason,
+            stop=stop,
             statistics=statistics,
-            properties=property_results(self.spec, seen, arrivals, self.limits, reason is None),
+            properties=property_results(self.spec, seen, arrivals, self.limits, stop is None),
         )
 
     def _handed_over(self, shards: int) -> Reached:
         """Write down what the driver found by itself, in the way in which Spark goes on."""
-        searched, store = self._search.searched
+        searched, store = self._search.at, self._expander.store
         ends = [*searched.levels, searched.level_end]
-        numbering = self._search.numbering
+        numbering = Numbering.of([domain.values for domain in self._tables.layout.domains])
         spilled = 0
         for level, (first, last) in enumerate(itertools.pairwise(ends), start=1):
             base = ends[level - 2] if level > 1 else 0
@@ -158,8 +155,8 @@ class SparkSearch(Generic[S]):
                 "arrival": store.arrivals[first:last],
             }
             spilled += sum(column.nbytes for column in columns.values())
-            split_up = by_shard(columns, self._search.packing, shards)
-            blocks = self._storage.write(f"{tasks.LEVELS}/{level:04}", split_up, self._search.packing.sizes)
+            split_up = by_shard(columns, store.packing, shards)
+            blocks = self._storage.write(f"{tasks.LEVELS}/{level:04}", split_up, store.packing.sizes)
             self._levels[level] = Level([0], [blocks])
             self._storage.write_bytes(level_file(level), self._levels[level].dumped())
 
@@ -177,9 +174,9 @@ class SparkSearch(Generic[S]):
             counters=store.counters,
             seen=[[place(index) for index in indices] for indices in searched.seen],
             steps_seen=[[(place(index), tree, row) for index, tree, row in steps] for steps in searched.steps_seen],
-            dead=[place(index) for index in searched.dead[: store.counters[kernel.DEADLOCKS]]],
-            calls=self._search.tables.calls,
-            compared=self._search.tables.compared,
+            dead=[place(index) for index in searched.dead],
+            calls=self._tables.calls,
+            compared=self._tables.compared,
             bytes=0,
             skew=0.0,
             spilled=spilled,
@@ -188,14 +185,22 @@ class SparkSearch(Generic[S]):
         self._manifest.save(reached)
         return reached
 
+    @property
+    def _packing(self) -> Packing:
+        """How states are packed now."""
+        return self._expander.store.packing
+
     def _begin_run(self, session: Session) -> None:
         """Start workers and give them all that they need."""
         at = self._at
         place, limits = self._storage.place, self.limits
         self._run = Run(uuid.uuid4().hex, place, at.shards, limits.traces, at.adjustments)
-        crate = packed(self.spec, self._search.tables)
+        crate = packed(self.spec, self._tables)
         self._storage.write_sealed(self._run.crate, pickle.dumps(crate))
-        self._worker: Worker = Worker(self._run, self._search)
+        self._tables.agree()
+        watch = Watch(self.budget, self._expander.workers)  # `_tick` reports the progress from now on
+        self._expander.watch = watch
+        self._worker = Worker(self._run, self._expander, self.budget)
         self._publish_numbers()
         succeeded(session.run(tasks.prepare, [self._run] * session.cores, lambda: None))
 
@@ -205,7 +210,7 @@ class SparkSearch(Generic[S]):
         self._storage.write_sealed(name, cloudpickled(self._at.numbering))
         self._worker.agree(self._revision)
 
-    def _go_on(self) -> str | None:
+    def _go_on(self) -> Stop | None:
         at = self._at
         while True:
             level = self._level(at.level)
@@ -214,11 +219,12 @@ class SparkSearch(Generic[S]):
             if self._violated() and not self.limits.keep_going:
                 return FIRST_VIOLATION
             if self.limits.depth is not None and at.level >= self.limits.depth:
-                return f"reached depth {self.limits.depth}"
+                return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
             if self.limits.max_states is not None and at.distinct > self.limits.max_states:
-                return f"reached {counted(self.limits.max_states, 'state')}, and searched their level to its end"
-            if reason := self._tick():
-                raise GivenUp(reason)
+                states = counted(self.limits.max_states, "state")
+                return Stop(StopKind.STATES, f"reached {states}, and searched their level to its end")
+            if stop := self._tick():
+                return stop
             self._advance(level)
             self._tick()
 
@@ -230,8 +236,8 @@ class SparkSearch(Generic[S]):
         kept = self._keep([done.blocks for done in expanded])
         bases = [first for first, _ in ends]
         following = Level(bases, [[done.blocks[source] for done in kept] for source in range(len(ends))])
-        if self.budget.swallowed:  # what the level gave is not what the spec says
-            raise GivenUp(self.budget.swallowed)
+        if stop := self.budget.swallowed:  # what the level gave is not what the spec says
+            raise StopSearch(stop)
         self._claim.check()
         self._storage.write_bytes(level_file(at.level + 1), following.dumped())
         self._levels[at.level + 1] = following
@@ -245,15 +251,15 @@ class SparkSearch(Generic[S]):
 
     def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
         """Whether a level is the driver's; and the parts it is expanded in, by their first and last states."""
-        if level.count < SMALL:
+        if level.count < self._tuning.small:
             return True, [(0, level.count)]
-        return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // MOST))))
+        return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // self._tuning.task))))
 
     def _expand(self, parts: list[list[Part]], small: bool) -> list[ExpandDone]:
         """Expand the parts of a level, and number the values that are met, until there is nothing new."""
         at, done = self._at, dict[int, ExpandDone]()
         wanted = [self.limits.traces - len(seen) for seen in at.steps_seen]
-        samples = -(-ALL_OF // len(parts))
+        samples = -(-self._expander.tuning.compared_states // len(parts))
         while len(done) < len(parts):
             missing = [number for number in range(len(parts)) if number not in done]
             work = [
@@ -279,13 +285,12 @@ class SparkSearch(Generic[S]):
 
     def _number(self, news: list[tuple[int, Any]]) -> None:
         """Give numbers to values that workers have met."""
-        self._search.forget_news()
-        layout = self._search.layout
+        forget_news(self._expander)
+        domains = self._tables.layout.domains
         for slot, value in news:
-            layout.domains[slot].number(value)
-        self._search.know([])
-        values = [list(domain.values) for domain in layout.domains]
-        self._at.numbering = Numbering.of(values, self._search.packing)
+            domains[slot].number(value)
+        self._tables.agree()
+        self._at.numbering = Numbering.of([list(domain.values) for domain in domains], self._packing)
         self._publish_numbers()
 
     def _keep(self, found: list[list[Any]]) -> list[KeepDone]:
@@ -324,7 +329,7 @@ class SparkSearch(Generic[S]):
         at.distinct += sum(rows)
         at.bytes = sum(shard.bytes for shard in kept)
         at.skew = max(rows) * len(rows) / sum(rows) - 1 if sum(rows) else 0.0
-        at.spilled += sum(rows) * (8 * self._search.packing.words + 4 + 4 + 2)
+        at.spilled += sum(rows) * (8 * self._packing.words + 4 + 4 + 2)
 
     def _number_of(self, level: Level, source: int, position: int) -> int:
         """The number, in its level, of a state that a part found."""
@@ -338,16 +343,16 @@ class SparkSearch(Generic[S]):
 
     def _violated(self) -> bool:
         at = self._at
-        return violated(self._search.tables, at.seen, at.steps_seen, bool(at.dead))
+        return violated(self._tables, at.seen, at.steps_seen, bool(at.dead))
 
-    def _tick(self) -> str | None:
-        """Report how far the search is. Says why it must stop; None if it need not."""
+    def _tick(self) -> Stop | None:
+        """Report the progress. Returns why the search must stop; None if it need not."""
         if self.progress is not None:
             self.progress(self._statistics())
-        reason = self.budget.swallowed or self.budget.out_of_time() or self.budget.memory.exceeded()
-        if reason:
+        stop = self.budget.swallowed or self.budget.out_of_time() or self.budget.out_of_memory()
+        if stop:
             self.budget.relax()  # so that Spark is left in order
-        return reason
+        return stop
 
     def _statistics(self) -> Statistics:
         at = self._at
@@ -373,51 +378,32 @@ class SparkSearch(Generic[S]):
             spilled=at.spilled,
         )
 
-    def _sightings(self) -> dict[Property, list[Sighting[S]]]:
-        at = self._at
-        self._targets: dict[Place, S] = {}
-        return sightings(self._search.tables, at.seen, at.steps_seen, at.dead, self._target)
-
     def _state(self, row: Sequence[int]) -> S:
-        state: S = self._search.layout.state(row)
+        state: S = self._tables.layout.state(row)
         return state
 
-    def _target(self, place: Place) -> S:
-        """A state that a trace is to lead to."""
-        if place not in self._targets:
-            self._targets[place] = self._state(self._found(place)[2])
-        return self._targets[place]
+    def _state_at(self, place: Place) -> S:
+        return self._state(self._found(place)[2])
 
     def _found(self, place: Place) -> tuple[int, int, list[int]]:
         """How a state was found: the number of the state before, the action instance, and the slots' numbers."""
         level, number = self._level(place[0]), place[1]
         source = int(np.searchsorted(level.starts, number, side="right")) - 1
         (part,) = level.parts(number, number + 1)
-        blocks = [read_states(self._storage, block, self._search.packing) for block in part.blocks]
+        blocks = [read_states(self._storage, block, self._packing) for block in part.blocks]
         columns = in_order(blocks, part)
         before = level.bases[source] + int(columns["parent"][0])
-        return before, int(columns["arrival"][0]), self._search.row(columns["state"][0])
+        return before, int(columns["arrival"][0]), self._packing.unpack(columns["state"][0])
 
-    def _arrivals_to_targets(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
-        """The last steps of shortest paths to the targets, and to the states on these paths, from file to file."""
-        arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
-        for level in range(self._at.level, 0, -1):
-            places = sorted(place for place in self._targets if place[0] == level)
-            arrivals.update((self._targets[place], []) for place in places)
-            if level > 1 and places:
-                for before, instance, place in self._steps_into(places):
-                    arrivals[self._targets[place]].append((before, instance))
-        return arrivals
-
-    def _steps_into(self, places: list[Place]) -> list[tuple[S, ActionInstance[S], Place]]:
-        """The steps into some states of a level from the level before it, whose states become targets.
+    def _steps_into(self, places: Sequence[Place]) -> list[tuple[Place, int, Place]]:
+        """The steps into some states of a level from the level before it.
 
         Where one trace is wanted, the step by which the search found a state is enough.
         """
-        before, instances = places[0][0] - 1, self.spec.instances
+        before = places[0][0] - 1
         if self.limits.traces == 1:
             found = [(place, self._found(place)) for place in places]
-            return [(self._target((before, number)), instances[tree], place) for place, (number, tree, _) in found]
+            return [((before, number), tree, place) for place, (number, tree, _) in found]
         level, rows = self._level(before), [self._found(place)[2] for place in places]
         small, ends = self._cut(level)
         work = [BackTask(self._run, self._revision, level.parts(*part), rows) for part in ends]
@@ -429,8 +415,8 @@ class SparkSearch(Generic[S]):
         steps = []
         for (first, _), done in zip(ends, succeeded(answers), strict=True):
             for number, row, tree, target in done.steps:
-                state = self._targets.setdefault((before, first + number), self._state(row))
-                steps.append((state, instances[tree], places[target]))
+                self._paths.know((before, first + number), self._state(row))
+                steps.append(((before, first + number), tree, places[target]))
         return steps
 
 
@@ -448,14 +434,8 @@ def explore(
     spec: Spec[S],
     limits: Limits | None = None,
     progress: Progress | None = None,
+    settings: SparkSettings | None = None,
     *,
-    master: str | None = None,
-    shards: int | None = None,
-    work_dir: str | None = None,
-    resume: str | None = None,
-    keep_files: bool = False,
-    conf: Mapping[str, str] | None = None,
-    verbose: bool = False,
     session: Session | None = None,
 ) -> Result:
     """Search a spec's states breadth-first on Spark.
@@ -465,15 +445,7 @@ def explore(
         limits: what may stop the search early; a limit on states or seconds counts from level to level once
             Spark has taken over. By default the first violation.
         progress: called every so often with the counts so far.
-        master: Spark's master; by default, what `spark-submit` says, or all cores of this machine.
-        shards: over how many shards the states are spread; by default, one for each core.
-        work_dir: a local path or a URI that driver and executors see. By default a temporary folder, which is
-            possible on one machine only.
-        resume: the work directory of an earlier run, to go on from its last complete level.
-        keep_files: whether the files of levels are kept after the search has come to its end. Otherwise they
-            are removed then; after a limit or an interrupt they stay, for `resume`.
-        conf: Spark's own settings.
-        verbose: whether Spark's log and bar are shown.
+        settings: of this engine.
         session: a session to use, and to leave running; the master and Spark's settings are the session's.
 
     Returns:
@@ -486,24 +458,24 @@ def explore(
     """
     if spec.within is not None:
         raise SpecError(f"the spark engine cannot search {spec.name}, which has Spec(within=...)")
-    limits = limits or Limits()
+    limits, chosen = limits or Limits(), settings or SparkSettings()
     if session is None:
-        check_environment(master, conf or {})  # which should not show only after the driver's part
+        check_environment(chosen.master, chosen.conf)  # which should not show only after the driver's part
     try:
         with ExitStack() as stack:
             stack.callback(make_ordinary)
             workers = stack.enter_context(closing(Workers(usable_cores())))
             budget = Budget(limits, lambda: workers.processes)
             stack.enter_context(budget.enforced())
-            storage = Storage(resume or work_dir or str(stack.enter_context(private_folder()) / "work"))
+            storage = Storage(chosen.resume or chosen.work_dir or str(stack.enter_context(private_folder()) / "work"))
             manifest = Manifest(storage)
-            if resume is not None:
+            if chosen.resume is not None:
                 manifest.find()  # before anything is written there
             claim = stack.enter_context(claimed(storage))
             saved = None
-            if resume is not None:
+            if chosen.resume is not None:
                 saved = manifest.load(spec, limits)
-                if saved is not None and shards not in (None, saved.shards):
+                if saved is not None and chosen.shards not in (None, saved.shards):
                     shown = f"{storage.place} holds a search with {saved.shards} shards"
                     raise LeadlineError(f"{shown}: leave out --shards")
             else:
@@ -512,8 +484,8 @@ def explore(
             def spark() -> Session:
                 nonlocal session
                 if session is None:
-                    session = stack.enter_context(Session(master, conf or {}, verbose))
-                    if resume is None and work_dir is None and not session.is_local:
+                    session = stack.enter_context(Session(chosen.master, chosen.conf, chosen.verbose))
+                    if chosen.resume is None and chosen.work_dir is None and not session.is_local:
                         missing = "a cluster needs a work directory that all its machines see"
                         raise LeadlineError(f"{missing}: give --work-dir")
                 return session
@@ -521,22 +493,32 @@ def explore(
             adjustments = saved.adjustments if saved is not None else Adjustments()
             while True:
                 search = SparkSearch(
-                    spec, limits, progress, storage, claim, shards, spark, workers, adjustments, budget
+                    spec,
+                    limits,
+                    progress,
+                    storage,
+                    claim,
+                    chosen.shards,
+                    spark,
+                    workers,
+                    adjustments,
+                    budget,
+                    chosen.tuning,
                 )
                 try:
                     result = search.run(saved)
                     break
-                except (ShapeChanged, NotRecorded, NewKind) as change:
+                except CHANGES as change:
                     adjustments = adjustments.after(change)
                 saved = None
                 manifest.start_over()
             if claim.note:
                 result = attrs.evolve(result, note=claim.note)
-            if not keep_files and (result.exhausted or result.reason == FIRST_VIOLATION):
+            if not chosen.keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
                 try:
                     manifest.clear()
                 except LeadlineError as error:  # the result must not be lost by it
                     result = attrs.evolve(result, note=f"files of the search are left: {error}")
             return result
-    except LimitReached as stop:  # before there was anything to report
-        return nothing_searched(spec, "spark", str(stop))
+    except LimitReached as limit:  # before there was anything to report
+        return nothing_searched(spec, "spark", limit.stop)

@@ -22,8 +22,10 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
 import checker
+from checker.budget import StopSearch
 from checker.distributed.java import use_java
 from checker.errors import LeadlineError
+from checker.result import Stop
 from checker.temporary import private_folder
 
 T = TypeVar("T")
@@ -112,7 +114,7 @@ class Session:
         return str(self._context.master)
 
     def run(
-        self, task: Callable[[Any], T], tasks: Sequence[Any], tick: Callable[[], str | None], at_home: bool = False
+        self, task: Callable[[Any], T], tasks: Sequence[Any], tick: Callable[[], Stop | None], at_home: bool = False
     ) -> list[T]:
         """Run tasks, and wait for all.
 
@@ -123,12 +125,12 @@ class Session:
             at_home: whether each task had best run on the executor that ran the one at its place before.
 
         Raises:
-            GivenUp: it was.
+            StopSearch: it was.
             LeadlineError: Spark gave up.
         """
         return self.do(lambda context: self._collect(task, tasks, at_home), tick)
 
-    def do(self, job_of: Callable[[SparkContext], T], tick: Callable[[], str | None]) -> T:
+    def do(self, job_of: Callable[[SparkContext], T], tick: Callable[[], Stop | None]) -> T:
         """Run a job of any kind, and wait for it. See `run`.
 
         Parameters:
@@ -138,8 +140,8 @@ class Session:
         job = self._thread.submit(job_of, self._context)
         try:
             while wait([job], TICK).not_done:
-                if reason := tick():
-                    raise GivenUp(reason)
+                if stop := tick():
+                    raise StopSearch(stop)
         finally:
             while not job.done():  # again and again: a job that is about to begin is not cancelled
                 with suppress(Exception):  # a Java that has died has no jobs
@@ -182,10 +184,6 @@ class Session:
                 process.wait()
             SparkContext._gateway = SparkContext._jvm = None
         self._ends.close()
-
-
-class GivenUp(Exception):
-    """A job was ended before it was done. The text says why."""
 
 
 def check_environment(master: str | None, conf: Mapping[str, str]) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import pickle
-import socket
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,54 +10,24 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.budget import Budget
+from checker.budget import StopSearch
 from checker.compiled.calls import NotRecorded
+from checker.compiled.expander import StepSeen
 from checker.compiled.layout import NewKind, ShapeChanged
 from checker.compiled.packing import Packing
-from checker.compiled.search import Adjustments, StopSearch
-from checker.compiled.workers import Workers
 from checker.distributed import visited
-from checker.distributed.expansion import LevelSearch, NewValues, Numbering, StepSeen
 from checker.distributed.levels import Level, Part, read_part, read_states
+from checker.distributed.numbering import NewValues
 from checker.distributed.sharding import by_shard
-from checker.distributed.shipping import Crate, unpacked
 from checker.distributed.storage import Block, Storage
 from checker.distributed.visited import Visited
+from checker.distributed.worker import Run, Worker, loaded
 from checker.errors import LeadlineError
-from checker.result import Limits
 
 T = TypeVar("T")
 
 FOUND = "found"
 LEVELS = "levels"
-
-
-@attrs.frozen
-class Run:
-    """What all tasks of a run share.
-
-    Attributes:
-        id: of this run; a resumed search is another run.
-        place: the work directory.
-        shards: how many there are.
-        traces: how many counterexamples are wanted.
-        adjustments: what the search has found out about its spec; see `Adjustments`.
-    """
-
-    id: str
-    place: str
-    shards: int
-    traces: int
-    adjustments: Adjustments
-
-    @property
-    def crate(self) -> str:
-        """The file with the spec."""
-        return f"run/{self.id}/spec.pickle"
-
-    def numbering(self, revision: int) -> str:
-        """The file with the numbers of slot values."""
-        return f"run/{self.id}/numbers-{revision:04}.pickle"
 
 
 def level_file(level: int) -> str:
@@ -76,7 +44,7 @@ class ExpandTask:
         revision: of the numbers.
         parts: the states.
         level: the number of the level that is found.
-        samples, steps_wanted: see `LevelSearch.expand`.
+        samples, steps_wanted: see `Worker.expand`.
     """
 
     run: Run
@@ -194,50 +162,14 @@ def answering(task: Callable[..., T]) -> Callable[..., T | Failed]:
     return run
 
 
-class Worker:
-    """What a Python worker keeps between tasks of one run: all of it can be read again.
-
-    Parameters:
-        run: the run.
-        search: of a driver, which has one already.
-    """
-
-    def __init__(self, run: Run, search: LevelSearch[Any] | None = None) -> None:
-        self.run, self.storage = run, Storage(run.place)
-        self._revision = -1
-        if search is None:
-            try:
-                crate: Crate = pickle.loads(self.storage.read_sealed(run.crate))
-            except LeadlineError as error:
-                raise LeadlineError(
-                    f"{socket.gethostname()} does not see the driver's work directory {run.place}: "
-                    f"--work-dir must name one that all machines share ({error})"
-                ) from error
-            tables = unpacked(crate)
-            limits = Limits(traces=run.traces)
-            search = LevelSearch(tables.spec, limits, None, Workers(1), run.adjustments, Budget(limits), large=0)
-            search.adopt(tables)
-        self.search = search
-
-    def agree(self, revision: int) -> Packing:
-        """Take over the driver's numbers."""
-        if revision != self._revision:
-            numbering: Numbering = pickle.loads(self.storage.read_sealed(self.run.numbering(revision)))
-            self.search.agree(numbering)
-            self._revision = revision
-        else:
-            self.search.forget_news()
-        return self.search.packing
+_kept: dict[str, Worker[Any]] = {}
 
 
-_kept: dict[str, Worker] = {}
-
-
-def worker_of(run: Run) -> Worker:
+def worker_of(run: Run) -> Worker[Any]:
     """This process's worker of a run."""
     if run.id not in _kept:
         _kept.clear()
-        _kept[run.id] = Worker(run)
+        _kept[run.id] = loaded(run)
     return _kept[run.id]
 
 
@@ -253,12 +185,12 @@ def expand(task: ExpandTask) -> ExpandDone:
     return expand_with(worker_of(task.run), task)
 
 
-def expand_with(worker: Worker, task: ExpandTask) -> ExpandDone:
+def expand_with(worker: Worker[Any], task: ExpandTask) -> ExpandDone:
     """The same, with a worker that is at hand."""
-    packing, tables = worker.agree(task.revision), worker.search.tables
+    packing, tables = worker.agree(task.revision), worker.tables
     calls, compared = tables.calls, tables.compared
     states = read_parts(worker.storage, task.parts, packing)["state"]
-    done = worker.search.expand(states, task.samples, task.steps_wanted)
+    done = worker.expand(states, task.samples, task.steps_wanted)
     folder = f"{FOUND}/{task.level:04}"
     split = by_shard(done.found, packing, task.run.shards)
     return ExpandDone(
@@ -277,7 +209,7 @@ def expand_with(worker: Worker, task: ExpandTask) -> ExpandDone:
 def keep(task: KeepTask) -> KeepDone:
     """Find which next states of a shard are new. See `KeepTask`."""
     worker = worker_of(task.run)
-    packing, tables, storage = worker.agree(task.revision), worker.search.tables, worker.storage
+    packing, tables, storage = worker.agree(task.revision), worker.tables, worker.storage
     calls, compared = tables.calls, tables.compared
     distinct = np.zeros(tables.instances, np.int64)
     missing = list(task.wanted)
@@ -297,7 +229,7 @@ def keep(task: KeepTask) -> KeepDone:
         new = known.add(columns["state"])
         columns = {name: column[new] for name, column in columns.items()}
         np.add(distinct, np.bincount(columns["arrival"], minlength=len(distinct)), out=distinct)
-        for number, places in enumerate(worker.search.showing(columns["state"], missing)):
+        for number, places in enumerate(worker.showing(columns["state"], missing)):
             seen[number] += [(source, int(columns["position"][place])) for place in places]
             missing[number] -= len(places)
         return columns
@@ -316,12 +248,12 @@ def back(task: BackTask) -> BackDone:
     return back_with(worker_of(task.run), task)
 
 
-def back_with(worker: Worker, task: BackTask) -> BackDone:
+def back_with(worker: Worker[Any], task: BackTask) -> BackDone:
     """The same, with a worker that is at hand."""
     packing = worker.agree(task.revision)
     states = read_parts(worker.storage, task.parts, packing)["state"]
     targets = np.array([packing.pack(row) for row in task.targets], np.uint64)
-    steps = worker.search.steps_into(states, targets)
+    steps = worker.steps_into(states, targets)
     return BackDone([(place, packing.unpack(states[place]), tree, target) for place, tree, target in steps])
 
 

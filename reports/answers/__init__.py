@@ -1,1 +1,1 @@
-"""Questions that readers of the articles ask, as a suite of checks: `leadline page` writes the answers."""
+"""Questions that readers of the articles ask, as a suite of checks: `leadline answers` writes the answers."""

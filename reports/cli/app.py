@@ -22,6 +22,7 @@ from reports.exit_codes import INCOMPLETE, USAGE
 from reports.lines import say
 
 COMMANDS = {
+    "answers": "Write a suite's questions and answers as Markdown.",
     "audit": "Check the data directories of real brokers.",
     "bugs": "Known bugs: found in the releases that have them, gone in those that mended them.",
     "check": "Run a suite of checks, as CI does.",
@@ -30,7 +31,6 @@ COMMANDS = {
     "fuzz": "Search a spec at random with Hypothesis.",
     "graph": "Draw the state graph of a spec, for Graphviz.",
     "matrix": "What can be lost: releases, configurations, properties.",
-    "page": "Write a suite's questions and answers as Markdown.",
     "replay": "Re-execute a saved trace on the model, and say where it departs.",
     "report": "Make a page of saved results and traces, to look at in a browser.",
     "serve": "Walk a state space in a browser, choosing each step.",

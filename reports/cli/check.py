@@ -102,7 +102,7 @@ def _run(out: Console, checks: Sequence[Prepared]) -> tuple[list[Outcome], Leadl
             shown.add(expected)
             out.print()
             show_traces(out, outcome.result, only=1)
-        if outcome.result.reason == "interrupted":
+        if outcome.result.interrupted:
             break
     return outcomes, None
 

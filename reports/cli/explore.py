@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+import attrs
 import click
 
 from checker.budget import Budget
-from checker.engines import ENGINES
+from checker.engines import ENGINES, SETTINGS
 from checker.result import Limits
 from reports.cli.options import MemorySize, chosen_spec, output_options, spec_options
 from reports.cli.outputs import Outputs
@@ -124,20 +125,20 @@ def explore(
     """
     limits = Limits(depth, max_states, max_seconds, keep_going, traces, max_memory)
     given = {
-        "workers": (workers, "compiled"),
-        "checkpoint": (checkpoint, "compiled"),
-        "checkpoint_every": (checkpoint_every, "compiled"),
-        "resume": (resume, "compiled spark"),
-        "master": (master, "spark"),
-        "shards": (shards, "spark"),
-        "work_dir": (work_dir, "spark"),
-        "keep_files": (keep_files, "spark"),
-        "conf": (" ".join(conf) or None, "spark"),
-        "verbose": (verbose, "spark"),
+        "workers": workers,
+        "checkpoint": checkpoint,
+        "checkpoint_every": checkpoint_every,
+        "resume": resume,
+        "master": master,
+        "shards": shards,
+        "work_dir": work_dir,
+        "keep_files": keep_files,
+        "conf": spark_settings(conf) or None,
+        "verbose": verbose,
     }
-    settings = {name: value for name, (value, _) in given.items() if value is not None}
-    for name in sorted(settings):
-        engines = given[name][1].split()
+    chosen_settings = {name: value for name, value in given.items() if value is not None}
+    for name in sorted(chosen_settings):
+        engines = [other for other, kind in SETTINGS.items() if name in attrs.fields_dict(kind)]
         if engine not in engines:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} is for the {' or '.join(engines)} engine, not for the {engine}")
@@ -149,9 +150,10 @@ def explore(
         raise click.UsageError("--resume goes on in its own folder: leave out --work-dir")
     with only_the_result_on_stdout(json_file), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
-    how = settings | ({"conf": spark_settings(conf)} if conf else {})
-    search = functools.partial(ENGINES[engine], chosen, limits)
-    return run(lambda progress: search(progress, **how), chosen, engine, settings, Outputs(json_file, trace_out, html))
+    settings = SETTINGS[engine](**chosen_settings)
+    shown = chosen_settings | ({"conf": " ".join(conf)} if conf else {})
+    search = functools.partial(ENGINES[engine], chosen, limits, settings=settings)
+    return run(lambda progress: search(progress=progress), chosen, engine, shown, Outputs(json_file, trace_out, html))
 
 
 def spark_settings(given: tuple[str, ...]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from checker import Verdict, compiled, oracle
-from checker.compiled import search
+from checker.settings import CompiledSettings, Tuning
 from checker.spec import Spec
 from reports.loading import load_spec
 from tests.public.figures import OWN, PROTOCOLS, Protocol, Size
@@ -43,12 +43,11 @@ def test_states_are_those_published(protocol: Protocol, size: Size) -> None:
         ), file
 
 
-def test_a_search_that_begins_with_many_states_takes_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_STATES_SEARCHED_AGAIN", 1_000)
+def test_a_search_that_begins_with_many_states_takes_them_apart() -> None:
     protocol = next(protocol for protocol in PROTOCOLS if protocol.name == "ewd840")
     spec = of_size(protocol.files()[0], Size(7_742, 15, OWN, {"nodes": 5}))
 
     assert len(list(spec.initials())) == 5_120
-    statistics = compiled.explore(spec).statistics
+    statistics = compiled.explore(spec, settings=CompiledSettings(tuning=Tuning(searched_again=1_000))).statistics
     assert (statistics.distinct, statistics.depth) == (7_742, 15)
     assert statistics.calls < 1_000

@@ -1,4 +1,4 @@
-"""`leadline page`: a suite's questions and answers as a page of Markdown."""
+"""`leadline answers`: a suite's questions and answers as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHIPPED = Path(__file__).parent.parent / "answers" / "suite.toml"
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--title", default="What readers ask, answered by runs", show_default=True, metavar="TEXT")
-def page(file: Path | None, title: str) -> int:
+def answers(file: Path | None, title: str) -> int:
     """Run the checks of a suite, and write what they answer as a page of Markdown on standard output.
 
     FILE is a suite as for `leadline check`, where a check's name is a question and its note the answer in

@@ -1,0 +1,141 @@
+"""Settings of the engines: what can be chosen besides the spec and the limits. None changes what a search finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+
+__all__ = ["CompiledSettings", "RandomSettings", "SparkSettings"]
+
+
+@attrs.frozen(kw_only=True)
+class Tuning:
+    """Sizes of the compiled engine. The defaults are right for every spec; tests use smaller ones.
+
+    Attributes:
+        block: states that each thread expands between two checks of the limits.
+        chunks: chunks of a block per thread; an idle thread takes the next one.
+        alone: with fewer states than this, a second thread is not worth waking.
+        asked: unknown paths of a chunk that are learned before its compiled loop continues.
+        waiting: states of a chunk that wait for them.
+        pays: states of a block that want a path for it to be learned in any case.
+        always: calls of each action instance and property that are recorded in any case.
+        many_values: a part of the state that takes this many values is taken apart, if it can be.
+        searched_again: with more states expanded than this, a search is not started again to take parts apart.
+        compared_calls: one recorded call of a predicate in this number is compared with a call on the states
+            themselves; 0: none.
+        compared_paths: states of a block, before it is expanded, in which paths to compare are looked for.
+        compared_states: states of a level on which everything known is compared.
+        made_again, made_again_later: calls that may depend on the identity of objects are repeated on equal objects:
+            this many calls, and after them one in this number.
+        shared: fewer calls than this are not worth sharing with other processes.
+        helped_after: calls after which a search is worth another process.
+        renewed_after: calls that the other processes could not make, as they did not know a value, after which new
+            ones are forked.
+    """
+
+    block: int = 32_768
+    chunks: int = 4
+    alone: int = 2_000
+    asked: int = 64
+    waiting: int = 1024
+    pays: int = 6
+    always: int = 40
+    many_values: int = 32
+    searched_again: int = 100_000
+    compared_calls: int = 8
+    compared_paths: int = 64
+    compared_states: int = 3
+    made_again: int = 1000
+    made_again_later: int = 8
+    shared: int = 8
+    helped_after: int = 500
+    renewed_after: int = 300
+
+
+DEFAULT = Tuning()
+
+
+@attrs.frozen(kw_only=True)
+class CompiledSettings:
+    """Settings of the compiled engine.
+
+    Attributes:
+        workers: how many threads share the work; None: one for each core.
+        checkpoint: a new folder, in which the search is saved from time to time and at its end.
+        checkpoint_every: seconds between two checkpoints.
+        resume: such a folder of an earlier run, to continue from there, and to save to.
+        tuning: sizes.
+    """
+
+    workers: int | None = None
+    checkpoint: Path | None = None
+    checkpoint_every: float = 30.0
+    resume: Path | str | None = None
+    tuning: Tuning = DEFAULT
+
+
+@attrs.frozen(kw_only=True)
+class OracleSettings:
+    """The oracle has no settings."""
+
+
+@attrs.frozen(kw_only=True)
+class SparkTuning:
+    """Sizes of the Spark engine. The defaults are right for every spec; tests use smaller ones.
+
+    Attributes:
+        large: states of the first level that Spark expands; the driver searches the levels before it alone.
+        small: from then on, the driver expands levels of fewer states than this.
+        task: states that one task expands at most, which bounds its memory.
+        compiled: sizes of the compiled engine, which the driver and the workers use.
+    """
+
+    large: int = 200_000
+    small: int = 10_000
+    task: int = 500_000
+    compiled: Tuning = attrs.field(factory=Tuning)
+
+
+@attrs.frozen(kw_only=True)
+class SparkSettings:
+    """Settings of the Spark engine.
+
+    Attributes:
+        master: Spark's master; None: what `spark-submit` says, or all cores of this machine.
+        shards: how many shards the states are spread over; None: one for each core.
+        work_dir: a local path or a URI that driver and executors see; None: a temporary folder, which is possible on
+            one machine only.
+        resume: the work directory of an earlier run, to continue from its last complete level.
+        keep_files: keep the files of levels after the search has finished. After a limit or an interrupt they always
+            stay, for `resume`.
+        conf: Spark's own settings.
+        verbose: show Spark's log and progress bar.
+        tuning: sizes.
+    """
+
+    master: str | None = None
+    shards: int | None = None
+    work_dir: str | None = None
+    resume: str | None = None
+    keep_files: bool = False
+    conf: Mapping[str, str] = attrs.field(factory=dict)
+    verbose: bool = False
+    tuning: SparkTuning = attrs.field(factory=SparkTuning)
+
+
+@attrs.frozen(kw_only=True)
+class RandomSettings:
+    """Settings of the random search.
+
+    Attributes:
+        examples: examples of Hypothesis, each of some hundred steps, in one behaviour or more.
+        steps: the most steps in a behaviour.
+        seed: the same seed searches the same behaviours.
+    """
+
+    examples: int = 300
+    steps: int = 50
+    seed: int = 0
