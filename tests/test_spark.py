@@ -27,12 +27,13 @@ from checker.distributed import claims, search, session, tasks, visited
 from checker.distributed import java as java_module
 from checker.distributed.session import Session
 from checker.distributed.sharding import shards_of
-from checker.distributed.storage import Block, Damaged, Storage
+from checker.distributed.storage import Block, Storage
 from checker.distributed.visited import Visited, opened
+from checker.errors import Damaged
 from checker.itf import read_trace, write_trace
 from checker.replay import replay
 from checker.result import Stop, StopKind
-from checker.settings import DEFAULT, SparkSettings, SparkTuning
+from checker.settings import SparkSettings, SparkTuning
 from invariants.catalog import CATALOG
 from tests import test_compiled
 from tests.cli import STAIRS, leadline, write
@@ -53,7 +54,7 @@ UNSHARDED: dict[str, Any] = {"shards": 0, "skew": 0.0, "spilled": 0}
 
 
 def assert_same_answers(
-    spark: Session, spec: Spec[Any], limits: Limits, shards: int = 3, tuning: SparkTuning = DEFAULT
+    spark: Session, spec: Spec[Any], limits: Limits, shards: int = 3, tuning: SparkTuning = ALL_ON_SPARK
 ) -> None:
     """The oracle agrees, and counterexamples are behaviours of the spec, each another one."""
     expected = oracle.explore(spec, limits)
@@ -91,9 +92,12 @@ LIMITS = {
 }
 
 
+SEVERAL_TASKS = SparkTuning(large=120, small=250, task=200)
+
+
 @pytest.mark.parametrize("name", CATALOG)
 def test_shipped_specs_get_the_same_answers(spark: Session, name: str) -> None:
-    assert_same_answers(spark, CATALOG[name], LIMITS.get(name, Limits(depth=9)), LARGE=120, SMALL=250, MOST=200)
+    assert_same_answers(spark, CATALOG[name], LIMITS.get(name, Limits(depth=9)), tuning=SEVERAL_TASKS)
 
 
 @settings(max_examples=10, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -107,7 +111,7 @@ def test_random_specs_get_the_same_answers(
     spark: Session, spec: Spec[Any], limits: Limits, shards: int, small: int
 ) -> None:
     """Values are met on workers all the time, and parts of levels are tiny."""
-    assert_same_answers(spark, spec, limits, shards, LARGE=1, SMALL=small, MOST=5)
+    assert_same_answers(spark, spec, limits, shards, SparkTuning(large=1, small=small, task=5))
 
 
 def test_the_layout_is_widened_in_the_middle(spark: Session, tmp_path: Path) -> None:
@@ -497,7 +501,7 @@ def test_a_task_that_runs_twice_changes_nothing(spark: Session) -> None:
         return run(self, task, work, *rest, **named)
 
     with mock.patch.object(Session, "run", twice):
-        assert_same_answers(spark, SPEC, Limits(), LARGE=100, SMALL=90)
+        assert_same_answers(spark, SPEC, Limits(), tuning=SparkTuning(large=100, small=90))
 
 
 # --- what is missing ---
