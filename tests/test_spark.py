@@ -41,6 +41,8 @@ from tests.constructs import CONSTRUCTS
 from tests.constructs import spec_of as spec_with
 from tests.machines import counters
 from tests.test_atomic_figures import STATE_SPACES, spec_of
+from tests.test_within import Clocks, no_five, no_four, no_step_to_four
+from tests.test_within import spec_of as clocks
 
 ALL_ON_SPARK = SparkTuning(large=1, small=1)
 
@@ -112,6 +114,35 @@ def test_random_specs_get_the_same_answers(
 ) -> None:
     """Values are met on workers all the time, and parts of levels are tiny."""
     assert_same_answers(spark, spec, limits, shards, SparkTuning(large=1, small=small, task=5))
+
+
+@pytest.mark.parametrize("small", [1, 1000], ids=["tasks", "driver"])
+@pytest.mark.parametrize(
+    "limits",
+    [Limits(), Limits(depth=3), Limits(depth=7), Limits(keep_going=True, traces=3)],
+    ids=["all", "depth 3", "depth 7", "traces"],
+)
+def test_states_outside_of_a_constraint_are_checked_and_not_expanded(
+    spark: Session, limits: Limits, small: int
+) -> None:
+    tuning = SparkTuning(large=1, small=small, task=2)
+    initial = [Clocks(), Clocks(4, 0), Clocks(2, 2)]
+    for properties in ([no_five], [no_four], [no_step_to_four, no_five]):
+        spec = clocks(*properties, initial=initial, check_deadlock=True)
+        assert_same_answers(spark, spec, limits, tuning=tuning)
+        assert distributed.explore(
+            spec, limits, session=spark, settings=SparkSettings(tuning=tuning)
+        ).statistics.outside
+
+
+def test_a_search_with_a_constraint_is_resumed(spark: Session, tmp_path: Path) -> None:
+    spec, place = clocks(no_five), str(tmp_path / "work")
+    distributed.explore(
+        spec, Limits(depth=5), session=spark, settings=SparkSettings(work_dir=place, tuning=ALL_ON_SPARK)
+    )
+    found = distributed.explore(spec, session=spark, settings=SparkSettings(resume=place, tuning=ALL_ON_SPARK))
+    assert answers(found) == answers(oracle.explore(spec))
+    assert found.statistics.outside == 4
 
 
 def test_the_layout_is_widened_in_the_middle(spark: Session, tmp_path: Path) -> None:

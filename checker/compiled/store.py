@@ -175,7 +175,7 @@ class Store:
 
 def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:
     """Count states that were expanded besides, in the counters of those before; see `kernel.append`."""
-    if more[kernel.EXPANDED] and more[kernel.MOST] >= 0:
+    if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # else none of them has been asked for its steps
         first = not (counters[kernel.MOST] or counters[kernel.DEADLOCKS])
         fewest, most = more[kernel.FEWEST], more[kernel.MOST]
         counters[kernel.FEWEST] = fewest if first else min(counters[kernel.FEWEST], fewest)

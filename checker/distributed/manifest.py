@@ -38,7 +38,8 @@ class Reached:
         numbering: the numbers of slot values.
         shards: how many there are.
         level: the last complete level.
-        distinct: states found so far.
+        distinct: states found so far, those outside of `Spec.within` included.
+        outside: for each level, how many of its states are outside.
         counts: shape (action instances, 2): steps generated, and new states among them.
         counters: see `kernel.append`; the states found are not among them.
         seen: for each state predicate, the states that were seen to show it.
@@ -53,6 +54,7 @@ class Reached:
     shards: int
     level: int
     distinct: int
+    outside: list[int]
     counts: NDArray[np.int64]
     counters: NDArray[np.int64]
     seen: list[list[Place]]

@@ -45,7 +45,7 @@ from checker.distributed.tasks import (
     level_file,
 )
 from checker.distributed.worker import Run, Worker, forget_news, know
-from checker.errors import LeadlineError, SpecError
+from checker.errors import LeadlineError
 from checker.evidence import nothing_searched, property_results
 from checker.names import counted
 from checker.progress import Progress
@@ -154,6 +154,8 @@ class SparkSearch(Generic[S]):
                 "parent": store.parents[first:last] - np.uint32(base),
                 "arrival": store.arrivals[first:last],
             }
+            if self.spec.constraint is not None:
+                columns["outside"] = store.outside[first:last].view(np.uint8)
             spilled += sum(column.nbytes for column in columns.values())
             split_up = by_shard(columns, store.packing, shards)
             blocks = self._storage.write(f"{tasks.LEVELS}/{level:04}", split_up, store.packing.sizes)
@@ -170,6 +172,7 @@ class SparkSearch(Generic[S]):
             shards=shards,
             level=len(ends) - 1,
             distinct=store.count,
+            outside=[*searched.outside, *[0] * (len(ends) - 1 - len(searched.outside))],
             counts=searched.counts,
             counters=store.counters,
             seen=[[place(index) for index in indices] for indices in searched.seen],
@@ -218,6 +221,8 @@ class SparkSearch(Generic[S]):
                 return None
             if self._violated() and not self.limits.keep_going:
                 return FIRST_VIOLATION
+            if level.count == at.outside[at.level - 1]:
+                return None  # all are outside
             if self.limits.depth is not None and at.level >= self.limits.depth:
                 return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
             if self.limits.max_states is not None and at.distinct > self.limits.max_states:
@@ -327,6 +332,7 @@ class SparkSearch(Generic[S]):
                 seen_now.append((at.level + 1, self._number_of(following, source, position)))
         rows = [sum(block.rows for block in shard.blocks) for shard in kept]
         at.distinct += sum(rows)
+        at.outside.append(sum(shard.outside for shard in kept))
         at.bytes = sum(shard.bytes for shard in kept)
         at.skew = max(rows) * len(rows) / sum(rows) - 1 if sum(rows) else 0.0
         at.spilled += sum(rows) * (8 * self._packing.words + 4 + 4 + 2)
@@ -355,14 +361,17 @@ class SparkSearch(Generic[S]):
         return stop
 
     def _statistics(self) -> Statistics:
-        at = self._at
+        at, outside = self._at, sum(self._at.outside)
         steps, counters = int(at.counts[:, 0].sum()), at.counters.tolist()
+        levels = [self._level(level).count - beyond for level, beyond in enumerate(at.outside, start=1)]
+        expanded = counters[kernel.EXPANDED] - sum(at.outside[: at.level - 1])
         return Statistics(
-            distinct=at.distinct,
+            distinct=at.distinct - outside,
+            outside=outside,
             generated=steps + len(self.spec.initials()),
-            depth=at.level if self._level(at.level).count else at.level - 1,
-            queue=at.distinct - counters[kernel.EXPANDED],
-            expanded=counters[kernel.EXPANDED],
+            depth=at.level if levels[-1] else at.level - 1,
+            queue=at.distinct - outside - expanded,
+            expanded=expanded,
             successors=steps,
             out_degree_min=counters[kernel.FEWEST],
             out_degree_max=counters[kernel.MOST],
@@ -372,7 +381,7 @@ class SparkSearch(Generic[S]):
             memory=at.bytes,
             calls=at.calls,
             compared=at.compared,
-            levels=tuple(count for level in range(1, at.level + 1) if (count := self._level(level).count)),
+            levels=tuple(filter(None, levels)),
             shards=at.shards,
             skew=at.skew,
             spilled=at.spilled,
@@ -456,8 +465,6 @@ def explore(
         LeadlineError: Spark does not start or gives up; the work directory cannot be written, is of another
             search, or is damaged.
     """
-    if spec.within is not None:
-        raise SpecError(f"the spark engine cannot search {spec.name}, which has Spec(within=...)")
     limits, chosen = limits or Limits(), settings or SparkSettings()
     if session is None:
         check_environment(chosen.master, chosen.conf)  # which should not show only after the driver's part

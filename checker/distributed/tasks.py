@@ -100,7 +100,8 @@ class KeepDone:
 
     Attributes:
         blocks: the new states from each part of the level before.
-        distinct: for each action instance, how many it found.
+        distinct: for each action instance, how many it found that are not outside of `Spec.within`.
+        outside: how many are.
         seen: for each state predicate, states that show it: the part they were found from, and their position.
         bytes: that the visited set takes.
         calls, compared: how many calls were learned from, and compared with calls on other states.
@@ -109,6 +110,7 @@ class KeepDone:
 
     blocks: list[Block]
     distinct: list[int]
+    outside: int
     seen: list[list[tuple[int, int]]]
     bytes: int
     calls: int
@@ -189,8 +191,7 @@ def expand_with(worker: Worker[Any], task: ExpandTask) -> ExpandDone:
     """The same, with a worker that is at hand."""
     packing, tables = worker.agree(task.revision), worker.tables
     calls, compared = tables.calls, tables.compared
-    states = read_parts(worker.storage, task.parts, packing)["state"]
-    done = worker.expand(states, task.samples, task.steps_wanted)
+    done = worker.expand(read_parts(worker.storage, task.parts, packing), task.samples, task.steps_wanted)
     folder = f"{FOUND}/{task.level:04}"
     split = by_shard(done.found, packing, task.run.shards)
     return ExpandDone(
@@ -214,7 +215,7 @@ def keep(task: KeepTask) -> KeepDone:
     distinct = np.zeros(tables.instances, np.int64)
     missing = list(task.wanted)
     seen: list[list[tuple[int, int]]] = [[] for _ in missing]
-    restored = 0
+    restored = outside = 0
 
     def fill(known: Visited) -> None:
         nonlocal restored
@@ -225,11 +226,18 @@ def keep(task: KeepTask) -> KeepDone:
         restored = known.count
 
     def kept(known: Visited, source: int, block: Block) -> dict[str, NDArray[Any]]:
+        nonlocal outside
         columns = read_states(storage, block, packing)
         new = known.add(columns["state"])
         columns = {name: column[new] for name, column in columns.items()}
-        np.add(distinct, np.bincount(columns["arrival"], minlength=len(distinct)), out=distinct)
-        for number, places in enumerate(worker.showing(columns["state"], missing)):
+        shown, within = worker.shown(columns["state"], missing), np.ones(len(columns["state"]), np.bool_)
+        if worker.tables.spec.constraint is not None:  # the last predicate, of which no sightings are wanted
+            within, columns["outside"] = ~shown[:, -1], shown[:, -1].astype(np.uint8)
+            shown[:, -1] = False
+            outside += int(columns["outside"].sum())
+        np.add(distinct, np.bincount(columns["arrival"][within], minlength=len(distinct)), out=distinct)
+        for number, column in enumerate(shown.T):
+            places = np.flatnonzero(column)[: missing[number]].tolist()
             seen[number] += [(source, int(columns["position"][place])) for place in places]
             missing[number] -= len(places)
         return columns
@@ -239,7 +247,9 @@ def keep(task: KeepTask) -> KeepDone:
         rows = (kept(known, source, block) for source, block in enumerate(task.blocks))
         blocks = storage.write(f"{LEVELS}/{task.level:04}", rows, packing.sizes)
         size = known.bytes_used
-    return KeepDone(blocks, distinct.tolist(), seen, size, tables.calls - calls, tables.compared - compared, restored)
+    return KeepDone(
+        blocks, distinct.tolist(), outside, seen, size, tables.calls - calls, tables.compared - compared, restored
+    )
 
 
 @answering
@@ -251,10 +261,10 @@ def back(task: BackTask) -> BackDone:
 def back_with(worker: Worker[Any], task: BackTask) -> BackDone:
     """The same, with a worker that is at hand."""
     packing = worker.agree(task.revision)
-    states = read_parts(worker.storage, task.parts, packing)["state"]
+    level = read_parts(worker.storage, task.parts, packing)
     targets = np.array([packing.pack(row) for row in task.targets], np.uint64)
-    steps = worker.steps_into(states, targets)
-    return BackDone([(place, packing.unpack(states[place]), tree, target) for place, tree, target in steps])
+    steps = worker.steps_into(level, targets)
+    return BackDone([(place, packing.unpack(level["state"][place]), tree, target) for place, tree, target in steps])
 
 
 def read_parts(storage: Storage, parts: list[Part], packing: Packing) -> dict[str, NDArray[Any]]:

@@ -119,18 +119,23 @@ class Worker(Generic[S]):
             self._revision = revision
         return self.expander.store.packing
 
-    def _hold(self, states: NDArray[np.uint64], packing: Packing) -> None:
+    def _hold(self, states: NDArray[np.uint64], packing: Packing, outside: NDArray[np.uint8] | None = None) -> None:
         """Have these states in the place of all that the expander has."""
-        memory, threads = self._budget.memory.for_states, self.expander.workers
-        self.expander.store = store = Store(packing, self.tables.instances, memory, threads, len(states))
+        memory, threads, is_constrained = self._budget.memory.for_states, self.expander.workers, outside is not None
+        self.expander.store = store = Store(
+            packing, self.tables.instances, memory, threads, len(states), is_constrained
+        )
         store.states[: len(states)] = states
+        if outside is not None:
+            store.outside[: len(states)] = outside
         store.counters[kernel.STATES] = len(states)
 
-    def expand(self, states: NDArray[np.uint64], samples: int, steps_wanted: list[int]) -> Expanded:
+    def expand(self, level: dict[str, NDArray[Any]], samples: int, steps_wanted: list[int]) -> Expanded:
         """Expand some states of a level.
 
         Parameters:
-            states: packed as was agreed.
+            level: the columns ``state``, packed as was agreed, and, if the spec has a constraint,
+                ``outside``, 1 for a state that is.
             samples: on how many of them what was learned is compared with the actions themselves.
             steps_wanted: for each step predicate, how many more steps are wanted that show it.
 
@@ -139,8 +144,9 @@ class Worker(Generic[S]):
             SpecError: the spec misbehaved.
             ShapeChanged, NotRecorded, NewKind: the search has to start again; see `Adjustments`.
         """
-        expander, count = self.expander, len(states)
-        self._hold(states, expander.store.packing)
+        expander, states = self.expander, level["state"]
+        count = len(states)
+        self._hold(states, expander.store.packing, level.get("outside"))
         expander.store.grow(COMING * count)
         for index in np.linspace(0, count - 1, samples, dtype=int):
             expander.comparison.state(expander.row(index))
@@ -173,18 +179,25 @@ class Worker(Generic[S]):
             dead=dead,
         )
 
-    def showing(self, states: NDArray[np.uint64], wanted: list[int]) -> list[list[int]]:
-        """For each state predicate, the first of some states that show it, as many as are wanted."""
-        if not len(states) or not any(wanted):
-            return [[] for _ in wanted]
-        self._hold(states, self.expander.store.packing)
-        shown = self.expander.check(0, wanted, [False] * len(wanted))
-        return [np.flatnonzero(column)[:count].tolist() for column, count in zip(shown.T, wanted, strict=True)]
+    def shown(self, states: NDArray[np.uint64], wanted: list[int]) -> NDArray[np.bool_]:
+        """Evaluate the state predicates on some states.
 
-    def steps_into(self, states: NDArray[np.uint64], targets: NDArray[np.uint64]) -> list[tuple[int, int, int]]:
+        Parameters:
+            states: packed as was agreed.
+            wanted: for each predicate, how many more states that show it are wanted.
+
+        Returns:
+            Shape (states, predicates).
+        """
+        if not len(states) or not any(wanted):
+            return np.zeros((len(states), len(wanted)), np.bool_)
+        self._hold(states, self.expander.store.packing)
+        return self.expander.check(0, wanted, [False] * len(wanted))
+
+    def steps_into(self, level: dict[str, NDArray[Any]], targets: NDArray[np.uint64]) -> list[tuple[int, int, int]]:
         """The steps from some states of a level into some of the next: state, action instance, target."""
-        self.expand(states, 0, [0] * len(self.tables.step_checks))  # so that all paths are known
-        return steps_into(self.expander, lambda: targets, 0, len(states))
+        self.expand(level, 0, [0] * len(self.tables.step_checks))  # so that all paths are known
+        return steps_into(self.expander, lambda: targets, 0, len(level["state"]))
 
 
 def forget_news(expander: Expander[Any]) -> None:
