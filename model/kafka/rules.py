@@ -472,6 +472,12 @@ def rule_of(name: str) -> Rule:
     return _BY_NAME[name]
 
 
+def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
+    """The value of a rule that a protocol follows; None if it follows one that is not in the table."""
+    followed = (v for v in rule.values if all(getattr(protocol, field) == is_ for field, is_ in v.sets.items()))
+    return next(followed, None)
+
+
 def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
     """The protocol that follows a value of each rule.
 
