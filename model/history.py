@@ -59,6 +59,15 @@ class Missed:
     high_watermark: int
 
 
+@attrs.frozen
+class Counted:
+    """A leader has learned, or believes, up to which offset a follower has its log."""
+
+    leader: int
+    broker: int
+    end_offset: int
+
+
 def none(_: Any) -> tuple[Any, ...]:
     """No family has to say everything."""
     return ()
@@ -89,11 +98,13 @@ class History(Generic[P]):
         commits: the records that a step committed.
         truncations: the decisions of a step on what to keep of a log; a crash that loses records is one.
         missed: the high watermarks that were lost on their way in a step.
+        counted: the remote log end offsets that a step changed.
     """
 
     commits: Callable[[Step[P]], Iterable[Commit]]
     truncations: Callable[[Step[P]], Iterable[Truncation]]
     missed: Callable[[Step[P]], Iterable[Missed]] = none
+    counted: Callable[[Step[P]], Iterable[Counted]] = none
 
     def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
         """The turning points of a behaviour: of committed records that are missing at its end, or else of records
@@ -143,7 +154,17 @@ class History(Generic[P]):
                 yield Event(state, text, LOST)
             if not drops:
                 yield from _never_had(steps, broker, commit)
+            yield from self._miscounted(steps, broker, commit)
             yield from _overwritten(steps, broker, commit)
+
+    def _miscounted(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
+        """That a leader with a record takes a broker without it for one that has it."""
+        for state, step in enumerate(steps, start=1):
+            for counted in self.counted(step):
+                has_it = [_holds(_log(step.after, each), commit) for each in (counted.leader, counted.broker)]
+                if counted.broker == broker and counted.end_offset > commit.offset and has_it == [True, False]:
+                    text = f"broker {counted.leader} takes {counted.end_offset} for broker {broker}'s log end offset"
+                    yield Event(state, f"{text}, but broker {broker} does not have {short(commit.record)}", "counted")
 
     def _missed(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
         """The last time that a broker would have learned that a record is committed, and did not."""

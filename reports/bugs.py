@@ -1,8 +1,8 @@
-"""The archive of bugs: what is asserted of tickets, and the searches that must bear it out.
+"""The archive of known bugs: what is claimed about tickets, and the searches that must confirm it.
 
-Of a bug the file says its releases, its configuration and the property that it violates, and nothing of what a search
-finds. Every release that it names must violate the property; the one that mended it, and those after, must not; and
-the one that mended it must again when the rule that it changed is put back.
+The file gives a bug's releases, its configuration and the property that it violates, and no result of a search. Every
+affected release must violate the property. The release that fixed it, and those after, must not; and the release that
+fixed it must violate it again with the old rule put back.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ Expected = Literal["violated", "holds"]
 
 @attrs.frozen(kw_only=True)
 class Bug:
-    """What is asserted of a bug.
+    """What is claimed about a bug.
 
     Attributes:
         ticket: its ticket, or the KIP if it has none.
-        also: other tickets and KIPs that are about it.
+        also: other tickets and KIPs about it.
         sentence: what happens.
-        property: what it violates.
-        affected: the releases it is in, by their names in the catalog.
-        mended: the releases that mended it: the first one, or the first with ZooKeeper and the first with KRaft.
+        property: the property that it violates.
+        affected: the releases that have it, by their names in the catalog.
+        fixed: the releases that fixed it: the first one, or the first with ZooKeeper and the first with KRaft.
         bounds: the bounds that differ from a release's own.
-        rules: the rules that were mended, with the values that they had before.
-        defaults: instead of that, defaults of the configuration that were changed, with the values they had before.
-        besides: other bugs of the archive that are mended in all runs, as they would show first.
-        note: what else is known of it, such as disputed versions.
+        rules: the rules that were changed, with their old values.
+        defaults: in place of rules, the configuration defaults that were changed, with their old values.
+        besides: other bugs of the archive, which are fixed in all runs because they would show first.
+        note: what else is known, such as disputed versions.
     """
 
     ticket: str
@@ -54,7 +54,7 @@ class Bug:
     sentence: str
     property: str
     affected: list[str]
-    mended: list[str]
+    fixed: list[str]
     bounds: Values = attrs.field(factory=dict)
     rules: dict[str, str] = attrs.field(factory=dict)
     defaults: Values = attrs.field(factory=dict)
@@ -64,7 +64,7 @@ class Bug:
 
 @attrs.frozen(kw_only=True)
 class Unreached:
-    """A bug that no release of the model can show, and why."""
+    """A bug that the model cannot show, and why."""
 
     ticket: str
     also: list[str] = attrs.field(factory=list)
@@ -74,13 +74,13 @@ class Unreached:
 
 @attrs.frozen
 class Run:
-    """A search, and what is expected of it.
+    """A search and its expected verdict.
 
     Attributes:
-        bug: the bug that it is about.
+        bug: the bug.
         spec: what is searched, with its bounds and the one property.
         expected: the verdict.
-        part: ``affected``, ``mended``, ``later`` or ``put back``.
+        part: ``affected``, ``fixed``, ``later`` or ``put back``.
     """
 
     bug: Bug
@@ -119,16 +119,16 @@ class Outcome:
 
 @attrs.frozen(kw_only=True)
 class Archive:
-    """All bugs: those that the model shows, and those that it cannot."""
+    """All bugs: those that the model shows, and those that it cannot show."""
 
     bugs: list[Bug]
     unreached: list[Unreached] = attrs.field(factory=list)
 
     def about(self, ticket: str | None) -> tuple[list[Bug], list[Unreached]]:
-        """What is about a ticket or KIP, in whatever case it is written; everything, if it is None.
+        """The bugs that a ticket or KIP is about, in upper or lower case; all of them if it is None.
 
         Raises:
-            LeadlineError: there is nothing; names the nearest.
+            LeadlineError: there are none; names the nearest.
         """
         if ticket is None:
             return self.bugs, self.unreached
@@ -137,14 +137,15 @@ class Archive:
         if not bugs and not unreached:
             every: list[Bug | Unreached] = [*self.bugs, *self.unreached]
             known = {name for bug in every for name in (bug.ticket, *bug.also)}
-            raise LeadlineError(f"unknown bug {ticket!r}{nearest(ticket.upper(), known)} (`leadline bugs --list`)")
+            close = nearest(ticket.upper(), known)
+            raise LeadlineError(f"unknown bug {ticket!r}{close} (`leadline bugs --list` lists them)")
         return bugs, unreached
 
     def runs(self, bug: Bug) -> list[Run]:
         """The searches for a bug.
 
         Raises:
-            LeadlineError: a release, rule, property or bound that there is not.
+            LeadlineError: an unknown release, rule, property or bound.
         """
         return [*self._runs(bug)]
 
@@ -152,8 +153,8 @@ class Archive:
         try:
             for name in bug.affected:
                 yield self._run(bug, name, {}, "violated", "affected")
-            for name in bug.mended:
-                yield self._run(bug, name, {}, "holds", "mended")
+            for name in bug.fixed:
+                yield self._run(bug, name, {}, "holds", "fixed")
                 yield self._run(bug, name, bug.rules, "violated", "put back")
             for column in _later(bug):
                 yield self._run(bug, column.name, {}, "holds", "later")
@@ -164,7 +165,7 @@ class Archive:
         column = _column(name)
         for ticket in bug.besides:
             (other,) = (each for each in self.bugs if each.ticket == ticket)
-            column = column.with_rules(_mending(other, column))
+            column = column.with_rules(_fix_of(other, column))
         reference = "+".join([column.name, *(f"{rule}={value}" for rule, value in rules.items())])
         bounds = bug.bounds | (bug.defaults if part == "put back" else {})
         spec = load_spec(reference).with_bounds(bounds).with_properties([bug.property])
@@ -182,17 +183,17 @@ def _column(name: str) -> Column:
     return column
 
 
-def _mending(bug: Bug, column: Column) -> dict[str, str]:
-    """The rules by which a release has a bug, as the release that mended it has them."""
-    mended = _column(bug.mended[0])
-    return {rule: mended.values[rule] for rule, value in bug.rules.items() if column.values[rule] == value}
+def _fix_of(bug: Bug, column: Column) -> dict[str, str]:
+    """The rules to change in a release so that it does not have a bug, with the values of the release that fixed it."""
+    fixed = _column(bug.fixed[0])
+    return {rule: fixed.values[rule] for rule, value in bug.rules.items() if column.values[rule] == value}
 
 
 def _later(bug: Bug) -> Iterator[Column]:
-    """The releases after those that mended a bug, which have not gone back to what was before."""
-    mended = [_column(name) for name in bug.mended]
-    first = min(RELEASES.index(column) for column in mended)
-    known = {_column(name).name for name in (*bug.affected, *bug.mended)}
+    """The releases after those that fixed a bug, but for those with an old rule (a bug can be in KRaft again)."""
+    fixed = [_column(name) for name in bug.fixed]
+    first = min(RELEASES.index(column) for column in fixed)
+    known = {_column(name).name for name in (*bug.affected, *bug.fixed)}
     for column in RELEASES[first:]:
         if column.name not in known and all(column.values[rule] != value for rule, value in bug.rules.items()):
             yield column
@@ -213,10 +214,10 @@ def read_archive(path: Path = SHIPPED) -> Archive:
 
 
 def bugs_object(outcomes: Sequence[Outcome], unreached: Sequence[Unreached]) -> dict[str, Any]:
-    """What was found, as an object that `json.dumps` takes.
+    """The results as an object for `json.dumps`.
 
     Parameters:
-        outcomes: the runs with their results, those of a bug one after another.
+        outcomes: the runs with their results, those of one bug next to each other.
         unreached: the bugs that cannot be shown.
     """
     bugs = []

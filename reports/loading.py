@@ -53,7 +53,8 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     if not path:
         return shipped_spec(reference)
     if "+" in name:
-        raise SpecError(f"{path}:{name.partition('+')[0]} has no rules that can be changed: only releases have")
+        named = ":".join(filter(None, [path, name.partition("+")[0]]))
+        raise SpecError(f"{named} has no rules that can be changed: only releases and the KIPs' designs have")
     loaded, file = {} if loaded is None else loaded, (folder or Path()) / path
     module = loaded[file] = loaded.get(file) or _load_module(file)
     specs = {key: value for key, value in vars(module).items() if is_a(value, Spec)}
@@ -98,6 +99,9 @@ def _file_and_name(reference: str) -> tuple[str, str]:
     path, colon, name = reference.rpartition(":")
     if colon and path.endswith(".py"):
         return path, name
+    path, changed, rules = reference.partition(".py+")
+    if changed:
+        return f"{path}.py", f"+{rules}"
     return (reference, "") if reference.endswith(".py") else ("", "")
 
 

@@ -1,6 +1,7 @@
-"""Rules: where two specs differ, as far as the constants of their states say it.
+"""The rules and bounds in which two specs differ.
 
-A protocol is a constant of the state: an attrs value of functions and plain values. What differs there is named.
+A protocol is a constant of the state: an attrs value of functions and plain values. What differs there is named, in the
+`kafka` family by the table of rules (`model.kafka.rules`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import attrs
 from checker.spec import Spec
 from checker.state import is_constant
 from checker.visible import visible
+from model.kafka.protocols import Protocol
+from model.kafka.rules import RULES, value_followed_by
 from reports.rows import written
 
 NOT_RULES = frozenset({"name", "summary"})
@@ -20,22 +23,46 @@ NOT_RULES = frozenset({"name", "summary"})
 
 
 def differing_rules(first: Spec[Any], second: Spec[Any]) -> list[str]:
-    """The rules in which two specs differ: ``truncates_to: own high watermark → end of agreement``."""
+    """The rules and bounds in which two specs differ.
+
+    Returns:
+        Lines such as ``rule truncates_to: own high watermark → end of agreement`` and ``bound acks: 1 → all``. Of a
+        rule of Kafka's releases, the first line has its question, and two more its answers with their sources.
+        Empty if the states are of different classes.
+    """
     one, other = first.initials()[0], second.initials()[0]
     if type(one) is not type(other):
         return []
-    return list(dict.fromkeys(_differences(one, other)))
+    constants = [field.name for field in attrs.fields(type(one)) if is_constant(field)]
+    pairs = [(getattr(one, name), getattr(other, name)) for name in constants]
+    lines = [line for was, now in pairs if type(was) is not type(first.bounds) for line in _rules(was, now)]
+    lines += [f"bound {name}: {was} → {now}" for name, was, now in _fields(first.bounds, second.bounds)]
+    return [visible(line) for line in dict.fromkeys(lines)]
 
 
-def _differences(one: Any, other: Any) -> Iterator[str]:
-    for field in attrs.fields(type(one)):
-        values = [getattr(state, field.name) for state in (one, other)]
-        if not is_constant(field) or type(values[0]) is not type(values[1]) or not attrs.has(type(values[0])):
-            continue
-        for rule in attrs.fields(type(values[0])):
-            was, now = (getattr(value, rule.name) for value in values)
-            if rule.name not in NOT_RULES and was != now:
-                yield visible(f"{rule.name}: {_value(was)} → {_value(now)}")
+def _rules(was: Any, now: Any) -> Iterator[str]:
+    named = set[str]()
+    if isinstance(was, Protocol) and isinstance(now, Protocol):
+        for rule in RULES:
+            old, new = value_followed_by(was, rule), value_followed_by(now, rule)
+            if old is None or new is None:
+                continue
+            named |= old.sets.keys()
+            if old is not new:
+                yield f"rule {rule.name}: {old.name} → {new.name} ({rule.question})"
+                yield from (f"  {value.name}: {value.sentence} ({value.source})" for value in (old, new))
+    for name, one, other in _fields(was, now):
+        if name not in named | NOT_RULES:
+            yield f"rule {name}: {one} → {other}"
+
+
+def _fields(was: Any, now: Any) -> Iterator[tuple[str, str, str]]:
+    """The fields in which two attrs values of one class differ, each with both values in words."""
+    if type(was) is type(now) and attrs.has(type(was)):
+        for field in attrs.fields(type(was)):
+            one, other = getattr(was, field.name), getattr(now, field.name)
+            if one != other:
+                yield field.name, _value(one), _value(other)
 
 
 def _value(value: Any) -> str:

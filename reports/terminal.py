@@ -143,7 +143,7 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
     parts: list[RenderableType] = [Text(story.title, style="bold")] if titled else []
     if story.legend:
         parts.append(Text(_legend(story, plain), style="dim"))
-    parts += _what_happened(story)
+    parts += turning_points(story)
     for before, number, frame in zip([0, *numbers], numbers, frames, strict=False):
         if number > before + 1:
             left_out = f"\n{number - before - 1:,} states are left out; `leadline trace FILE --format json` has all"
@@ -163,8 +163,8 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
     return Group(*parts)
 
 
-def _what_happened(story: Story) -> Iterator[RenderableType]:
-    """The turning points of a trace, each with its step."""
+def turning_points(story: Story) -> Iterator[RenderableType]:
+    """What decided the outcome of a trace, each event with its step; nothing if there is only the violation."""
     if len(story.happened) < 2:
         return
     yield Text("\nwhat happened", style="bold")

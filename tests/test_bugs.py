@@ -28,13 +28,13 @@ def test_the_archive_has_the_bugs_that_everybody_knows() -> None:
 
 @pytest.mark.parametrize("bug", ARCHIVE.bugs, ids=lambda bug: bug.ticket)
 def test_what_is_asserted_of_a_bug_makes_sense(bug: Bug) -> None:
-    """Its releases, rules, property and bounds exist, and the rules are those that changed where it was mended."""
+    """Its releases, rules, property and bounds exist, and the rules are those that changed where it was fixed."""
     runs = ARCHIVE.runs(bug)
     affected = [run.spec.name for run in runs if run.part == "affected"]
     assert all(name.startswith(of) for name, of in zip(affected, bug.affected, strict=True))
-    assert [run.part for run in runs].count("put back") == len(bug.mended)
+    assert [run.part for run in runs].count("put back") == len(bug.fixed)
     assert bool(bug.rules) != bool(bug.defaults)
-    for name in bug.mended:
+    for name in bug.fixed:
         column = column_of(name)
         assert column is not None
         assert all(column.values[rule] != value for rule, value in bug.rules.items())
@@ -72,6 +72,7 @@ def test_the_story_of_a_bug(tmp_path: Path) -> None:
     assert specs[:3] == ["kafka/3.2-kraft", "kafka/3.3", "kafka/3.3+isr_eligibility=any"]
     assert f"{len(specs)} of {len(specs)} runs as expected" in run.out
     assert "isr_members_active is violated" in run.out
+    assert "side by side: leadline diff kafka/3.2-kraft kafka/3.3 -b records=0,acks=all," in run.out
     assert CHEAP in (tmp_path / "bugs.html").read_text()
 
 
@@ -101,6 +102,6 @@ def test_an_archive_that_makes_no_sense_is_refused(tmp_path: Path, text: str, co
 
 
 def test_a_release_that_is_none_is_refused() -> None:
-    bug = Bug(ticket="KAFKA-0", sentence="", property="log_matching", affected=["kafka/9.9"], mended=[])
+    bug = Bug(ticket="KAFKA-0", sentence="", property="log_matching", affected=["kafka/9.9"], fixed=[])
     with pytest.raises(LeadlineError, match=r"KAFKA-0: kafka/9\.9 is not a release"):
         ARCHIVE.runs(bug)

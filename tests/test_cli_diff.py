@@ -64,6 +64,21 @@ def test_what_kip_279_mends_in_kip_101_is_shown_where_it_happens(tmp_path: Path)
     assert "atomic/kip-279 takes the same actions, and strong_isr is true at their end" in tail
 
 
+def test_two_releases_that_differ_in_one_rule_tell_the_story_of_the_bug(tmp_path: Path) -> None:
+    run = call("diff", "kafka/2.8", "kafka/3.0", "-b", "acks=all", "-i", "committed_never_lost", folder=tmp_path)
+    assert (run.code, run.err) == (1, "")
+    (at,) = (index for index, line in enumerate(run.lines) if line == "what happened")
+    told = " ".join(" ".join(run.lines[at:]).split())
+    assert "counted broker 1 takes 1 for broker 0's log end offset, but broker 0 does not have m1" in told
+    assert "kafka/3.0 does not take handle_alter_partition(leader=1) here" in told
+    assert "rule diverging_fetch: counted → ignored (what a leader makes of the offset of a diverging fetch)" in told
+    assert "counted: it takes it for the follower's log end offset" in told
+    assert "ignored: nothing (KAFKA-13141)" in told
+    assert [line.split(":")[0] for line in run.lines if line.startswith(("rule ", "bound "))] == [
+        "rule diverging_fetch"
+    ]
+
+
 def test_the_order_of_the_specs_does_not_matter_for_which_one_is_bad(tmp_path: Path) -> None:
     run = call("diff", "atomic/kip-279", "atomic/kip-101", "-b", "max_epoch=2", "-i", "strong_isr", folder=tmp_path)
     assert "atomic/kip-101: strong_isr is violated: " in run.out

@@ -14,8 +14,10 @@ from checker.drawing import Drawing, Event, Row
 from checker.engines import ENGINES
 from checker.oracle import explore
 from invariants.catalog import CATALOG
+from model.kafka.releases import column_of
 from reports.rules import differing_rules
 from reports.story import what_happened
+from tests.kafka_mutants import of_release, the_leader_alone
 from tests.refusals import refused
 
 
@@ -161,6 +163,23 @@ def test_events_that_make_no_sense_are_refused(events: Any, complaint: str) -> N
 
 def test_the_rules_in_which_two_protocols_differ_are_named() -> None:
     rules = differing_rules(CATALOG["atomic/kip-101"], CATALOG["atomic/kip-279"])
-    assert rules == ["truncates_to: end of own last epoch → end of agreement"]
+    assert rules == ["rule truncates_to: end of own last epoch → end of agreement"]
     assert differing_rules(CATALOG["atomic/kip-101"], CATALOG["atomic/kip-101"]) == []
     assert differing_rules(CATALOG["atomic/kip-101"], CATALOG["rpc/kip-101"]) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("2.0.0", "2.0.1"), ("2.7", "2.8"), ("3.0", "3.2-kraft"), ("3.4.1", "3.5"), ("4.0", "4.1")]
+)
+def test_a_release_differs_in_the_rules_that_changed_in_it(before: str, after: str) -> None:
+    lines = differing_rules(CATALOG[f"kafka/{before}"], CATALOG[f"kafka/{after}"])
+    column = column_of(f"kafka/{after}")
+    assert column is not None
+    assert {line.split()[1] for line in lines if line.startswith("rule ")} == {f"{rule}:" for rule in column.changed}
+
+
+def test_a_rule_that_is_in_no_table_and_bounds_that_differ_are_named_too() -> None:
+    lines = differing_rules(
+        CATALOG["kafka/3.7"].with_bounds({"acks": "1"}), of_release("kafka/3.7", counts=the_leader_alone)
+    )
+    assert lines == ["rule counts: the maximal isr → the leader alone", "bound acks: 1 → all"]

@@ -6,11 +6,13 @@ first violation. The numbers are from our own runs.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from checker import Limits, Spec, Verdict
+from checker.bounds import bounds_text
 from checker.compiled import explore
 from invariants.catalog import CATALOG, KAFKA_PROPERTIES
 from model.kafka import consume
@@ -395,6 +397,16 @@ def test_mutant_of_a_release_is_killed(
     spec: Spec[Partition], bounds: dict[str, Any], states: int, violated: tuple[str, ...]
 ) -> None:
     assert killers(spec.with_bounds(bounds).with_properties(asked_with(bounds))) == dict.fromkeys(violated, states)
+
+
+def test_the_table_of_mistakes_is_that_of_the_mutants() -> None:
+    text = (Path(__file__).parent.parent / "model" / "README.md").read_text()
+    _, table = text.split("| mistake | bounds | shortest trace | violated |\n| --- | --- | --- | --- |\n")
+    rows = [
+        f"| {name} | `{bounds_text(bounds)}` | {states} | {', '.join(f'`{each}`' for each in violated)} |"
+        for name, _, bounds, states, violated in RELEASE_MUTANTS
+    ]
+    assert table.partition("\n\n")[0].split("\n") == rows
 
 
 def asked_with(bounds: dict[str, Any]) -> list[str]:

@@ -97,15 +97,6 @@ def test_explore_takes_a_rule(tmp_path: Path) -> None:
     assert run.lines[0].startswith("kafka/3.7+elr=on")
 
 
-def test_two_releases_are_compared_and_the_story_of_the_bug_comes_out(tmp_path: Path) -> None:
-    """KAFKA-13141 is one rule: 2.8.0 counts the offset of a diverging fetch, 3.0 does not."""
-    run = call(
-        "diff", "kafka/2.8", "kafka/3.0", "-b", "acks=all,isr_shrinks=0", "-i", "committed_never_lost", folder=tmp_path
-    )
-    assert run.code == 1
-    assert "kafka/3.0" in run.out
-
-
 def test_the_table_of_releases_is_that_of_the_model() -> None:
     text = (Path(__file__).parent.parent / "model" / "README.md").read_text()
     for column in RELEASES:

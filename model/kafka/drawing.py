@@ -22,7 +22,7 @@ from model.drawing import (
     role_column,
     standing,
 )
-from model.history import Commit, History, Missed, Truncation, rule, truncates
+from model.history import Commit, Counted, History, Missed, Truncation, rule, truncates
 from model.kafka.messages import (
     Diverging,
     EpochRequest,
@@ -31,7 +31,7 @@ from model.kafka.messages import (
     FetchResponse,
     OffsetOutOfRange,
 )
-from model.kafka.state import Partition, Promise
+from model.kafka.state import UNKNOWN_OFFSET, Partition, Promise
 from model.quorum import drawn_isr
 
 
@@ -224,11 +224,20 @@ def missed(step: Step[Partition]) -> Iterator[Missed]:
             yield Missed(broker, response.high_watermark)
 
 
+def counted(step: Step[Partition]) -> Iterator[Counted]:
+    """The remote log end offsets that a leader has set from a fetch request."""
+    for leader, replica in step.after.believed_leaders():
+        before = step.before.replicas[leader].remote_leos
+        for broker, end_offset in enumerate(replica.remote_leos):
+            if before and end_offset not in (before[broker], UNKNOWN_OFFSET):
+                yield Counted(leader, broker, end_offset)
+
+
 DRAWING = Drawing(
     rows=rows,
     messages=messages,
     arrivals=arrivals,
-    events=History(commits, truncations, missed),
+    events=History(commits, truncations, missed, counted),
     legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; remote: the "
     "followers' LEO as the leader knows it; consumers: the records they could read; producers: those acknowledged",
 )

@@ -120,17 +120,17 @@ RULES = (
     ),
     Rule(
         "epoch_cache",
-        "from when on a leader knows its epoch",
+        "when a leader knows its own epoch",
         (
             Value(
                 "first-append",
-                "from its first record on; of an epoch below all that it knows it can say nothing",
-                "0.11 to 2.0.0; mended by KAFKA-7415",
+                "from its first record in it; about an epoch older than all that it knows it has no answer",
+                "0.11 to 2.0.0; fixed by KAFKA-7415",
                 {"end_of_epoch": epochs.known_from_first_append},
             ),
             Value(
                 "election",
-                "from its election on; an epoch below all that it knows ends where the first of them starts",
+                "from its election; an epoch older than all that it knows ends where the oldest of those starts",
                 "KAFKA-7415; KIP-101 and KIP-279 as they are written",
                 {"end_of_epoch": epochs.known_from_election},
             ),
@@ -159,7 +159,9 @@ RULES = (
         "fencing",
         "whether a leader takes requests from followers in another leader epoch",
         (
-            Value("none", "it does: requests do not say the epoch", "before KIP-320", {"accepts": does.from_any_epoch}),
+            Value(
+                "none", "it does: requests do not carry the epoch", "before KIP-320", {"accepts": does.from_any_epoch}
+            ),
             Value(
                 "leader-epoch",
                 "it refuses them, the older (FENCED_LEADER_EPOCH) and the newer (UNKNOWN_LEADER_EPOCH)",
@@ -170,17 +172,17 @@ RULES = (
     ),
     Rule(
         "isr_join",
-        "how far a follower must be to join the ISR",
+        "how far a follower must have caught up to join the ISR",
         (
             Value(
                 "high-watermark",
-                "at the leader's high watermark",
+                "to the leader's high watermark",
                 "before KAFKA-7128",
                 {"admits": does.at_the_high_watermark},
             ),
             Value(
                 "epoch-start",
-                "at the high watermark, and where the leader's epoch starts",
+                "to the high watermark, and to the start of the leader's epoch",
                 "KAFKA-7128",
                 {"admits": does.at_the_start_of_the_epoch},
             ),
@@ -192,7 +194,7 @@ RULES = (
         (
             Value(
                 "behind-or-silent",
-                "those that are behind, and those that have not fetched for long",
+                "those that are behind, and those that have not fetched for a while",
                 "before KAFKA-7152",
                 {"lags": does.behind_or_silent},
             ),
@@ -205,13 +207,13 @@ RULES = (
         (
             Value(
                 "compare-and-set",
-                "it writes it to ZooKeeper, if it is unchanged there",
+                "it writes the new one to ZooKeeper, if the old one is still there",
                 "before KIP-497",
                 {"in_flight": False},
             ),
             Value(
                 "alter-partition",
-                "it asks the controller, and meanwhile waits for the old and the new members",
+                "it asks the controller, and until the answer counts the old and the new members",
                 "KIP-497, KAFKA-8836; inter.broker.protocol.version 2.7 and later",
                 {"in_flight": True},
             ),
@@ -229,13 +231,13 @@ RULES = (
             ),
             Value(
                 "active",
-                "nobody who is fenced or shutting down",
+                "brokers that are neither fenced nor shutting down",
                 "KIP-841: KAFKA-13916, KAFKA-14140",
                 {"may_join": does.the_active, "names_incarnations": False},
             ),
             Value(
                 "active-incarnation",
-                "nobody who is fenced or shutting down, or has started again since the fetch it was judged by",
+                "the same, but not those that have restarted since the fetch by which the leader judged them",
                 "KIP-903, KAFKA-14617",
                 {"may_join": does.the_active_that_were_judged, "names_incarnations": True},
             ),
@@ -248,7 +250,7 @@ RULES = (
             Value(
                 "twice",
                 "the newest that has fetched, though it may have judged an older one",
-                "3.5 and 3.6; mended by KAFKA-15221",
+                "3.5 and 3.6; fixed by KAFKA-15221",
                 {"reads_incarnation_twice": True},
             ),
             Value("once", "the one that it has judged", "KAFKA-15221", {"reads_incarnation_twice": False}),
@@ -280,12 +282,12 @@ RULES = (
     ),
     Rule(
         "diverging_fetch",
-        "what a leader makes of the offset of a diverging fetch",
+        "what a leader does with the offset of a diverging fetch",
         (
             Value(
                 "counted",
-                "it takes it for the follower's log end offset",
-                "2.7.0, 2.7.1 and 2.8.0; mended by KAFKA-13141",
+                "it takes it as the follower's log end offset",
+                "2.7.0, 2.7.1 and 2.8.0; fixed by KAFKA-13141",
                 {"counts_diverging": True},
             ),
             Value("ignored", "nothing", "KAFKA-13141", {"counts_diverging": False}),
@@ -298,7 +300,7 @@ RULES = (
             Value(
                 "before-truncation",
                 "before it truncates",
-                "2.8 to 3.4.0; mended by KAFKA-14704",
+                "2.8 to 3.4.0; fixed by KAFKA-14704",
                 {"learns_before_truncating": True},
             ),
             Value("ignored", "not at all", "KAFKA-14704", {"learns_before_truncating": False}),
@@ -306,7 +308,7 @@ RULES = (
     ),
     Rule(
         "out_of_range",
-        "what a follower does that is beyond its leader's log end",
+        "what a follower does whose log is longer than its leader's",
         (
             Value(
                 "exit",
@@ -323,19 +325,19 @@ RULES = (
         (
             Value(
                 "new",
-                "the one that the request has left behind",
+                "the one after the request was handled",
                 "no release: seeds 000 to 003, as they tell it",
                 {"tells": does.the_new_high_watermark},
             ),
             Value(
                 "old",
-                "the one before the request",
+                "the one before the request was handled",
                 "no release: seed 003, comments 14 and 16",
                 {"tells": does.the_old_high_watermark},
             ),
             Value(
                 "read-with-records",
-                "the one before the request, if there are records to send; a request that waited gets the new one",
+                "the one before, if there are records to send at once; the one after, if the request had to wait",
                 "all releases: seed 003, comments 14 to 17",
                 {"tells": does.old_with_records_new_from_purgatory},
             ),
@@ -358,7 +360,7 @@ RULES = (
             ),
             Value(
                 "older",
-                "that, or any before it: it is written every replica.high.watermark.checkpoint.interval.ms",
+                "that one or an older one: it is written every replica.high.watermark.checkpoint.interval.ms",
                 "all releases",
                 {"checkpoints": does.any_older},
             ),
@@ -395,14 +397,14 @@ RULES = (
         (
             Value(
                 "missed",
-                "it may not; the broker goes on in the ISR, and as the leader",
+                "it may not: the broker stays in the ISR, and stays the leader",
                 "ZooKeeper up to 2.1: KAFKA-1120, where a controller that fails over tells it the current leader; "
                 "KRaft before KAFKA-18106: registered anew when its session had expired, but was not fenced yet",
                 {"notices_bounces": "none"},
             ),
             Value(
                 "followers-missed",
-                "it may not notice a follower's; a leader's it does",
+                "it notices when the leader was down, but may not notice a follower",
                 "seeds 000 to 003, as they tell it",
                 {"notices_bounces": "leaders"},
             ),
@@ -422,7 +424,9 @@ RULES = (
         "when a leader is elected",
         (
             Value("later", "in a step of its own", "seeds 000 to 003, as they tell it", {"elects_at_once": False}),
-            Value("at-once", "with what makes it necessary or possible", "all releases", {"elects_at_once": True}),
+            Value(
+                "at-once", "in the step that makes it necessary or possible", "all releases", {"elects_at_once": True}
+            ),
         ),
     ),
     Rule(
@@ -468,8 +472,14 @@ _SAME_IN_ALL = {"counts": does.the_maximal_isr, "learns": does.no_more_than_it_h
 def rule_of(name: str) -> Rule:
     """The rule of a name. Raises SpecError: there is none; names the nearest."""
     if name not in _BY_NAME:
-        raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)}")
+        raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs kafka/4.1` lists them)")
     return _BY_NAME[name]
+
+
+def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
+    """The value of a rule that a protocol follows; None if it follows one that is not in the table."""
+    followed = (v for v in rule.values if all(getattr(protocol, field) == is_ for field, is_ in v.sets.items()))
+    return next(followed, None)
 
 
 def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:

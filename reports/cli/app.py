@@ -24,7 +24,7 @@ from reports.lines import say
 COMMANDS = {
     "answers": "Write a suite's questions and answers as Markdown.",
     "audit": "Check the data directories of real brokers.",
-    "bugs": "Known bugs: found in the releases that have them, gone in those that mended them.",
+    "bugs": "Search for known bugs in the releases that have them and in those that fixed them.",
     "check": "Run a suite of checks, as CI does.",
     "diff": "Show what one spec does that another does not, side by side.",
     "explore": "Search every reachable state of a spec.",

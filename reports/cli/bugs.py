@@ -1,4 +1,4 @@
-"""`leadline bugs`: known bugs, found in the releases that have them, and gone in those that mended them."""
+"""`leadline bugs`: known bugs, present in the releases that have them and absent from those that fixed them."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ _file = click.Path(dir_okay=False, path_type=Path)
     "--json",
     "json_file",
     metavar="FILE|-",
-    help="Write what was found as a JSON object to a file; - is standard output, and nothing else goes there.",
+    help="Write the results as a JSON object to a file; - is standard output, and nothing else goes there.",
 )
 def bugs(ticket: str | None, only_list: bool, html: Path | None, json_file: str | None) -> int:
-    """Run the archive of known bugs of Kafka's replication; with TICKET, one of them, with its trace.
+    """Search for the known bugs of Kafka's replication; with TICKET, for one of them, and show its trace.
 
-    A bug is looked for in the releases that it affects, in the release that mended it and in those after, and
-    in the release that mended it with the changed rule put back. TICKET is one such as KAFKA-13141 or KIP-101.
+    A bug must be found in the releases that it affects. It must not be found in the release that fixed it and
+    those after, but again in the release that fixed it with the old rule put back. TICKET is, for example,
+    KAFKA-13141 or KIP-101.
 
     \b
     leadline bugs
     leadline bugs KAFKA-13141
     leadline bugs --json bugs.json --html bugs.html
 
-    Exit code 0: all as expected; 1: something is not; 2: a mistake in what was given; 3: interrupted.
+    Exit code 0: all as expected; 1: something is not; 2: a mistake on the command line; 3: interrupted.
     """
     archive = read_archive()
     chosen, unreached = archive.about(ticket)
@@ -81,7 +82,7 @@ def bugs(ticket: str | None, only_list: bool, html: Path | None, json_file: str 
 
 
 def _searched(runs: Sequence[Run]) -> list[Outcome]:
-    """The runs of a bug with their results, up to one that is interrupted."""
+    """Make the runs of a bug, up to an interrupt."""
     outcomes: list[Outcome] = []
     for run in runs:
         with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
@@ -92,7 +93,7 @@ def _searched(runs: Sequence[Run]) -> list[Outcome]:
 
 
 def _show(out: Console, outcomes: Sequence[Outcome], *, with_trace: bool) -> None:
-    """One bug: what it is, what each run says, and, if it is the one that was asked for, its trace."""
+    """Print a bug and the results of its runs; if it was asked for by its ticket, with its trace."""
     bug = outcomes[0].run.bug
     out.print(_heading(bug))
     out.print(Padding(Text(f"{bug.property}  -b {bounds_text(bug.bounds)}", style="dim"), (0, 2)))
@@ -109,6 +110,16 @@ def _show(out: Console, outcomes: Sequence[Outcome], *, with_trace: bool) -> Non
     out.print()
     if with_trace:
         show_traces(out, outcomes[0].result)
+        out.print(_comparison(outcomes), soft_wrap=True)
+
+
+def _comparison(outcomes: Sequence[Outcome]) -> str:
+    """The command that compares the last release with a bug and the one that fixed it; empty before they have run."""
+    last = {outcome.run.part: outcome.run for outcome in outcomes}
+    if "fixed" not in last:
+        return ""
+    bug, names = outcomes[0].run.bug, f"{last['affected'].spec.name} {last['fixed'].spec.name}"
+    return f"side by side: leadline diff {names} -b {bounds_text(bug.bounds)} -i {bug.property}\n"
 
 
 def _heading(bug: Bug | Unreached) -> Text:
@@ -119,19 +130,21 @@ def _heading(bug: Bug | Unreached) -> Text:
 
 def _row(outcome: Outcome) -> tuple[Text, str, str]:
     result = outcome.result
-    words = {"affected": "", "mended": ", which mended it", "put back": ", as before", "later": ""}[outcome.run.part]
+    words = {"affected": "", "fixed": ", which fixed it", "put back": ", with the old rule", "later": ""}[
+        outcome.run.part
+    ]
     verdict = Text(result.verdict.value, style=STYLES[result.verdict])
     if not outcome.as_expected:
         verdict.append(f", expected {outcome.run.expected}", style="bold red")
     found = f"trace of {outcome.trace_length}" if outcome.trace_length else counted(result.statistics.distinct, "state")
     name = outcome.run.spec.name
     if outcome.run.part == "put back" and outcome.run.bug.defaults:
-        name = f"{name} -b {bounds_text(outcome.run.bug.defaults)}"
+        name, words = f"{name} -b {bounds_text(outcome.run.bug.defaults)}", ", the old default"
     return verdict, f"{name}{words}", found
 
 
 def _later(later: Sequence[Outcome]) -> tuple[str, str]:
-    """Later releases in which it holds, in one line."""
+    """The later releases in which the property holds, in one line."""
     states = sorted(outcome.result.statistics.distinct for outcome in later)
     sizes = f"{states[0]:,} to {states[-1]:,} states" if states[0] != states[-1] else counted(states[0], "state")
     first, last = later[0].run.spec.name, later[-1].run.spec.name
@@ -147,7 +160,7 @@ def _show_unreached(out: Console, bug: Unreached) -> None:
 def _list(bugs: Sequence[Bug], unreached: Sequence[Unreached]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for bug in bugs:
-        releases = f"{', '.join(bug.affected)} → {', '.join(bug.mended)}"
+        releases = f"{', '.join(bug.affected)} → {', '.join(bug.fixed)}"
         table.add_row(Text(bug.ticket, style="bold"), f"{bug.sentence}\n{releases}")
     for other in unreached:
         table.add_row(Text(other.ticket, style="bold"), f"{other.sentence}\nnot reached: {other.reason}")

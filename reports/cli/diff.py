@@ -24,7 +24,7 @@ from reports.html import chapter, page
 from reports.lines import say
 from reports.rules import differing_rules
 from reports.story import story_of
-from reports.terminal import console, is_plain, side_by_side
+from reports.terminal import console, is_plain, side_by_side, turning_points
 
 MOST_STATES = 50_000
 """Shared states that are looked at for the first difference where no counterexample shows one."""
@@ -103,7 +103,7 @@ def _ending(parting: Parting) -> str:
 def _page(parting: Parting) -> str:
     """Both traces side by side, at the first state that differs."""
     said = (f"{counted(parting.shared, 'state')} alike", _ending(parting))
-    rules = [f"rule {rule}" for rule in differing_rules(parting.first.spec, parting.second.spec)]
+    rules = differing_rules(parting.first.spec, parting.second.spec)
     stories = [story_of(trace) for trace in (parting.first, parting.second)]
     chapters = [chapter(number, *pair) for number, pair in enumerate(zip(stories, said, strict=True), start=1)]
     title = f"leadline: {parting.first.spec.name} and {parting.second.spec.name}"
@@ -118,8 +118,11 @@ def _show(screen: Console, parting: Parting) -> None:
     screen.print(f"    {counted(shared, 'state')} alike; from there on:", style="bold")
     tails = [attrs.evolve(story, frames=story.frames[shared:]) for story in stories]
     screen.print(side_by_side(*tails, first_number=shared + 1, plain=is_plain(screen)))
+    for part in turning_points(stories[0]):
+        screen.print(part)
+    screen.print()
     for paragraph in stories[0].ending:
         screen.print(f"{visible(parting.first.spec.name)}: {paragraph}", style="red")
     screen.print(_ending(parting), style="green")
     for rule in differing_rules(parting.first.spec, parting.second.spec):
-        screen.print(f"rule {rule}")
+        screen.print(rule)
