@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import attrs
 import pytest
+from matplotlib.image import imread
 from playwright.sync_api import Browser, Page
 
 from checker import Spec, Trace, action, component, explore, invariant
@@ -300,7 +301,7 @@ def test_a_printed_page_holds_every_state_and_the_violation(browser: Browser, fi
 @needs_chromium
 def test_what_is_downloaded_is_the_trace(browser: Browser, file: Path, tmp_path: Path) -> None:
     opened = Opened(browser, file)
-    for name in ("trace.itf.json", "trace.mmd", "diagram.svg"):
+    for name in ("trace.itf.json", "trace.mmd", "diagram.svg", "diagram.png"):
         with opened.page.expect_download() as download:
             opened.page.get_by_role("button", name=name).click()
         download.value.save_as(tmp_path / name)
@@ -312,6 +313,9 @@ def test_what_is_downloaded_is_the_trace(browser: Browser, file: Path, tmp_path:
     assert (tmp_path / "trace.mmd").read_text(encoding="utf-8") == mermaid(story_of(LOSS))
     picture = ElementTree.parse(tmp_path / "diagram.svg").getroot()
     assert len(list(picture.iter("{http://www.w3.org/2000/svg}circle"))) == opened.page.locator("circle.dot").count()
+    pixels = imread(tmp_path / "diagram.png")
+    assert pixels.shape[:2] == (2 * int(picture.attrib["height"]), 2 * int(picture.attrib["width"]))
+    assert pixels.std() > 0.01  # not an empty picture
     assert opened.complaints == []
 
 
