@@ -22,7 +22,7 @@ from model.disk.batches import (
     TRANSACTIONAL,
     Tail,
 )
-from model.disk.log import is_sound, offsets_text
+from model.disk.log import chosen, is_sound, offsets_text
 from model.disk.partition import DiskPartition, DiskReplica
 from model.disk.wire import text_of_uuid
 
@@ -111,15 +111,15 @@ def batches_well_formed(state: DiskPartition) -> Iterator[Complaint]:
 )
 def offsets_rise_in_log(state: DiskPartition) -> Iterator[Complaint]:
     for broker, replica in state.replicas_of():
-        sound = np.flatnonzero(is_sound(replica.batches))
-        batches = replica.batches[sound]
+        sound = is_sound(replica.batches)
+        batches = chosen(replica.batches, sound)
         if not len(batches):
             continue
         reached = np.maximum.accumulate(batches["last"])[:-1]
         for index in np.flatnonzero(batches["first"][1:] <= reached):
+            place = int(np.flatnonzero(sound)[index + 1])
             yield Complaint.about(
-                f"broker {broker}: the batch at {_where(replica, int(sound[index + 1]))} comes after offset "
-                f"{int(reached[index])}",
+                f"broker {broker}: the batch at {_where(replica, place)} comes after offset {int(reached[index])}",
                 broker,
                 offset=int(batches["first"][index + 1]),
             )
@@ -195,7 +195,8 @@ def epoch_file_matches_log(state: DiskPartition) -> Iterator[Complaint]:
             )
         if (np.diff(starts) <= 0).any():
             continue
-        batches = replica.log.batches[(replica.log.batches["epoch"] != NO_EPOCH) & replica.log.batches["intact"]]
+        batches = replica.log.batches
+        batches = chosen(batches, (batches["epoch"] != NO_EPOCH) & batches["intact"])
         place = np.searchsorted(starts, batches["first"], side="right") - 1
         expected = np.where(place >= 0, epochs[np.maximum(place, 0)], NO_EPOCH)
         # a file that was copied before the log lacks the last epochs

@@ -13,11 +13,13 @@ import attrs
 from checker.action import Step
 from checker.drawing import Event
 from model.log import Log, Record
+from model.quorum import Quorum
 
 P = TypeVar("P")
 
 COMMITTED = "committed"
 LOST = "lost"
+JOINED = "joined"
 
 
 @attrs.frozen
@@ -68,6 +70,19 @@ class Counted:
     end_offset: int
 
 
+@attrs.frozen
+class Join:
+    """A step in which a leader took a broker for caught up, and into the ISR.
+
+    Attributes:
+        broker: the broker that joins.
+        how: what the leader knows and decides, as a sentence.
+    """
+
+    broker: int
+    how: str
+
+
 def none(_: Any) -> tuple[Any, ...]:
     """No family has to say everything."""
     return ()
@@ -99,12 +114,14 @@ class History(Generic[P]):
         truncations: the decisions of a step on what to keep of a log; a crash that loses records is one.
         missed: the high watermarks that were lost on their way in a step.
         counted: the remote log end offsets that a step changed.
+        joins: the decisions of a step to take a broker into the ISR.
     """
 
     commits: Callable[[Step[P]], Iterable[Commit]]
     truncations: Callable[[Step[P]], Iterable[Truncation]]
     missed: Callable[[Step[P]], Iterable[Missed]] = none
     counted: Callable[[Step[P]], Iterable[Counted]] = none
+    joins: Callable[[Step[P]], Iterable[Join]] = none
 
     def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
         """The turning points of a behaviour: of committed records that are missing at its end, or else of records
@@ -130,7 +147,7 @@ class History(Generic[P]):
     def _of_missing(self, steps: Sequence[Step[P]], committed: int, commit: Commit) -> list[Event]:
         """How a record was lost; nothing if it was not, or not after it was committed."""
         found = list(self._how_lost(steps, committed, commit))
-        return found if any(event.label == LOST and event.state > committed for event in found) else []
+        return found if any(event.label in (LOST, JOINED) and event.state > committed for event in found) else []
 
     def _how_lost(self, steps: Sequence[Step[P]], committed: int, commit: Commit) -> Iterator[Event]:
         record, offset = short(commit.record), commit.offset
@@ -152,9 +169,12 @@ class History(Generic[P]):
                     text += ", which its own high watermark does not cover yet"
                     yield from self._missed(steps[: state - 1], broker, commit)
                 yield Event(state, text, LOST)
-            if not drops:
+            if drops:
+                yield from _elected_without(steps, broker, commit, drops[-1][0])
+            else:
                 yield from _never_had(steps, broker, commit)
             yield from self._miscounted(steps, broker, commit)
+            yield from self._joined_without(steps, broker, commit, committed)
             yield from _overwritten(steps, broker, commit)
 
     def _miscounted(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
@@ -178,6 +198,20 @@ class History(Generic[P]):
                     )
                     yield Event(state, text, "HW lost")
                     return
+
+    def _joined_without(self, steps: Sequence[Step[P]], broker: int, commit: Commit, committed: int) -> Iterator[Event]:
+        """That a broker joined the ISR without a record that was committed before, and why its leader let it."""
+        why: tuple[int, str] | None = None
+        for state, step in enumerate(steps, start=1):
+            for join in self.joins(step):
+                why = (state, join.how) if join.broker == broker else why
+            before, after = _quorum(step.before), _quorum(step.after)
+            if state <= committed or broker not in after.isr - before.isr or _holds(_log(step.after, broker), commit):
+                continue
+            text = f"broker {broker} joins the ISR without {short(commit.record)}"
+            if why is not None and why[0] < state:
+                yield Event(why[0], why[1])
+            yield Event(state, f"{text}: {why[1]}" if why is not None and why[0] == state else text, JOINED)
 
     def _truncation(self, step: Step[P], broker: int) -> Truncation | None:
         return next((each for each in self.truncations(step) if each.broker == broker), None)
@@ -222,6 +256,11 @@ def _log(state: Any, broker: int) -> Log:
     return log
 
 
+def _quorum(state: Any) -> Quorum:
+    quorum: Quorum = state.quorum
+    return quorum
+
+
 def _holds(log: Log, commit: Commit) -> bool:
     return log.has(commit.offset) and log[commit.offset] == commit.record
 
@@ -243,6 +282,27 @@ def _never_had(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Itera
             outside = ", which is not in the ISR" if broker not in before.isr else ""
             yield Event(state, f"the controller elects broker {broker}{outside}; it never had {short(commit.record)}")
             return
+
+
+def _elected_without(steps: Sequence[Step[Any]], broker: int, commit: Commit, lost: int) -> Iterator[Event]:
+    """That a broker that has lost a record is elected, while another one runs that has it.
+
+    The atomic family does not say of a broker whether it runs.
+    """
+    for state, step in enumerate(steps, start=1):
+        quorum, before = _quorum(step.after), _quorum(step.before)
+        if state <= lost or quorum.leader != broker or before.leader == broker or before.epoch == quorum.epoch:
+            continue
+        others = [
+            other
+            for other, replica in enumerate(step.after.replicas)
+            if other not in before.isr and getattr(replica, "up", False) and _holds(replica.log, commit)
+        ]
+        if others:
+            why = "the only member of the ISR" if before.isr == {broker} else "a member of the ISR"
+            which = "which is not in the ISR" if broker not in before.isr else why
+            has = f"broker {others[0]} has {short(commit.record)}, but is not in the ISR"
+            yield Event(state, f"the controller elects broker {broker}, {which}; {has}", "elected")
 
 
 def _overwritten(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:

@@ -47,6 +47,7 @@ def write_state(state: Any, folder: Path) -> None:
                 leader,
                 leader_epoch=epoch,
                 partition_epoch=place,
+                elr=_elr(state.quorum) if (leader, epoch, isr) == quorum else None,
             )
         )
         heard[leader, epoch, isr] = metadata.end
@@ -66,6 +67,11 @@ def write_state(state: Any, folder: Path) -> None:
     controller = Disk(folder / "controller", CONTROLLER)
     controller.logs["__cluster_metadata", 0] = metadata.log()
     controller.write()
+
+
+def _elr(quorum: Any) -> frozenset[int] | None:
+    """The eligible leader replicas; None if there are none, as before KIP-966."""
+    return quorum.elr or None
 
 
 def _belief(about: Any) -> tuple[int | None, int, frozenset[int]]:

@@ -60,7 +60,21 @@ def test_a_lost_record_is_followed_from_its_commit_to_the_violation() -> None:
             "rpc/hw-truncation",
             "logs_prefix_consistent",
             {"lossy_crashes": 1},
-            [(3, "committed"), (6, "lost"), (10, "overwritten"), (11, "kept"), (11, "violated")],
+            [(3, "committed"), (6, "lost"), (8, "elected"), (10, "overwritten"), (11, "kept"), (11, "violated")],
+        ),
+        # KAFKA-7128: a follower joins the ISR by a high watermark that is behind
+        (
+            "atomic/kip-279",
+            "strong_isr",
+            {"brokers": 3, "log_size": 1, "records": 1},
+            [(10, "committed"), (12, "joined"), (12, "violated")],
+        ),
+        # the last replica standing: another broker has the record, but may not be elected
+        (
+            "kafka/4.0",
+            "durable_as_promised",
+            {"acks": "all", "min_insync_replicas": 2, "max_epoch": 2, "crashes": 0, "lossy_crashes": 1},
+            [(6, "committed"), (8, "lost"), (10, "elected"), (11, "violated")],
         ),
         ("atomic/kip-101", "strong_isr", {"max_epoch": 2}, [(9, "committed"), (12, "lost"), (12, "violated")]),
     ],

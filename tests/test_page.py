@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import attrs
 import pytest
+from matplotlib.image import imread
 from playwright.sync_api import Browser, Page
 
 from checker import Spec, Trace, action, component, invariant
@@ -62,6 +63,16 @@ class Opened:
         sections = self.page.locator("section:visible")
         return [sections.nth(index).get_attribute("id") or "" for index in range(sections.count())]
 
+    def wait_for(self, state: str) -> None:
+        """Wait until a state is the only one to be seen: after a click on a link, the page hears of it in an event."""
+        self.page.wait_for_function(
+            """name => {
+              const shown = [...document.querySelectorAll("section")].filter(section => section.checkVisibility());
+              return shown.length === 1 && shown[0].id === name;
+            }""",
+            arg=state,
+        )
+
     def marks(self, row: int) -> dict[str, int]:
         """The marks on the log that is drawn in a row of the state that is to be seen."""
         marks = self.page.locator("section:visible .row-log").nth(row).locator(".mark").all()
@@ -96,7 +107,7 @@ def test_keys_step_forward_and_back_and_every_state_has_a_link(browser: Browser,
     linked.page.get_by_role("button", name="step forward").click()
     assert linked.states == ["t1-s7"]
     linked.page.locator(".steps a").nth(8).click()
-    assert linked.states == ["t1-s9"]
+    linked.wait_for("t1-s9")
 
 
 @needs_chromium
@@ -126,7 +137,7 @@ def test_a_mark_is_drawn_at_the_edge_of_its_offset(browser: Browser, file: Path)
 def test_the_last_state_says_what_is_violated_and_the_top_links_to_it(browser: Browser, file: Path) -> None:
     opened = Opened(browser, file, "#t1-s1")
     opened.page.locator(".happened a").last.click()
-    assert opened.states == ["t1-s12"]
+    opened.wait_for("t1-s12")
     text = opened.page.locator("section:visible .broken").inner_text()
     assert "committed_never_lost is violated" in text
     assert LOSS.complaint in text
@@ -204,7 +215,7 @@ def test_a_folder_of_traces_is_one_page_with_a_list_of_them(browser: Browser, tm
     assert opened.states == ["t1-s12"]
     opened.page.get_by_role("link", name="third_step_free is violated, 4 states").click()
     # a spec that does not say how it is drawn: its fields, before and now
-    assert opened.states == ["t2-s4"]
+    opened.wait_for("t2-s4")
     row = opened.page.locator("section:visible table").first.locator("tbody tr")
     assert row.all_inner_texts() == ["state\theight\t2\t3"]
     assert opened.page.locator(".lane-name:visible").all_text_contents() == ["state"]
@@ -262,7 +273,7 @@ def test_the_page_begins_with_what_happened_and_each_line_leads_to_its_step(brow
     assert "truncates to its own high watermark, 0" in lines.nth(2).inner_text()
     for number, state in enumerate((5, 6, 8, 12)):
         lines.nth(number).locator("a").click()
-        assert opened.states == [f"t1-s{state}"]
+        opened.wait_for(f"t1-s{state}")
     assert opened.page.locator(".number.pivot").all_text_contents() == ["5", "6", "8", "12"]
     assert opened.page.title() == "committed_never_lost is violated, 12 states - rpc/hw-truncation"
 
@@ -291,7 +302,7 @@ def test_a_printed_page_holds_every_state_and_the_violation(browser: Browser, fi
 @needs_chromium
 def test_what_is_downloaded_is_the_trace(browser: Browser, file: Path, tmp_path: Path) -> None:
     opened = Opened(browser, file)
-    for name in ("trace.itf.json", "trace.mmd", "diagram.svg"):
+    for name in ("trace.itf.json", "trace.mmd", "diagram.svg", "diagram.png"):
         with opened.page.expect_download() as download:
             opened.page.get_by_role("button", name=name).click()
         download.value.save_as(tmp_path / name)
@@ -303,6 +314,9 @@ def test_what_is_downloaded_is_the_trace(browser: Browser, file: Path, tmp_path:
     assert (tmp_path / "trace.mmd").read_text(encoding="utf-8") == mermaid(story_of(LOSS))
     picture = ElementTree.parse(tmp_path / "diagram.svg").getroot()
     assert len(list(picture.iter("{http://www.w3.org/2000/svg}circle"))) == opened.page.locator("circle.dot").count()
+    pixels = imread(tmp_path / "diagram.png")
+    assert pixels.shape[:2] == (2 * int(picture.attrib["height"]), 2 * int(picture.attrib["width"]))
+    assert pixels.std() > 0.01  # not an empty picture
     assert opened.complaints == []
 
 

@@ -82,17 +82,17 @@ def test_every_link_to_a_trace_or_a_step_brings_it_into_view(
     assert len(targets) == 17  # two to each trace, from the list of all and from its run, and one from the failure
     for number, target in enumerate(targets):
         outside.nth(number).click()
-        page.wait_for_function("name => location.hash.slice(1) === name", arg=target)
-        assert opened.states == [target]
+        opened.wait_for(target)
         assert page.evaluate(IN_VIEW), target
     for name in ("t1", "t6"):
         page.goto(f"{file.as_uri()}#{name}")
+        page.locator(f"#{name}").wait_for()
         within = page.locator(f"#{name} a[href^='#t']:visible")
         for number in range(within.count()):
             link = within.nth(number)
             target = str(link.get_attribute("href")).removeprefix("#")
             link.click()
-            assert opened.states == [target]
+            opened.wait_for(target)
             assert page.evaluate(IN_VIEW), target
 
 
@@ -126,7 +126,7 @@ def test_a_state_that_is_in_view_is_stepped_without_scrolling(browser: Browser, 
         opened.page.keyboard.press(key)
         assert opened.page.evaluate("scrollY") == 0
     opened.page.locator(".steps a").nth(3).click()
-    assert opened.states == ["t1-s4"]
+    opened.wait_for("t1-s4")
     assert opened.page.evaluate("scrollY") == 0
 
 
@@ -156,6 +156,7 @@ def test_a_page_of_checks_opens_on_what_was_not_expected(browser: Browser, file:
     notes = [note.partition(":")[0] for note in page.locator("article .note").all_text_contents()]
     assert notes == [f"check {number}" for number in (3, 3, 2, 2, 3, 1, 1, 2)]
     page.goto(f"{file.as_uri()}#t6-s1")
+    opened.wait_for("t6-s1")
     assert page.locator("nav a[aria-current]").is_visible()  # a witness unfolds the list that it is in
 
 
@@ -167,7 +168,8 @@ def test_from_a_run_the_keys_step_through_its_own_trace(browser: Browser, file: 
     unfold(page)
     page.locator(".passes").get_by_role("link", name=check, exact=True).click()
     details = page.locator("details.run").filter(has=page.locator("summary", has_text=f"{check}:"))
-    assert details.evaluate("it => it.open && Math.abs(it.getBoundingClientRect().top) < 2")
+    details.locator("table").first.wait_for()
+    assert details.evaluate("it => Math.abs(it.getBoundingClientRect().top) < 2")
     page.keyboard.press("ArrowLeft")
     assert opened.states == [state]
     assert page.evaluate(IN_VIEW)

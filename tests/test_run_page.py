@@ -115,7 +115,7 @@ def test_explore_writes_the_page_of_its_run_with_an_example_of_each_witness(brow
         ["top_reached", "shown", "4 states"],
     ]
     rows.nth(2).get_by_role("link").click()
-    assert opened.states == ["t2-s4"]
+    opened.wait_for("t2-s4")
     assert (opened.complaints, opened.requests) == ([], [(folder / "run.html").as_uri()])
 
 

@@ -22,7 +22,7 @@ from model.drawing import (
     role_column,
     standing,
 )
-from model.history import Commit, History, Truncation, rule, truncates
+from model.history import Commit, History, Join, Truncation, rule, truncates
 from model.quorum import drawn_isr, epochs
 
 
@@ -119,11 +119,25 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
             yield Truncation(follower, f"{how} ({name}'s {rule('diverges', protocol.diverges)})")
 
 
+def joins(step: Step[Partition]) -> Iterator[Join]:
+    """The followers that a leader takes for caught up, with the protocol's rule."""
+    if step.action == "leader_expands_isr":
+        leader, broker = step.arguments["leader"], step.arguments["joining"]
+        replicas, protocol = step.before.replicas, step.before.protocol
+        known, end = replicas[leader], replicas[broker].log.end_offset
+        caught_up = (
+            f"broker {leader} leads with log end offset {known.log.end_offset} and high watermark "
+            f"{known.high_watermark}, and takes broker {broker}, whose log ends at {end}, for caught up "
+            f"({protocol.name}'s {rule('admits', protocol.admits)})"
+        )
+        yield Join(broker, caught_up)
+
+
 DRAWING = Drawing(
     rows=rows,
     messages=messages,
     arrivals=arrivals,
-    events=History(commits, truncations),
+    events=History(commits, truncations, joins=joins),
     legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; ISR: as the "
     "one in that row knows it",
 )

@@ -67,7 +67,7 @@ class DiskLog:
 
         Batches from before 0.11 have no epoch and are left out.
         """
-        batches = self.batches[self.batches["epoch"] != NO_EPOCH]
+        batches = chosen(self.batches, self.batches["epoch"] != NO_EPOCH)
         ends = _run_ends(batches["epoch"])
         places = sorted({0, *ends, *(end + 1 for end in ends[:-1])}) if len(batches) else []
         return tuple(_batch(batches[place]) for place in places)
@@ -105,7 +105,8 @@ class DiskLog:
         """Two logs side by side. `beside` reports only the beginnings of its runs."""
         low = max(self.start_offset, other.start_offset)
         mine, theirs = _window(self.batches, low, below), _window(other.batches, low, below)
-        if np.array_equal(mine["first"], theirs["first"]) and np.array_equal(mine["last"], theirs["last"]):
+        alike = np.array_equal(mine["first"], theirs["first"]) and np.array_equal(mine["last"], theirs["last"])
+        if alike:
             offsets, left = np.maximum(mine["first"], low), np.arange(len(mine))
             right = left
         else:
@@ -116,7 +117,10 @@ class DiskLog:
         both = (left >= 0) & (right >= 0)
         same = both.copy()
         cleaned_below = max(self.cleaned_below, other.cleaned_below)
-        same[both] = _same(mine[left[both]], theirs[right[both]], cleaned_below)
+        if alike and telling.all():
+            same = _same(mine, theirs, cleaned_below)
+        else:
+            same[both] = _same(mine[left[both]], theirs[right[both]], cleaned_below)
         return Aligned(mine, theirs, offsets, left, right, same)
 
     def _is_telling(self, window: NDArray[Any], places: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
@@ -172,12 +176,18 @@ def log_of(batches: NDArray[Any], start_offset: int, least_end: int, cleaned_bel
         least_end: where the log ends at least: where its last segment begins.
         cleaned_below: the offset below which compaction may have taken something out of it.
     """
-    kept = batches[is_sound(batches)]
-    kept = kept[np.argsort(kept["first"], kind="stable")]
+    kept = chosen(batches, is_sound(batches))
     if (kept["first"][1:] <= kept["last"][:-1]).any():
+        kept = kept[np.argsort(kept["first"], kind="stable")]
         kept = kept[_not_overlapping(kept)]
     end = int(kept["last"][-1]) + 1 if len(kept) else 0
-    return DiskLog(kept[kept["last"] >= start_offset], start_offset, max(end, least_end, start_offset), cleaned_below)
+    kept = kept[int(np.searchsorted(kept["last"], start_offset)) :]
+    return DiskLog(kept, start_offset, max(end, least_end, start_offset), cleaned_below)
+
+
+def chosen(batches: NDArray[Any], which: NDArray[Any]) -> NDArray[Any]:
+    """The batches for which a mask is true: not copied if that is all of them, as there may be millions."""
+    return batches if which.all() else batches[which]
 
 
 def _not_overlapping(batches: NDArray[Any]) -> list[int]:

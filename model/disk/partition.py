@@ -185,7 +185,9 @@ def read_replica(
         directory=directory,
         segments=tuple(segments),
         batches=batches,
-        segment_of=np.repeat(np.arange(len(segments)), np.array([segment.batches for segment in segments], np.int64)),
+        segment_of=np.repeat(
+            np.arange(len(segments), dtype=np.int32), np.array([segment.batches for segment in segments], np.int64)
+        ),
         whole=len(segments) == len(directory.segments),
         problems=tuple(problems),
     )

@@ -22,7 +22,7 @@ from model.drawing import (
     role_column,
     standing,
 )
-from model.history import Commit, Counted, History, Missed, Truncation, rule, truncates
+from model.history import Commit, Counted, History, Join, Missed, Truncation, rule, truncates
 from model.kafka.messages import (
     Diverging,
     EpochRequest,
@@ -233,11 +233,27 @@ def counted(step: Step[Partition]) -> Iterator[Counted]:
                 yield Counted(leader, broker, end_offset)
 
 
+def joins(step: Step[Partition]) -> Iterator[Join]:
+    """The followers that a leader takes for caught up, with the rule by which it does."""
+    before, after, protocol = step.before, step.after, step.before.protocol
+    for leader, replica in after.believed_leaders():
+        known = before.replicas[leader]
+        for broker in sorted(replica.maximal_isr - known.maximal_isr):
+            if step.action not in ("handle_fetch", "park_fetch", "handle_late_fetch"):
+                continue
+            caught_up = (
+                f"broker {leader} leads with log end offset {known.log.end_offset} and high watermark "
+                f"{known.high_watermark}, and takes broker {broker}, which fetches from offset "
+                f"{replica.remote_leos[broker]}, for caught up ({protocol.name}'s {rule('admits', protocol.admits)})"
+            )
+            yield Join(broker, caught_up)
+
+
 DRAWING = Drawing(
     rows=rows,
     messages=messages,
     arrivals=arrivals,
-    events=History(commits, truncations, missed, counted),
+    events=History(commits, truncations, missed, counted, joins),
     legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; remote: the "
     "followers' LEO as the leader knows it; consumers: the records they could read; producers: those acknowledged",
 )

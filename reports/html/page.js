@@ -155,13 +155,28 @@
     return new XMLSerializer().serializeToString(whole);
   }
 
-  document.addEventListener("click", event => {
-    const { file, svg, copy } = event.target.closest("button")?.dataset ?? {};
+  const DENSITY = 2, HIGHEST = 32767;  // pixels of the picture for one of the page; of the highest canvas
+
+  // The same as pixels, for where no SVG is taken.
+  async function pixels(article) {
+    const image = new Image();
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(picture(article))}`;
+    await image.decode();
+    const canvas = document.createElement("canvas"), scale = Math.min(DENSITY, HIGHEST / image.height);
+    canvas.width = scale * image.width;
+    canvas.height = scale * image.height;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    return new Promise(done => canvas.toBlob(done, "image/png"));
+  }
+
+  document.addEventListener("click", async event => {
+    const { file, svg, png, copy } = event.target.closest("button")?.dataset ?? {};
     if (file) {
       const kept = document.getElementById(file);
       save(kept.dataset.name, "text/plain", kept.textContent);
     }
     if (svg) save("trace.svg", "image/svg+xml", picture(document.getElementById(svg)));
+    if (png) save("trace.png", "image/png", await pixels(document.getElementById(png)));
     if (copy) navigator.clipboard?.writeText(copy);
   });
   for (const it of document.querySelectorAll(".files, .command button")) it.hidden = false;
