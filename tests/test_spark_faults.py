@@ -45,11 +45,11 @@ print(json.dumps([found.distinct, found.generated, found.depth, {{k: v.distinct 
 COMMAND = f"""
 import attrs, sys
 from checker import distributed
-from checker.distributed import search
+from checker.distributed import starting
 from checker.settings import SparkTuning, Tuning
 from reports.cli import main
 def explore(spec, limits, progress, settings):
-    return search.explore(spec, limits, progress, attrs.evolve(settings, tuning={SIZES!r}))
+    return starting.explore(spec, limits, progress, attrs.evolve(settings, tuning={SIZES!r}))
 distributed.explore = explore
 sys.argv[0] = "leadline"
 main()

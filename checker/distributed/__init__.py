@@ -9,23 +9,36 @@ A state is numbered within its level: by the part of the level before that it wa
 among what this part found. So numbers are those of plain breadth-first search, for any number of shards.
 
 Read in this order: `storage` keeps columns in files; `levels` says where the states of a level are; `sharding`
-says whose a state is; `visited` is a shard's set of states; `expansion` is the compiled engine, given part of a
-level; `shipping` brings a spec to a worker; `tasks` is what runs there; `session` starts Spark, with the Java
-that `java` finds; `manifest` is what a resumed search needs; `claims` give a search a directory of its own;
-`search` is the breadth-first search.
+says whose a state is; `visited` is a shard's set of states; `numbering` is what
+workers agree on; `shipping` brings a spec to a worker; `worker` expands parts of levels there; `tasks` is what it is
+asked; `session` starts Spark, with the Java that `java` finds; `manifest` is what a resumed search needs; `claims`
+give a search a directory of its own; `search` is the breadth-first search, and `starting` begins it.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from checker.errors import LeadlineError
-from checker.result import Result
+from checker.progress import Progress
+from checker.result import Limits, Result
+from checker.settings import SparkSettings
+from checker.spec import Spec
+
+if TYPE_CHECKING:
+    from checker.distributed.session import Session
 
 
-def explore(*arguments: Any, **settings: Any) -> Result:
-    """Search a spec's states breadth-first on Spark. See `checker.distributed.search.explore`.
+def explore(
+    spec: Spec[Any],
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    settings: SparkSettings | None = None,
+    *,
+    session: Session | None = None,
+) -> Result:
+    """Search a spec's states breadth-first on Spark. See `checker.distributed.starting.explore`.
 
     Raises:
         LeadlineError: pyspark, pyarrow or Java is missing, or too old.
@@ -33,6 +46,6 @@ def explore(*arguments: Any, **settings: Any) -> Result:
     for package in ("pyspark", "pyarrow"):
         if importlib.util.find_spec(package) is None:
             raise LeadlineError(f"the spark engine needs {package}: pip install 'leadline[spark]'")
-    from checker.distributed import search  # which imports what may be missing
+    from checker.distributed import starting  # which imports what may be missing
 
-    return search.explore(*arguments, **settings)
+    return starting.explore(spec, limits, progress, settings, session=session)

@@ -7,30 +7,29 @@ import pickle
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import attrs
 import numpy as np
 
-from checker.budget import Budget, LimitReached, StopSearch
+from checker.budget import Budget, StopSearch
 from checker.compiled import kernel
-from checker.compiled.adjustments import CHANGES, Adjustments
+from checker.compiled.adjustments import Adjustments
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.packing import Packing
 from checker.compiled.paths import Paths
-from checker.compiled.recording import make_ordinary
 from checker.compiled.search import CompiledSearch, HandOver
 from checker.compiled.sightings import action_counts, sightings, violated
 from checker.compiled.store import add_expanded
 from checker.compiled.watch import Watch
-from checker.compiled.workers import Workers, usable_cores
+from checker.compiled.workers import Workers
 from checker.distributed import tasks
-from checker.distributed.claims import Claim, claimed
+from checker.distributed.claims import Claim
 from checker.distributed.levels import Level, Part, in_order, read_states, split
 from checker.distributed.manifest import Manifest, Place, Reached
 from checker.distributed.numbering import NewValues, Numbering
-from checker.distributed.session import Session, check_environment
+from checker.distributed.session import Session
 from checker.distributed.sharding import by_shard
 from checker.distributed.shipping import cloudpickled, packed
 from checker.distributed.storage import Storage
@@ -46,13 +45,12 @@ from checker.distributed.tasks import (
 )
 from checker.distributed.worker import Run, Worker, forget_news, know
 from checker.errors import LeadlineError
-from checker.evidence import nothing_searched, property_results
+from checker.evidence import property_results
 from checker.names import counted
 from checker.progress import Progress
 from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
-from checker.settings import SparkSettings, SparkTuning
+from checker.settings import SparkTuning
 from checker.spec import Spec
-from checker.temporary import private_folder
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -437,95 +435,3 @@ def succeeded(answers: Sequence[T | Failed]) -> list[T]:
             raise answer.error
         done.append(answer)
     return done
-
-
-def explore(
-    spec: Spec[S],
-    limits: Limits | None = None,
-    progress: Progress | None = None,
-    settings: SparkSettings | None = None,
-    *,
-    session: Session | None = None,
-) -> Result:
-    """Search a spec's states breadth-first on Spark.
-
-    Parameters:
-        spec: what to search.
-        limits: what may stop the search early; a limit on states or seconds counts from level to level once
-            Spark has taken over. By default the first violation.
-        progress: called every so often with the counts so far.
-        settings: of this engine.
-        session: a session to use, and to leave running; the master and Spark's settings are the session's.
-
-    Returns:
-        The result: what `checker.oracle.explore` returns. Its seconds do not count the start of Spark.
-
-    Raises:
-        SpecError: the spec misbehaved.
-        LeadlineError: Spark does not start or gives up; the work directory cannot be written, is of another
-            search, or is damaged.
-    """
-    limits, chosen = limits or Limits(), settings or SparkSettings()
-    if session is None:
-        check_environment(chosen.master, chosen.conf)  # which should not show only after the driver's part
-    try:
-        with ExitStack() as stack:
-            stack.callback(make_ordinary)
-            workers = stack.enter_context(closing(Workers(usable_cores())))
-            budget = Budget(limits, lambda: workers.processes)
-            stack.enter_context(budget.enforced())
-            storage = Storage(chosen.resume or chosen.work_dir or str(stack.enter_context(private_folder()) / "work"))
-            manifest = Manifest(storage)
-            if chosen.resume is not None:
-                manifest.find()  # before anything is written there
-            claim = stack.enter_context(claimed(storage))
-            saved = None
-            if chosen.resume is not None:
-                saved = manifest.load(spec, limits)
-                if saved is not None and chosen.shards not in (None, saved.shards):
-                    shown = f"{storage.place} holds a search with {saved.shards} shards"
-                    raise LeadlineError(f"{shown}: leave out --shards")
-            else:
-                manifest.begin(spec, limits)
-
-            def spark() -> Session:
-                nonlocal session
-                if session is None:
-                    session = stack.enter_context(Session(chosen.master, chosen.conf, chosen.verbose))
-                    if chosen.resume is None and chosen.work_dir is None and not session.is_local:
-                        missing = "a cluster needs a work directory that all its machines see"
-                        raise LeadlineError(f"{missing}: give --work-dir")
-                return session
-
-            adjustments = saved.adjustments if saved is not None else Adjustments()
-            while True:
-                search = SparkSearch(
-                    spec,
-                    limits,
-                    progress,
-                    storage,
-                    claim,
-                    chosen.shards,
-                    spark,
-                    workers,
-                    adjustments,
-                    budget,
-                    chosen.tuning,
-                )
-                try:
-                    result = search.run(saved)
-                    break
-                except CHANGES as change:
-                    adjustments = adjustments.after(change)
-                saved = None
-                manifest.start_over()
-            if claim.note:
-                result = attrs.evolve(result, note=claim.note)
-            if not chosen.keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
-                try:
-                    manifest.clear()
-                except LeadlineError as error:  # the result must not be lost by it
-                    result = attrs.evolve(result, note=f"files of the search are left: {error}")
-            return result
-    except LimitReached as limit:  # before there was anything to report
-        return nothing_searched(spec, "spark", limit.stop)
