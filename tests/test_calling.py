@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve, frozen
 
 from checker import Limits, Result, Spec, Verdict, action, invariant, oracle
-from checker.compiled import calling, explore
+from checker.compiled import calling, explore, outlook
 from checker.result import Learning, Statistics
 
 FEW = 100
@@ -120,7 +120,7 @@ def test_an_interrupt_among_the_first_states_ends_the_search() -> None:
 
 @pytest.mark.parametrize("spec", [CHAIN, PUZZLE], ids=["narrow levels", "one value"])
 def test_what_is_slower_than_calling_is_given_up(spec: Spec[Any]) -> None:
-    with mock.patch.multiple(calling, FIRST_LOOK=0.0, BEHIND=1e9):
+    with mock.patch.multiple(outlook, FIRST_LOOK=0.0, BEHIND=1e9):
         result = explore(spec, ALL)
     assert told(result) == told(oracle.explore(spec, ALL))
     learning = result.statistics.learning
@@ -129,7 +129,7 @@ def test_what_is_slower_than_calling_is_given_up(spec: Spec[Any]) -> None:
 
 
 def test_the_time_of_all_attempts_counts() -> None:
-    with mock.patch.multiple(calling, FIRST_LOOK=0.0, BEHIND=1e9):
+    with mock.patch.multiple(outlook, FIRST_LOOK=0.0, BEHIND=1e9):
         result = explore(PUZZLE, Limits(max_seconds=1e-6, keep_going=True))
     assert str(result.stop) == "reached 1e-06 seconds"
     assert result.statistics.distinct < 360
@@ -143,16 +143,16 @@ def test_the_time_of_all_attempts_counts() -> None:
         (1.0, 500, 100, 0.4, True),
         (1.0, 900, 100, 1.0, False),
         (1.0, 0, 1, 1.0, False),
-        (calling.FIRST_LOOK / 2, 1, 1, 1.0, False),
-        (calling.LAST_LOOK * 2, 500, 10, 1.0, False),
+        (outlook.FIRST_LOOK / 2, 1, 1, 1.0, False),
+        (outlook.LAST_LOOK * 2, 500, 10, 1.0, False),
     ],
 )
 def test_when_a_search_is_given_up(seconds: float, expanded: int, depth: int, share: float, is_given_up: bool) -> None:
     learning = Learning({}, {}, called=round(1000 * share), by_oracle=1000, memory=0, widest=None)
     statistics = Statistics(expanded=expanded, depth=depth, learning=learning)
     try:
-        calling.Outlook(rate=1000).check(seconds, lambda: statistics)
-    except calling.GivenUp:
+        outlook.Outlook(rate=1000).check(seconds, lambda: statistics)
+    except outlook.GivenUp:
         assert is_given_up
     else:
         assert not is_given_up

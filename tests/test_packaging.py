@@ -126,7 +126,7 @@ mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" "$0" && HOME=/proc XDG_C
 CACHE = """
 import logging, os, sys
 logging.basicConfig(format="%(message)s")
-import checker.compiled
+import checker.compiled.kernel
 import numba
 folder = numba.config.CACHE_DIR
 print(os.stat(folder).st_mode & 0o777 == 0o700, folder == os.environ["NUMBA_CACHE_DIR"], folder)

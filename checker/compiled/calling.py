@@ -7,16 +7,18 @@ when a state is one value that is never met again, or where the space is a long 
 
 from __future__ import annotations
 
+import gc
+import logging
 import time
-from collections.abc import Callable
 from typing import TypeVar
 
 import attrs
 
 from checker import oracle
 from checker.budget import Budget
+from checker.compiled.outlook import GivenUp, Outlook
 from checker.progress import Progress
-from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, StopKind
+from checker.result import FIRST_VIOLATION, Limits, Result, StopKind
 from checker.settings import CompiledSettings
 from checker.spec import Spec
 
@@ -25,59 +27,7 @@ S = TypeVar("S")
 FEW, FEW_SECONDS = 1_000, 0.25
 """States, and seconds, up to which a space is explored by calls alone."""
 
-FIRST_LOOK, LAST_LOOK = 0.5, 4.0
-"""Seconds of a search between which it may be given up. Later, more would be lost than won."""
-
-BEHIND = 0.8
-"""A search that expands fewer states than this share of those that calling would have is behind."""
-
-NARROW = 20
-"""States a level, on average, that are not worth a round of compiled loops."""
-
-HOPELESS = 0.5
-"""Calls, as a share of those of the oracle, from which on learning cannot be much faster than calling."""
-
-
-class GivenUp(Exception):
-    """Learning is slower than calling.
-
-    Attributes:
-        statistics: the counts so far.
-    """
-
-    def __init__(self, statistics: Statistics) -> None:
-        self.statistics = statistics
-        super().__init__(statistics)
-
-
-@attrs.frozen
-class Outlook:
-    """Whether a search should be given up.
-
-    Attributes:
-        rate: states that calling expands in a second.
-    """
-
-    rate: float
-
-    def check(self, seconds: float, statistics: Callable[[], Statistics]) -> None:
-        """Look at a search between two of its blocks.
-
-        Parameters:
-            seconds: how long it has taken since it last began anew.
-            statistics: gives its counts so far.
-
-        Raises:
-            GivenUp: it should be.
-        """
-        if not FIRST_LOOK <= seconds <= LAST_LOOK:
-            return
-        now = statistics()
-        if not 0 < now.expanded < BEHIND * self.rate * seconds:
-            return
-        learning = now.learning
-        if now.expanded < NARROW * now.depth or (learning is not None and learning.share > HOPELESS):
-            raise GivenUp(now)
+_log = logging.getLogger("leadline")
 
 
 def explore(
@@ -108,15 +58,16 @@ def explore(
         outlook = first
     spent = time.monotonic() - began
 
-    from checker.compiled import search, tables  # which load the compiler
-
+    try:
+        from checker.compiled import search, tables  # which load the compiler
+    except (ImportError, OSError, MemoryError) as error:  # as where `ulimit -v` leaves no room for it
+        _log.warning("the compiler cannot be loaded, so states are explored by direct calls: %s", error)
+        return _of_this_engine(_by_calls(spec, limits, progress, spent), settings)
     try:
         return search.explore(spec, limits, progress, settings, outlook, spent)
     except GivenUp as given_up:
         now = given_up.statistics
-    budget = Budget(limits)
-    budget.started -= now.seconds
-    result = oracle.explore(spec, limits, progress, budget)
+    result = _by_calls(spec, limits, progress, now.seconds)
     statistics = result.statistics
     calls = tables.calls_by_oracle(
         spec, statistics.expanded, statistics.distinct + statistics.outside, statistics.successors
@@ -142,9 +93,17 @@ def _first(spec: Spec[S], limits: Limits) -> Result | Outlook:
         (result.stop.kind is StopKind.STATES and most.max_states != limits.max_states)
         or (result.stop.kind is StopKind.TIME and most.max_seconds != limits.max_seconds)
     )
+    if is_cut_short:
+        gc.collect()  # what an interrupted call had made is held by the frames of the interrupt
     if is_cut_short or (begins is not spec and result.stop in (None, FIRST_VIOLATION)):
         return Outlook(result.statistics.expanded / max(result.statistics.seconds, 1e-3))
     return attrs.evolve(result, spec=spec)
+
+
+def _by_calls(spec: Spec[S], limits: Limits, progress: Progress | None, spent: float) -> Result:
+    budget = Budget(limits)
+    budget.started -= spent
+    return oracle.explore(spec, limits, progress, budget)
 
 
 def _of_this_engine(result: Result, settings: CompiledSettings) -> Result:

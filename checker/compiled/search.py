@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from checker.budget import Budget, LimitReached, StopSearch
 from checker.compiled import kernel
 from checker.compiled.adjustments import CHANGES, Adjustments, Crowded
-from checker.compiled.calling import Outlook
 from checker.compiled.calls import Caller
 from checker.compiled.checkpoint import Checkpoint, Saved
 from checker.compiled.expander import Expander
 from checker.compiled.interrupts import interrupts_wait
 from checker.compiled.layout import Layout
+from checker.compiled.outlook import Outlook
 from checker.compiled.packing import Packing
 from checker.compiled.paths import Paths
 from checker.compiled.predecessors import steps_into

@@ -1,0 +1,63 @@
+"""Outlook: whether learning will be faster than calling, as far as the first seconds of a search show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from checker.result import Statistics
+
+FIRST_LOOK, LAST_LOOK = 0.5, 4.0
+"""Seconds of a search between which it may be given up. Later, more would be lost than won."""
+
+BEHIND = 0.8
+"""A search that expands fewer states than this share of those that calling would have is behind."""
+
+NARROW = 20
+"""States a level, on average, that are not worth a round of compiled loops."""
+
+HOPELESS = 0.5
+"""Calls, as a share of those of the oracle, from which on learning cannot be much faster than calling."""
+
+
+class GivenUp(Exception):
+    """Learning is slower than calling.
+
+    Attributes:
+        statistics: the counts so far.
+    """
+
+    def __init__(self, statistics: Statistics) -> None:
+        self.statistics = statistics
+        super().__init__(statistics)
+
+
+@attrs.frozen
+class Outlook:
+    """Whether a search should be given up.
+
+    Attributes:
+        rate: states that calling expands in a second.
+    """
+
+    rate: float
+
+    def check(self, seconds: float, statistics: Callable[[], Statistics]) -> None:
+        """Look at a search between two of its blocks.
+
+        Parameters:
+            seconds: how long it has taken since it last began anew.
+            statistics: gives its counts so far.
+
+        Raises:
+            GivenUp: it should be.
+        """
+        if not FIRST_LOOK <= seconds <= LAST_LOOK:
+            return
+        now = statistics()
+        if not 0 < now.expanded < BEHIND * self.rate * seconds:
+            return
+        learning = now.learning
+        if now.expanded < NARROW * now.depth or (learning is not None and learning.share > HOPELESS):
+            raise GivenUp(now)
