@@ -1,59 +1,65 @@
-"""Fuzzing: a search of a spec's behaviours at random, with Hypothesis."""
+"""Random search of a spec's behaviours, for state spaces that are too large to exhaust.
+
+Behaviours are walked by the compiled engine. What violates a property is then shortened: steps are left out, and a
+bounded exhaustive search looks for a shorter counterexample.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
-from hypothesis.errors import Flaky
-from hypothesis.stateful import run_state_machine_as_test
+import attrs
 
-from checker.action import ActionInstance
-from checker.budget import Budget
+from checker.budget import Budget, LimitReached
+from checker.engines import ENGINES
 from checker.errors import SpecError
+from checker.evidence import nothing_searched
 from checker.progress import Progress
-from checker.result import Limits, Result, Stop, StopKind
-from checker.shorten import shortened, shortest_among
+from checker.properties import Property
+from checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
+from checker.settings import RandomSettings
+from checker.shorten import shortened
 from checker.spec import Spec
-from checker.stateful import Move, state_machine
-from checker.survey import Survey
 from checker.trace import Trace
+from checker.visited import Visited
 
-BURST = 200
-"""Steps drawn at once: many, since nothing is to be shrunk by leaving some out."""
+MOST_STEPS = 1_000_000
+"""The most steps that a behaviour can be allowed."""
 
-ROAMING = 4
-"""One step in so many is any step; the others go where the search has been least often."""
-
-
-class _NothingLeft(BaseException):
-    """Every property is violated. Not an Exception, so that Hypothesis ends at once, as for Ctrl-C."""
+STATES_AROUND = 100_000
+"""States of the exhaustive search for shorter counterexamples; not seconds, so that results can be repeated."""
 
 
 def fuzz(
     spec: Spec[Any],
     *,
-    examples: int = 300,
-    steps: int = 50,
+    examples: int = RandomSettings().examples,
+    steps: int = RandomSettings().steps,
     seed_value: int = 0,
     progress: Progress | None = None,
+    max_seconds: float | None = None,
+    workers: int | None = None,
+    uniform: bool = False,
 ) -> Result:
-    """Search a spec's behaviours at random with Hypothesis, and shorten what violates a property.
+    """Search a spec's behaviours at random, and shorten what violates a property.
 
-    After a violation the search goes on for the other properties, as long as there are any.
+    After a violation the search continues for the other properties, unless all are violated.
 
     Parameters:
         spec: what to search.
-        examples: examples of Hypothesis, each of some hundred steps, in one behaviour or more.
+        examples: the number of behaviours.
         steps: the most steps in a behaviour.
-        seed_value: the same seed searches the same behaviours.
+        seed_value: the same seed searches the same behaviours, whatever the number of workers.
         progress: called every so often with the counts so far.
+        max_seconds: seconds after which the search ends; None: no limit. Shortening may take a little longer.
+        workers: the number of threads; by default one for each core.
+        uniform: choose all steps with the same probability. By default, most are chosen among those that lead to the
+            states visited least, and many behaviours begin at a rare state of an earlier one.
 
     Returns:
-        The result: violated, with shortened traces, or incomplete, since sampling proves nothing. Its
-        counts are those of the search; ``depth`` is of the longest behaviour.
+        The result: violated, with shortened traces, or incomplete, since a sample proves nothing. Its
+        counts are those of the search, `Statistics.walked` among them; ``depth`` is of the longest behaviour.
 
     Raises:
         SpecError: the spec misbehaved: an action or a property raised, or gave two different answers.
@@ -61,67 +67,68 @@ def fuzz(
     for name, value in (("examples", examples), ("steps", steps)):
         if value <= 0:
             raise SpecError(f"limit {name}={value} is not possible: it must be more than 0")
-    survey = Survey(spec, progress)
-    breakable = [item for item in spec.checks if not item.kind.is_witness]
+    if steps > MOST_STEPS:
+        raise SpecError(f"limit steps={steps} is out of range: it must be at most {MOST_STEPS:,}")
+    limits = Limits(max_seconds=max_seconds)
+    from checker.compiled.walks import search_at_random  # importing the compiler takes a second
 
-    arrivals: Counter[Any] = Counter()
-
-    class Surveyed(state_machine(spec)):  # type: ignore[misc]
-        longest = steps
-        burst = (BURST, BURST)
-        sought = [*spec.checks]  # noqa: RUF012  # each is looked for until it is met
-
-        def moves(self, choice: int, state: Any) -> dict[ActionInstance[Any], list[Any]]:
-            """Mostly, those to the states that were come to least often; all of them now and then."""
-            moves: dict[ActionInstance[Any], list[Any]] = super().moves(choice, state)
-            if choice % ROAMING == 0 or not moves:
-                return moves
-            least = min(arrivals[after] for afters in moves.values() for after in afters)
-            rare = {
-                instance: [after for after in afters if arrivals[after] == least] for instance, afters in moves.items()
-            }
-            return {instance: afters for instance, afters in rare.items() if afters}
-
-        def choose(self, choice: int, state: Any, taken: int) -> Move:
-            move: Move = super().choose(choice, state, taken)
-            arrivals[move.state] += 1
-            return move
-
-        def arrived(self) -> None:
-            survey.count(self)
-
-        def met(self, trace: Trace[Any]) -> None:
-            survey.keep(trace)
-            self.sought.remove(trace.about)  # type: ignore[arg-type]
-            if breakable and len(survey.violated) == len(breakable):
-                raise _NothingLeft
-
-    config = settings(
-        max_examples=examples,
-        stateful_step_count=1 + -(-steps // BURST),  # the first is the beginning
-        deadline=None,
-        database=None,
-        derandomize=False,
-        report_multiple_bugs=False,
-        verbosity=Verbosity.quiet,
-        print_blob=False,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    stop, budget = None, Budget(Limits())
+    settings: dict[str, Any] = {"examples": examples, "steps": steps, "seed": seed_value}
+    settings |= {"uniform": True} if uniform else {}
     try:
-        with budget.enforced():
-            run_state_machine_as_test(seed(seed_value)(Surveyed), settings=config)
-    except _NothingLeft:
-        pass
-    except Flaky as error:
-        raise SpecError(f"{spec.name} is not deterministic: the same steps gave different outcomes") from error
-    except KeyboardInterrupt as interrupt:
-        stop = budget.caught(interrupt)
-    with contextlib.suppress(KeyboardInterrupt):  # an interrupt leaves them as they are
-        for item in survey.violated:
-            survey.traces[item] = shortened(survey.traces[item], Surveyed.visited)
-        survey.traces.update(shortest_among(Surveyed.visited, spec.checks))
-    sample = f"{survey.behaviours:,} random behaviours of at most {steps} steps are only a sample"
-    stop = budget.swallowed or stop or Stop(StopKind.SAMPLE, sample)
-    return survey.result(stop, {"examples": examples, "steps": steps, "seed": seed_value})
+        statistics, traces, stop = search_at_random(
+            spec, examples, steps, seed_value, limits, progress, workers=workers, uniform=uniform
+        )
+    except LimitReached as limit:  # before there was anything to report
+        return attrs.evolve(nothing_searched(spec, "fuzz", limit.stop), settings=settings)
+    note = ""
+    if any(not item.kind.is_witness for item in traces):
+        with contextlib.suppress(KeyboardInterrupt):  # an interrupt leaves them as they are
+            note = "a shorter counterexample may exist: shortening was interrupted"
+            note = _shorten(spec, traces)
+    begun = statistics.walked.behaviours if statistics.walked else 0
+    sample = Stop(StopKind.SAMPLE, f"{begun:,} random behaviours of at most {steps} steps are only a sample")
+    return Result(
+        spec=spec,
+        engine="fuzz",
+        stop=stop or sample,
+        statistics=statistics,
+        properties=tuple(
+            PropertyResult(
+                item, judge(item, item in traces, exhausted=False), (traces[item],) if item in traces else ()
+            )
+            for item in spec.checks
+        ),
+        settings=settings,
+        note=note,
+    )
+
+
+def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]]) -> str:
+    """Shorten the counterexamples, and then look for shorter ones from the initial states on.
+
+    Parameters:
+        traces: of each property; those that become shorter are replaced.
+
+    Returns:
+        What is known of their lengths.
+    """
+    violated = [item for item in traces if not item.kind.is_witness]
+    budget = Budget(Limits())
+    with budget.enforced():
+        for item in violated:
+            traces[item] = shortened(traces[item], Visited(spec))
+    longest = max(len(traces[item]) for item in violated)
+    limits = Limits(depth=longest, max_states=STATES_AROUND, keep_going=True)
+    result = ENGINES["compiled"](spec.with_properties([item.name for item in violated]), limits)
+    for item in violated:
+        for trace in result.of(item.name).traces:
+            if len(trace) < len(traces[item]):
+                traces[item] = attrs.evolve(trace, spec=spec)
+    searched = result.statistics.depth
+    shortest = [item.name for item in violated if result.of(item.name).traces or len(traces[item]) <= searched]
+    longer = [item for item in violated if item.name not in shortest]
+    if not longer:
+        return f"no shorter counterexample exists to {', '.join(shortest)}"
+    lengths = ", ".join(f"{item.name} ({len(traces[item])} states)" for item in longer)
+    also = f"; none exists to {', '.join(shortest)}" if shortest else ""
+    return f"a shorter counterexample may exist to {lengths}: all states up to depth {searched} were searched{also}"

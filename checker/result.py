@@ -144,6 +144,31 @@ class Learning:
         return (learned + self.called) / max(self.by_oracle, 1)
 
 
+@attrs.frozen
+class Walked:
+    """What a random search has covered.
+
+    Attributes:
+        behaviours: those begun.
+        steps: those taken.
+        is_exact: whether the counts of distinct states are exact; otherwise they are estimates.
+        lengths: for each number of steps, the behaviours that ended after them.
+        depths: for each number of steps, the distinct states that no behaviour reached with fewer.
+        dead_ends: behaviours that ended where no step leads to another state.
+        outside: behaviours that ended in a state outside of `Spec.within`.
+        enabled: for each action, how often it was possible, taken or not.
+    """
+
+    behaviours: int
+    steps: int
+    is_exact: bool
+    lengths: tuple[int, ...]
+    depths: tuple[int, ...]
+    dead_ends: int
+    outside: int
+    enabled: dict[str, int]
+
+
 @attrs.define
 class Statistics:
     """Counts of a run, as TLC counts them.
@@ -173,6 +198,7 @@ class Statistics:
         skew: of the new states of the last level, how many more the largest share has than the mean: 0.1 for a
             tenth more.
         spilled: bytes written to files.
+        walked: what a random search has covered; None of other engines.
     """
 
     distinct: int = 0
@@ -197,6 +223,7 @@ class Statistics:
     shards: int = 0
     skew: float = 0.0
     spilled: int = 0
+    walked: Walked | None = None
 
     @property
     def out_degree_mean(self) -> float:
@@ -206,6 +233,8 @@ class Statistics:
     @property
     def never_enabled(self) -> list[str]:
         """The actions that no state enabled."""
+        if self.walked is not None:
+            return [name for name, states in self.walked.enabled.items() if not states]
         return [name for name, count in self.actions.items() if not count.generated]
 
     def count_expanded(self, steps: int) -> None:

@@ -131,11 +131,11 @@ class RandomSettings:
     """Settings of the random search.
 
     Attributes:
-        examples: examples of Hypothesis, each of some hundred steps, in one behaviour or more.
+        examples: behaviours.
         steps: the most steps in a behaviour.
         seed: the same seed searches the same behaviours.
     """
 
-    examples: int = 300
+    examples: int = 10_000
     steps: int = 50
     seed: int = 0

@@ -18,6 +18,49 @@ from checker.visited import Visited
 
 S = TypeVar("S")
 
+LONG = 20
+"""States of a trace of which steps are left out two at a time; of longer ones, one at a time."""
+
+
+def without_needless_steps(trace: Trace[S]) -> Trace[S]:
+    """A counterexample from which no single step can be left out. Quick, however long the trace is.
+
+    Half of the steps are left out, then a quarter, and so on down to one, wherever a violation remains.
+
+    Parameters:
+        trace: a counterexample.
+    """
+    size = len(trace.instances) // 2
+    while size:
+        first, before = 0, len(trace)
+        while first < len(trace.instances):
+            kept = (*trace.instances[:first], *trace.instances[first + size :])
+            shorter = _violation(trace, kept)
+            if shorter is not None and len(shorter) < len(trace):
+                trace = shorter
+            else:
+                first += size
+        if size > 1 or len(trace) == before:
+            size //= 2
+    return trace
+
+
+def _violation(trace: Trace[S], instances: Iterable[ActionInstance[S]]) -> Trace[S] | None:
+    """The violation that some action instances lead to, passing over those that are not enabled; None if to none."""
+    item, spec = trace.about, trace.spec
+    assert item is not None
+    states, taken = [trace.states[0]], []
+    for instance in instances:
+        successors = spec.take(instance, states[-1])
+        if successors:
+            states.append(successors[0])
+            taken.append(instance)
+            if complaint_at_end(spec, item, states) is not None:
+                return Trace(spec, states, taken, item)
+            if not spec.is_within(states[-1]):
+                return None
+    return None
+
 
 def shortened(trace: Trace[S], visited: Visited[S]) -> Trace[S]:
     """A short counterexample near one that was found.
@@ -29,12 +72,15 @@ def shortened(trace: Trace[S], visited: Visited[S]) -> Trace[S]:
         trace: a counterexample.
         visited: the states that the search has visited, those of the trace among them; more are added.
     """
-    assert trace.about is not None
+    item = trace.about
+    assert item is not None
+    trace = without_needless_steps(trace)
     while True:
-        for left_out in range(1, min(2, len(trace.instances)) + 1):
+        most = 1 if len(trace) > LONG else 2
+        for left_out in range(min(most, len(trace.instances)) + 1):
             for kept in itertools.combinations(trace.instances, len(trace.instances) - left_out):
                 visited.follow(trace.states[0], kept)
-        shortest = shortest_among(visited, [trace.about])[trace.about]
+        shortest = shortest_among(visited, [item])[item]
         if len(shortest) == len(trace):
             return shortest
         trace = shortest

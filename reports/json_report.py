@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from checker.properties import Kind
-from checker.result import ActionCount, Learning, Statistics, Verdict, Widest
+from checker.result import ActionCount, Learning, Statistics, Verdict, Walked, Widest
 from reports.origin import Origin
 from reports.run_view import PropertyView, RunView
 from reports.story import Story
@@ -59,6 +59,7 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
         "deadlocks": statistics.deadlocks,
         "states_per_depth": statistics.levels,
         "distinct_states_by_second": statistics.samples,
+        "walked": attrs.asdict(statistics.walked) if statistics.walked else None,
         "properties": [
             {
                 "name": item.name,
@@ -137,7 +138,15 @@ def _statistics(content: Mapping[str, Any]) -> Statistics:
         compared=content["calls_compared"],
         levels=tuple(content["states_per_depth"]),
         samples=tuple((seconds, distinct) for seconds, distinct in content["distinct_states_by_second"]),
+        walked=_walked(content),
     )
+
+
+def _walked(content: Mapping[str, Any]) -> Walked | None:
+    walked = content["walked"]
+    if walked is None:
+        return None
+    return Walked(**{**walked, "lengths": tuple(walked["lengths"]), "depths": tuple(walked["depths"])})
 
 
 def _learning(content: Mapping[str, Any]) -> Learning | None:

@@ -93,8 +93,26 @@ def statistics_lines(statistics: Statistics) -> list[str]:
         f"depth {statistics.depth}{queue}",
         f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
         f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s",
+        *walked_lines(statistics),
         *_table_lines(statistics),
     ]
+
+
+def walked_lines(statistics: Statistics) -> list[str]:
+    """What a random search has covered, and what that is worth; none for other engines."""
+    walked = statistics.walked
+    if walked is None:
+        return []
+    lengths = [length for length, count in enumerate(walked.lengths) for _ in range(count > 0)]
+    spread = f"of {lengths[0]} to {lengths[-1]} steps" if lengths else "under way"
+    lines = [
+        f"{counted(walked.behaviours, 'behaviour')} {spread}, {walked.steps:,} steps taken; "
+        f"{walked.dead_ends:,} ended in a dead end",
+    ]
+    if not walked.is_exact:
+        lines.append("distinct states, new states and out-degrees are estimates from a sample (standard error 1 %)")
+    lines.append("A random search shows what it finds; states that it did not visit were not checked.")
+    return lines
 
 
 def _table_lines(statistics: Statistics) -> list[str]:

@@ -13,7 +13,7 @@ import cattrs
 
 from checker.engines import ENGINES
 from checker.errors import LeadlineError
-from checker.fuzz import fuzz
+from checker.fuzz import MOST_STEPS, fuzz
 from checker.names import nearest
 from checker.progress import Progress, paced
 from checker.result import Limits, Result, Verdict
@@ -45,7 +45,8 @@ class Check:
         properties: the properties checked; by default ``violates``, or all if none is expected violated.
         trace_length: states of the counterexample, if it is to be checked.
         distinct_states: how many, if it is to be checked.
-        depth, max_states, max_seconds: limits of ``explore``.
+        depth, max_states: limits of ``explore``.
+        max_seconds: a limit of both.
         examples, steps, seed: settings of ``fuzz``.
         note: what the check is about, for the page that `leadline answers` writes.
     """
@@ -90,7 +91,14 @@ class Prepared:
     def _result(self, progress: Progress | None) -> Result:
         check = self.check
         if check.engine == "fuzz":
-            return fuzz(self.spec, examples=check.examples, steps=check.steps, seed_value=check.seed, progress=progress)
+            return fuzz(
+                self.spec,
+                examples=check.examples,
+                steps=check.steps,
+                seed_value=check.seed,
+                max_seconds=check.max_seconds,
+                progress=progress,
+            )
         limits = Limits(depth=check.depth, max_states=check.max_states, max_seconds=check.max_seconds)
         return ENGINES["compiled"](self.spec, limits, progress)
 
@@ -209,12 +217,14 @@ def _check_sense(check: Check, given: set[str]) -> None:
     if check.trace_length is not None and check.violates is None:
         raise LeadlineError('trace_length belongs with violates = "PROPERTY"')
     other, idle = ("explore", Limits) if check.engine == "fuzz" else ("fuzz", RandomSettings)
-    for key in sorted(given.intersection(attrs.fields_dict(idle))):
+    for key in sorted(given.intersection(attrs.fields_dict(idle)) - {"max_seconds"}):  # which is for both
         raise LeadlineError(f'{key} is for engine = "{other}", but this check\'s is "{check.engine}"')
     for key in ("examples", "steps", "trace_length", "distinct_states"):
         value = getattr(check, key)
         if value is not None and value < 1:
             raise LeadlineError(f"{key} = {value} is not possible: it must be more than 0")
+    if check.steps > MOST_STEPS:
+        raise LeadlineError(f"steps = {check.steps} is out of range: it must be at most {MOST_STEPS:,}")
     Limits(check.depth, check.max_states, check.max_seconds)
 
 

@@ -40,7 +40,7 @@ def test_the_default_budget_finds_the_loss_before_0_11_and_shortens_it_to_12_sta
 def test_the_command_has_the_default_budget_of_the_function(tmp_path: Path) -> None:
     run = call(*BEFORE_0_11, "--seed", QUICK_SEED, "--json", "-", folder=tmp_path)
     found = fuzz(CATALOG["atomic/hw-truncation"].with_properties(["strong_isr"]), seed_value=int(QUICK_SEED))
-    assert run.json["settings"] == found.settings == {"examples": 300, "steps": 50, "seed": 4}
+    assert run.json["settings"] == found.settings == {"examples": 10_000, "steps": 50, "seed": 4}
     assert run.json["generated_states"] == found.statistics.generated
 
 
@@ -49,7 +49,7 @@ def test_a_violation_ends_in_1_and_is_saved_as_a_trace_that_replays(tmp_path: Pa
     assert (run.code, run.err) == (1, "")
     file = "traces/atomic-hw-truncation-seed4-strong_isr.itf.json"
     assert f"saved {file}" in run.lines
-    assert "(examples=300,steps=50,seed=4)" in run.out
+    assert "(examples=10000,steps=50,seed=4)" in run.out
     assert "violated: strong_isr" in run.lines
     replayed = call("replay", file, folder=tmp_path)
     length = len(re.findall(r"^ *\d+/\d+  ", run.out, re.MULTILINE))
@@ -79,7 +79,7 @@ def test_finding_nothing_ends_in_3_and_says_that_it_proves_nothing(tmp_path: Pat
 
 
 def test_the_report_gives_the_steps_taken_the_distinct_states_and_the_mix_of_actions(tmp_path: Path) -> None:
-    run = call("fuzz", "atomic/kip-320", "--examples", "15", "--json", "-", folder=tmp_path)
+    run = call("fuzz", "atomic/kip-320", "--examples", "300", "--json", "-", folder=tmp_path)
     assert run.code == 3
     result = run.json
     assert result["engine"] == "fuzz"

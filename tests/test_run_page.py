@@ -122,7 +122,7 @@ def test_explore_writes_the_page_of_its_run_with_an_example_of_each_witness(brow
 def test_fuzz_writes_the_page_of_its_run(folder: Path) -> None:
     assert call("fuzz", "stairs.py", "-b", "top=3", "--html", "run.html", folder=folder).code == 1
     page = (folder / "run.html").read_text(encoding="utf-8")
-    assert "fuzz (examples=300,steps=50,seed=0)" in page.replace(", ", ",")
+    assert "fuzz (examples=10000,steps=50,seed=0)" in page.replace(", ", ",")
     assert 'id="t1-s4"' in page
 
 

@@ -17,7 +17,6 @@ from checker import Spec, Verdict, invariant, step_invariant
 from checker.fuzz import fuzz
 from checker.itf import decode_trace, encode_trace
 from checker.oracle import explore
-from checker.progress import PROGRESS_EVERY
 from checker.replay import replay
 from checker.result import ActionCount, Result, Statistics
 from checker.stateful import PropertyViolated, SpecMachine, state_machine
@@ -304,12 +303,13 @@ def test_after_a_violation_fuzz_goes_on_for_the_other_properties() -> None:
 
 
 def test_fuzz_ends_when_every_property_is_violated_and_only_then() -> None:
-    drawn = "axb bxa"
-    ended = fuzz(walks(drawn, no_bad_node, bad="b"), examples=200).statistics
-    searched_on = fuzz(walks(drawn, no_bad_node, no_bad_step, bad="b"), examples=200).statistics
+    drawn, walked = "axb bxa", 5000
+    ended = fuzz(walks(drawn, no_bad_node, bad="b"), examples=walked).statistics.walked
+    searched_on = fuzz(walks(drawn, no_bad_node, no_bad_step, bad="b"), examples=walked).statistics.walked
 
-    assert ended.generated == 2
-    assert searched_on.generated > 200
+    assert ended is not None
+    assert searched_on is not None
+    assert ended.behaviours < walked == searched_on.behaviours
 
 
 def test_fuzz_reports_the_witnesses_that_it_met() -> None:
@@ -328,9 +328,8 @@ def test_fuzz_never_proves_and_says_what_it_tried() -> None:
 
     assert (result.verdict, result.of("below_ceiling").verdict) == (Verdict.INCOMPLETE, Verdict.INCOMPLETE)
     steps = sum(count.generated for count in result.statistics.actions.values())
-    behaviours = result.statistics.generated - steps  # each adds its initial state
-    assert behaviours > 20
-    assert result.reason == f"{behaviours} random behaviours of at most 10 steps are only a sample"
+    assert result.statistics.generated - steps == 20  # each behaviour adds its initial state
+    assert result.reason == "20 random behaviours of at most 10 steps are only a sample"
     assert result.settings == {"examples": 20, "steps": 10, "seed": 3}
 
 
@@ -396,11 +395,11 @@ def test_behaviours_may_be_longer_than_the_usual_bursts_allow() -> None:
     assert fuzz(clock(tick), examples=10, steps=999).statistics.depth > 201
 
 
-def test_a_violation_two_steps_beyond_the_allowed_ones_is_not_found() -> None:
-    spec = counters(below_ceiling, counters=1, limit=9, ceiling=4)  # the states a step further are looked at too
+def test_a_violation_beyond_the_allowed_steps_is_not_found() -> None:
+    spec = counters(below_ceiling, counters=1, limit=9, ceiling=4)
 
-    assert fuzz(spec, examples=20, steps=3).verdict is Verdict.INCOMPLETE
-    assert fuzz(spec, examples=20, steps=4).verdict is Verdict.VIOLATED
+    assert fuzz(spec, examples=20, steps=4).verdict is Verdict.INCOMPLETE
+    assert fuzz(spec, examples=20, steps=5).verdict is Verdict.VIOLATED
 
 
 def test_statistics_of_a_search_count_steps_taken_and_states_met() -> None:
@@ -414,12 +413,6 @@ def test_statistics_of_a_search_count_steps_taken_and_states_met() -> None:
     assert statistics.generated > ticks > 50
     assert (statistics.expanded, statistics.out_degree_min, statistics.out_degree_max) == (3, 1, 1)
     assert statistics.out_degree_mean == 1.0
-
-
-def test_statistics_of_a_search_end_with_the_first_violation() -> None:
-    statistics = fuzz(counters(below_ceiling, counters=1, limit=9, ceiling=3), examples=50).statistics
-
-    assert (statistics.distinct, statistics.depth) == (5, 5)
 
 
 def test_deadlocks_are_counted_by_state_not_by_visit() -> None:
@@ -448,10 +441,10 @@ def test_progress_is_told_while_fuzz_searches() -> None:
     def progress(statistics: Statistics) -> None:
         told.append(statistics.generated)
 
-    fuzz(clock(tick), examples=30, progress=progress)
+    result = fuzz(clock(tick), examples=30, progress=progress)
 
-    assert told == [500 * count for count in range(1, len(told) + 1)]
-    assert len(told) > 1
+    assert told == sorted(told)
+    assert told[-1] == result.statistics.generated
 
 
 @pytest.mark.parametrize("name", ["examples", "steps"])
@@ -470,7 +463,7 @@ def test_an_interrupt_gives_what_fuzz_found_until_then() -> None:
     result = fuzz(clock(tick, ring), progress=tired)
 
     assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "interrupted")
-    assert (result.statistics.distinct, result.statistics.generated) == (3, PROGRESS_EVERY)
+    assert result.statistics.distinct == 3
 
 
 def test_an_interrupt_keeps_what_was_violated_until_then() -> None:
@@ -484,7 +477,8 @@ def test_steps_that_change_nothing_are_looked_at_but_not_taken() -> None:
     # The walk of the action `stutter` alone would never end; two thirds of the steps would go nowhere.
     statistics = fuzz(clock(tick, stutter), examples=10, steps=6).statistics
 
-    assert statistics.actions["stutter"] == ActionCount(3, 0)  # once in each state
+    assert statistics.actions["stutter"] == ActionCount(0, 0)
+    assert statistics.never_enabled == []
     assert statistics.actions["tick"].generated > 50
     assert fuzz(clock(stutter), examples=10).statistics.depth == 1
 

@@ -55,18 +55,19 @@ def _spec() -> Spec[_Tick]:
 
 
 @functools.cache
-def compiled_ahead(search: Callable[[Spec[Any]], object]) -> None:
+def compiled_ahead(search: Callable[[Spec[Any]], object], loop: Any = kernel.expand) -> None:
     """Compile what a search needs, if it is not compiled yet.
 
     Parameters:
         search: searches a small spec, and so calls all loops.
+        loop: the largest of them.
     """
-    if not _is_kept():
+    if not _is_kept(loop):
         _log.warning("compiling the engine, once on this machine; this takes about ten seconds")
     search(_spec())
 
 
-def _is_kept() -> bool:
-    """Whether a file holds the compiled loops, as far as its name tells."""
-    index = getattr(getattr(getattr(kernel.expand, "_cache", None), "_cache_file", None), "_index_path", "")
+def _is_kept(loop: Any) -> bool:
+    """Whether a file holds a compiled loop, as far as its name tells."""
+    index = getattr(getattr(getattr(loop, "_cache", None), "_cache_file", None), "_index_path", "")
     return Path(index).is_file()

@@ -28,7 +28,7 @@ COMMANDS = {
     "check": "Run a suite of checks, as CI does.",
     "diff": "Show what one spec does that another does not, side by side.",
     "explore": "Search every reachable state of a spec.",
-    "fuzz": "Search a spec at random with Hypothesis.",
+    "fuzz": "Search behaviours of a spec at random.",
     "graph": "Draw the state graph of a spec, for Graphviz.",
     "matrix": "What can be lost: releases, configurations, properties.",
     "replay": "Re-execute a saved trace on the model, and say where it departs.",
@@ -85,7 +85,7 @@ def app() -> None:
 
     \b
     leadline explore spec.py                  search every reachable state of a spec of yours
-    leadline fuzz spec.py                     search it at random with Hypothesis
+    leadline fuzz spec.py                     search it at random
     leadline trace FILE                       show a counterexample that was saved
     leadline serve spec.py                    walk its state space in a browser
     leadline check                            run a suite of checks, as CI does

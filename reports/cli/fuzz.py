@@ -1,4 +1,4 @@
-"""`leadline fuzz`: search at random with Hypothesis."""
+"""`leadline fuzz`: search behaviours at random."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 import checker.fuzz
+from checker.settings import RandomSettings
 from reports.cli.options import chosen_spec, output_options, spec_options
 from reports.cli.outputs import Outputs
 from reports.cli.running import only_the_result_on_stdout, run
@@ -18,16 +19,33 @@ from reports.cli.running import only_the_result_on_stdout, run
 @click.option(
     "--examples",
     type=click.IntRange(1),
-    default=300,
+    default=RandomSettings().examples,
     show_default=True,
     metavar="N",
-    help="Hypothesis examples to draw, each of 200 steps or a little more, in one behaviour or several.",
+    help="Behaviours to search.",
 )
 @click.option(
-    "--steps", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Most steps in a behaviour."
+    "--steps",
+    type=click.IntRange(1, checker.fuzz.MOST_STEPS),
+    default=RandomSettings().steps,
+    show_default=True,
+    metavar="N",
+    help="Most steps in a behaviour.",
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, metavar="N", help="The same seed searches the same behaviours."
+)
+@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Share the work among N workers; by default one for each core. The results do not depend on it.",
+)
+@click.option(
+    "--uniform",
+    is_flag=True,
+    help="Choose all steps with the same probability, instead of preferring states that were visited seldom.",
 )
 @output_options
 def fuzz(
@@ -38,23 +56,35 @@ def fuzz(
     examples: int,
     steps: int,
     seed: int,
+    max_seconds: float | None,
+    workers: int | None,
+    uniform: bool,
     trace_out: Path | None,
     json_file: str | None,
     html: Path | None,
 ) -> int:
     """Search behaviours of SPEC at random, and shorten the counterexamples found.
 
-    The search ends when the examples are used up, or every invariant is violated. For spaces too large to
-    exhaust. Finding nothing proves nothing: that ends as incomplete, exit code 3.
+    For spaces that are too large to exhaust. The search ends after N behaviours, or when every invariant is
+    violated. Finding nothing proves nothing: that ends as incomplete, exit code 3.
 
     \b
     leadline fuzz atomic/hw-truncation --seed 7
-    leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --examples 2000
+    leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --examples 1000000 --max-seconds 60
     """
-    settings = {"examples": examples, "steps": steps, "seed": seed}
+    settings = {"examples": examples, "steps": steps, "seed": seed, **({"uniform": True} if uniform else {})}
     with only_the_result_on_stdout(json_file):
         chosen = chosen_spec(spec, bounds, names, no_invariants)
-    search = functools.partial(checker.fuzz.fuzz, chosen, examples=examples, steps=steps, seed_value=seed)
+    search = functools.partial(
+        checker.fuzz.fuzz,
+        chosen,
+        examples=examples,
+        steps=steps,
+        seed_value=seed,
+        max_seconds=max_seconds,
+        workers=workers,
+        uniform=uniform,
+    )
     return run(
         lambda progress: search(progress=progress), chosen, "fuzz", settings, Outputs(json_file, trace_out, html)
     )

@@ -1,0 +1,64 @@
+"""A sample of distinct states, from which to count them: exact as long as they are few.
+
+The sample is of the states with the smallest hashes (K. Beyer et al., On Synopses for Distinct-Value Estimation Under
+Multiset Operations, SIGMOD 2007). Which these are does not depend on the order in which states are met.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST = 2**14
+"""States in the sample. With more, the standard error of their number is 1 / sqrt(MOST - 2), 0.8 %."""
+
+
+class Sampled:
+    """The sample.
+
+    Attributes:
+        hashes: of the states, in order.
+        depths: for each state, the fewest steps that led to it.
+        by: the action instance of the last of these steps; -1 of an initial state.
+        degrees: the steps from it.
+        limit: the largest hash that is of use.
+    """
+
+    def __init__(self) -> None:
+        self.hashes = np.zeros(0, np.uint64)
+        self.depths = self.by = self.degrees = np.zeros(0, np.int64)
+        self.limit = 2**64 - 1
+
+    def add(self, hashes: NDArray[np.uint64], *columns: NDArray[np.int64]) -> None:
+        """Add states that were met: their hashes, depths, action instances and degrees."""
+        if not len(hashes):
+            return
+        hashes = np.concatenate([self.hashes, hashes])
+        own = (self.depths, self.by, self.degrees)
+        depths, by, degrees = (np.concatenate(pair) for pair in zip(own, columns, strict=True))
+        order = np.lexsort((by, depths, hashes))
+        hashes = hashes[order]
+        first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))[: MOST + 1]
+        order = order[first]
+        self.hashes, self.depths, self.by, self.degrees = hashes[first], depths[order], by[order], degrees[order]
+        if len(first) > MOST:
+            self.limit = int(self.hashes[-1])
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all states are in the sample."""
+        return len(self.hashes) <= MOST
+
+    @property
+    def scale(self) -> float:
+        """How many states each one in the sample stands for."""
+        return 1.0 if self.is_exact else 2**64 / self.limit
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct states were met, estimated if there are more than fit into the sample."""
+        return self.scaled(len(self.hashes) - (not self.is_exact))
+
+    def scaled(self, count: int) -> int:
+        """How many states there are for some in the sample."""
+        return round(count * self.scale)
