@@ -79,7 +79,7 @@ def test_finding_nothing_ends_in_3_and_says_that_it_proves_nothing(tmp_path: Pat
 
 
 def test_the_report_gives_the_steps_taken_the_distinct_states_and_the_mix_of_actions(tmp_path: Path) -> None:
-    run = call("fuzz", "atomic/kip-320", "--examples", "15", "--json", "-", folder=tmp_path)
+    run = call("fuzz", "atomic/kip-320", "--examples", "300", "--json", "-", folder=tmp_path)
     assert run.code == 3
     result = run.json
     assert result["engine"] == "fuzz"

@@ -9,9 +9,10 @@ recorded calls, and `helpers` have other processes make them too; `forest` keeps
 `tables` learns, and `comparison` compares it with further calls; `packing` makes a state a few words; `kernel` walks
 the trees for all states, and `parts` collects the paths that it did not know; `sightings` says in the spec's terms what
 was seen; `search` is the breadth-first search, which `checkpoint` saves; `warming` compiles the loops before it begins,
-and `caching` says where compiled code is kept. `walks` searches random behaviours through the same trees, with the loop
-in `walk_kernel`; `contents` hashes states so that the result does not depend on how values are numbered, and `sample`
-counts distinct states.
+and `caching` says where compiled code is kept.
+
+`walks` searches random behaviours through the same trees, with the loop in `walk_kernel`; `contents` hashes states so
+that the result does not depend on how values are numbered, and `sample` counts distinct states.
 """
 
 from checker.compiled.calling import explore
