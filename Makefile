@@ -9,6 +9,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+QUICK := tests/test_action.py tests/test_architecture.py tests/test_bounds.py tests/test_graph.py tests/test_inert.py \
+  tests/test_itf.py tests/test_oracle.py tests/test_properties.py tests/test_replay.py tests/test_spec.py \
+  tests/test_switches.py tests/test_traces.py
 SCHEMAS := tests/schemas
 MERMAID := tests/node/node_modules/mermaid/package.json
 
@@ -21,7 +24,7 @@ test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS) lint
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 quick: $(VENV)/installed-test
-	$(BIN)/python -m pytest tests -p no:xdist -m "not spark and not browser and not slow"
+	$(BIN)/python -m pytest -p no:xdist -m "not spark and not browser and not slow" $(QUICK)
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

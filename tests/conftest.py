@@ -17,44 +17,21 @@ SLOW = ("test_spark_faults.py", "test_spark.py", "test_compiled.py")
 """Files that take minutes. They come first, so that no worker of pytest-xdist is left with one at the end."""
 
 
-QUICK = (
-    "action",
-    "architecture",
-    "bounds",
-    "graph",
-    "inert",
-    "itf",
-    "kafka_actions",
-    "log",
-    "oracle",
-    "own_spec",
-    "properties",
-    "recording",
-    "reorder",
-    "replay",
-    "spec",
-    "switches",
-    "traces",
-    "values",
-)
-"""Files whose tests take a few seconds together, by what follows ``test_``: those of `make quick`."""
-
 # Where tests run in the background of a shell, Ctrl-C is ignored, by them and by all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort the tests, and mark those that need Spark, a browser or minutes: see ``make quick``."""
+    """Sort the tests, and mark those that need Spark, a browser or minutes."""
     items.sort(key=lambda item: item.path.name not in SLOW)
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & {"java", "spark"} or "spark" in item.path.stem:
             item.add_marker("spark")
-        if fixtures & {"browser", "page"} or any(
-            "Chromium" in str(mark.kwargs) for mark in item.iter_markers("skipif")
-        ):
+        reasons = [str(mark.kwargs.get("reason")) for mark in item.iter_markers("skipif")]
+        if any("Chromium" in reason for reason in reasons):
             item.add_marker("browser")
-        if not any(item.path.stem.startswith(f"test_{name}") for name in QUICK):
+        if item.path.name in SLOW:
             item.add_marker("slow")
 
 
