@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
+import attrs
+
 from checker.errors import SpecError
+from checker.mutation import Mutation
 from checker.spec import Spec
 from invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
 from model.atomic import drawing as atomic_drawing
@@ -15,8 +19,10 @@ from model.atomic.state import Bounds, Partition, initial_states
 from model.kafka import drawing as kafka_drawing
 from model.kafka import state as kafka_state
 from model.kafka.actions import actions_of
+from model.kafka.mistakes import MISTAKES, RIGHT_TOO, RULES_SHOWN_WITH, Mistake
 from model.kafka.protocols import Protocol as KafkaProtocol
 from model.kafka.releases import COLUMNS, Column, column_of
+from model.kafka.rules import RULES
 
 __all__ = ["CATALOG", "find"]
 
@@ -103,6 +109,64 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
 def of_column(column: Column) -> Spec[kafka_state.Partition]:
     """The spec of a column of the table of rules."""
     return kafka(column.protocol(), column)
+
+
+def with_mistake(mistake: Mistake, column: Column) -> Spec[kafka_state.Partition]:
+    """The spec of a release or a design with a wrong rule."""
+    spec = kafka(mistake.made_in(column.protocol()), column)
+    actions = [attrs.evolve(each, function=mistake.actions.get(each, each.function)) for each in spec.actions]
+    return attrs.evolve(spec, actions=actions)
+
+
+def mutations(reference: str) -> list[Mutation]:
+    """What can be made wrong with the rules of a release or a design: other values of the table, and known mistakes.
+
+    Parameters:
+        reference: as for `find`.
+
+    Returns:
+        The mutations; none of a spec that has no such rules.
+    """
+    column = column_of(reference)
+    if column is None:
+        return []
+    found = []
+    for rule in RULES:
+        own = column.values[rule.name]
+        for value in rule.values:
+            if value.name != own:
+                other = column.with_rules({rule.name: value.name})
+                found.append(
+                    Mutation(
+                        name=f"rule {rule.name}: {own} => {value.name}",
+                        kind="rule",
+                        sentence=f"{rule.question}: {value.sentence}",
+                        source=value.source,
+                        replace=functools.partial(_behaving_as, functools.partial(of_column, other)),
+                        bounds=RULES_SHOWN_WITH.get((rule.name, value.name), {}),
+                        harmless=RIGHT_TOO.get((rule.name, value.name), ""),
+                    )
+                )
+    for mistake in MISTAKES:
+        if mistake.concerns(column.protocol()):
+            found.append(
+                Mutation(
+                    name=f"mistake {mistake.name}",
+                    kind="mistake",
+                    sentence=mistake.sentence,
+                    source=mistake.source,
+                    replace=functools.partial(_behaving_as, functools.partial(with_mistake, mistake, column)),
+                    bounds=mistake.bounds,
+                    harmless=mistake.harmless,
+                )
+            )
+    return found
+
+
+def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
+    """A spec with the behaviour of another one, which is made now."""
+    other = make()
+    return attrs.evolve(spec, initial_states=other.initial_states, actions=other.actions)
 
 
 SPECS: tuple[Spec[Any], ...] = (*map(atomic, PROTOCOLS), *map(of_column, COLUMNS))

@@ -17,9 +17,10 @@ import attrs
 
 from checker.errors import LeadlineError, SpecError
 from checker.inert import is_a
+from checker.mutation import Mutation
 from checker.names import nearest
 from checker.spec import Spec
-from invariants.catalog import CATALOG, find
+from invariants.catalog import CATALOG, find, mutations
 
 _PRIVATE = "_leadline_spec_"
 """What the names of modules begin with that hold a user's file."""
@@ -79,6 +80,11 @@ def shipped_spec(name: str) -> Spec[Any]:
         name = name.partition("+")[0]
         raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists them)")
     return spec
+
+
+def known_mutations(reference: str) -> list[Mutation]:
+    """The known ways to make a shipped spec wrong, by rules of Kafka; none of another spec."""
+    return [] if names_a_file(reference) else mutations(reference)
 
 
 def is_shipped(name: str | None) -> bool:

@@ -30,8 +30,9 @@ from model.atomic.protocols import (
 )
 from model.atomic.state import Partition, Replica
 from model.log import Log, Record
+from model.mistakes import Taken, and_then, changing, under
 from model.quorum import NO_EPOCH, Quorum
-from tests.mutants import Taken, and_then, changing, under, with_actions
+from tests.mutants import with_actions
 
 AtomicAction = Action[Partition, Any]
 

@@ -34,6 +34,7 @@ from model.atomic.protocols import (
     own_high_watermark,
 )
 from model.atomic.state import Partition
+from model.mistakes import and_then, under
 from tests.atomic_mutants import (
     admit_from,
     admit_who_does_not_follow,
@@ -71,7 +72,6 @@ from tests.atomic_mutants import (
     write_to_a_follower,
     writes_the_isr_if,
 )
-from tests.mutants import and_then, under
 from tests.scenario import starting_after
 
 BOTH_ISRS = ("weak_isr", "strong_isr")

@@ -17,68 +17,32 @@ from checker.compiled import explore
 from invariants.catalog import CATALOG, KAFKA_PROPERTIES
 from model.kafka import consume
 from model.kafka.controller import controller_elects
-from model.kafka.crash import restart
 from model.kafka.fetch import handle_fetch, park_fetch
-from model.kafka.isr import handle_alter_partition, shrink_isr
-from model.kafka.leadership import become_leader
-from model.kafka.produce import produce
+from model.kafka.mistakes import (
+    MISTAKES,
+    elect_beside_the_isr,
+    elect_in_the_same_epoch,
+    mistake,
+    smallest_without_maximum,
+)
 from model.kafka.protocols import anyone as anyone_may_join
 from model.kafka.protocols import (
     at_the_high_watermark,
     end_only,
-    from_any_epoch,
-    never_diverges,
     nobody,
     nothing,
     own_high_watermark,
-    the_active,
     the_answer_or_own_high_watermark,
     the_old_high_watermark,
     whatever_the_isr,
 )
 from model.kafka.readings import (
-    fall_back_and_lead,
-    isr_members_that_are_caught_up,
-    keep_all,
-    the_isr_and_all_that_fetch,
     the_leaders,
 )
 from model.kafka.state import Partition
-from model.kafka.truncation import handle_epoch_request
-from tests.kafka_mutants import (
-    anyone,
-    as_the_true_leader,
-    at_the_start_of_the_epoch_only,
-    changed,
-    count_what_was_sent,
-    count_who_is_out_of_range,
-    elect_beside_the_isr,
-    elect_in_the_same_epoch,
-    even_if_the_isr_is_large_enough,
-    go_on_leading,
-    join_a_stranger,
-    keep_the_elr,
-    lead_by_a_stale_request,
-    never_ask_again,
-    of_release,
-    one_below_the_high_watermark,
-    one_too_few,
-    one_too_many,
-    only_in_the_leader,
-    release_with,
-    replaced,
-    smallest_without_maximum,
-    stamp_epoch_0,
-    starting,
-    the_leader_alone,
-    whatever_the_partition_epoch,
-    with_a_pending_shrink_taken_for_done,
-    with_the_new_isr,
-    without_the_pending_expansion,
-    write_to_a_follower,
-)
+from model.mistakes import and_then
+from tests.kafka_mutants import changed, of_release, release_with, replaced, wrong
 from tests.kafka_states import HW_TRUNCATION, KIP_101
-from tests.mutants import and_then, under
 
 OWN = ("acked_never_lost", "reads_not_taken_back", "isr_members_active")
 """What the KIPs' designs violate themselves: with acks=1, before KIP-207, before KIP-841."""
@@ -90,6 +54,77 @@ TWO: dict[str, Any] = {"max_epoch": 2}
 THREE: dict[str, Any] = {"brokers": 3, "records": 1, "max_epoch": 2, "crashes": 1}
 FETCHES = (handle_fetch, park_fetch)
 
+NOT_OF_LOST_LOGS = ("weak_isr", "strong_isr", "remote_leo_not_ahead", "follower_log_is_prefix")
+"""What any release violates between the crash of a broker that loses its log and the moment the controller notices."""
+
+OF_RELEASES = [item.name for item in KAFKA_PROPERTIES if not item.kind.is_witness]
+ONE = {"max_epoch": 2, "crashes": 1}
+SMALL_ISR = {"min_insync_replicas": 2, "max_epoch": 2, "crashes": 1}
+LOST_WITH_ELR = {"records": 1, "min_insync_replicas": 2, "max_epoch": 2, "crashes": 0, "lossy_crashes": 1}
+THREE_BROKERS = {"brokers": 3, "records": 1, "max_epoch": 1, "crashes": 1}
+JOINED = ("leader_candidates_complete", "isr_joined_with_all", "strong_isr")
+
+WRONG: list[tuple[str, str, int, tuple[str, ...]]] = [
+    # mistake, in what, states of the shortest counterexample, to what
+    ("no-truncation", "rpc/kip-320", 9, PREFIX),
+    ("truncation-one-too-few", "rpc/kip-320", 9, PREFIX),
+    (
+        "truncation-one-too-many",
+        "rpc/kip-320",
+        10,
+        ("leader_candidates_complete", *ISRS, "remote_leo_not_ahead"),
+    ),
+    ("asks-once", "rpc/kip-320", 17, PREFIX),
+    ("fetch-not-fenced", "rpc/kip-320", 11, ("epochs_monotonic_in_log",)),
+    ("leads-from-high-watermark", "rpc/kip-320", 12, ("committed_never_lost", "leader_candidates_complete")),
+    ("counts-what-was-sent", "rpc/kip-320", 3, ("remote_leo_not_ahead",)),
+    ("hw-not-capped", "rpc/kip-320", 6, ("hw_within_log",)),
+    ("hw-of-leader-alone", "rpc/kip-320", 2, ("leader_candidates_complete", *ISRS)),
+    ("hw-of-caught-up", "rpc/kip-320", 2, ("leader_candidates_complete", *ISRS)),
+    ("hw-may-fall", "rpc/kip-320", 10, ("hw_monotonic",)),
+    ("isr-joins-anywhere", "rpc/kip-320", 4, ("leader_candidates_complete", "isr_joined_with_all", *ISRS)),
+    ("isr-joins-one-below", "rpc/kip-320", 4, ("leader_candidates_complete", "isr_joined_with_all", *ISRS)),
+    ("isr-written-by-zombie", "rpc/kip-320", 5, ("leader_in_isr",)),
+    (
+        "isr-shrunk-before-written",
+        "rpc/kip-320",
+        3,
+        ("leader_candidates_complete", "quorum_in_maximal_isr", "strong_isr"),
+    ),
+    ("elects-beside-isr", "rpc/kip-320", 5, ("leader_in_isr",)),
+    ("elects-in-same-epoch", "rpc/kip-320", 6, ("one_leader_per_epoch",)),
+    ("leader-commits-its-log", "rpc/kip-320", 6, ISRS),
+    ("leader-truncates", "rpc/kip-320", 9, ("committed_never_lost", "leader_candidates_complete")),
+    ("leader-by-stale-request", "rpc/kip-320", 4, ("weak_isr",)),
+    ("stamps-epoch-0", "rpc/kip-320", 5, ("leader_candidates_complete",)),
+    ("follower-accepts-writes", "rpc/kip-320", 2, PREFIX),
+    ("leader-forgets-isr", "rpc/kip-320", 5, ("quorum_in_maximal_isr",)),
+    ("leads-on-after-restart", "rpc/kip-320", 5, ("leader_candidates_complete",)),
+    ("maximal-isr-without-expansion", "kafka/4.1", 9, JOINED),
+    ("maximal-isr-after-shrink", "kafka/4.1", 4, ("leader_candidates_complete", *ISRS)),
+    ("partition-epoch-ignored", "kafka/4.1", 7, ("quorum_in_maximal_isr",)),
+    ("broker-epochs-ignored", "kafka/4.1", 12, ("leader_candidates_complete", "isr_joined_with_all")),
+    ("isr-joins-at-epoch-start", "kafka/4.1", 7, JOINED),
+    ("diverging-fetch-taken-as-good", "kafka/4.1", 7, PREFIX),
+    ("elr-kept-with-large-isr", "kafka/4.1", 5, ("quorum_in_maximal_isr",)),
+    ("elr-with-isr", "kafka/4.1", 6, ("isr_and_elr_disjoint",)),
+    ("elr-kept-after-unclean-shutdown", "kafka/4.1", 8, ("leader_candidates_complete",)),
+]
+
+
+@pytest.mark.parametrize(("name", "release", "states", "violated"), [pytest.param(*row, id=row[0]) for row in WRONG])
+def test_mistake_is_found(name: str, release: str, states: int, violated: tuple[str, ...]) -> None:
+    bounds = dict(mistake(name).bounds)
+    asked = CHECKED if release == "rpc/kip-320" else asked_with(bounds)
+    spec = wrong(name, release).with_bounds(bounds).with_properties(asked)
+    assert killers(spec) == dict.fromkeys(violated, states)
+
+
+def test_every_mistake_is_found_or_said_to_be_harmless() -> None:
+    found = {row[0] for row in WRONG} | {"stranger-joins-isr"}  # which `VIOLATED_BY` has
+    assert {each.name for each in MISTAKES if not each.harmless} == found
+
+
 MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]] = [
     # mutant, spec, bounds that differ, states of the shortest counterexample, to what
     (
@@ -97,15 +132,6 @@ MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]]
         changed(asks_about=nothing, truncates_first_to=own_high_watermark),
         {},
         8,
-        ("leader_candidates_complete", *ISRS, "remote_leo_not_ahead"),
-    ),
-    ("M3 no truncation", changed(truncates_to=keep_all), {}, 9, PREFIX),
-    ("M4a truncation keeps one too many", changed(truncates_to=one_too_many), {}, 9, PREFIX),
-    (
-        "M4b truncation drops one too many",
-        changed(truncates_to=one_too_few),
-        {},
-        10,
         ("leader_candidates_complete", *ISRS, "remote_leo_not_ahead"),
     ),
     (
@@ -116,56 +142,6 @@ MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]]
         PREFIX,
     ),
     (
-        "the follower does not ask again",
-        changed(truncates_to=never_ask_again),
-        {"max_epoch": 3, "records": 3},
-        17,
-        PREFIX,
-    ),
-    (
-        "M7 fetch not fenced by epoch",
-        replaced({action: under(action, accepts=from_any_epoch) for action in FETCHES}),
-        TWO,
-        11,
-        ("epochs_monotonic_in_log",),
-    ),
-    (
-        "a broker that got no answer falls back to its high watermark",
-        replaced({become_leader: fall_back_and_lead.function}),
-        {},
-        12,
-        ("committed_never_lost", "leader_candidates_complete"),
-    ),
-    (
-        "the leader counts what it has sent",
-        replaced({handle_fetch: and_then(handle_fetch, count_what_was_sent)}),
-        {},
-        3,
-        ("remote_leo_not_ahead",),
-    ),
-    ("M25 follower's high watermark not capped", changed(learns=the_leaders), {}, 6, ("hw_within_log",)),
-    (
-        "M11 high watermark needs only the leader",
-        changed(counts=the_leader_alone),
-        {},
-        2,
-        ("leader_candidates_complete", *ISRS),
-    ),
-    (
-        "high watermark counts who is in the ISR AND caught up",
-        changed(counts=isr_members_that_are_caught_up),
-        {},
-        2,
-        ("leader_candidates_complete", *ISRS),
-    ),
-    (
-        "high watermark without the maximum",
-        replaced({action: and_then(action, smallest_without_maximum) for action in (*FETCHES, produce, shrink_isr)}),
-        {},
-        10,
-        ("hw_monotonic",),
-    ),
-    (
         "M12 ISR grows before the own epoch is reached",
         changed(admits=at_the_high_watermark),
         THREE,
@@ -173,95 +149,10 @@ MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]]
         ("leader_candidates_complete",),
     ),
     (
-        "M13 ISR grows whatever the high watermark is",
-        changed(admits=anyone),
-        {},
-        4,
-        ("leader_candidates_complete", "isr_joined_with_all", *ISRS),
-    ),
-    (
-        "M13 ISR grows one below the high watermark",
-        changed(admits=one_below_the_high_watermark),
-        {},
-        4,
-        ("leader_candidates_complete", "isr_joined_with_all", *ISRS),
-    ),
-    (
-        "M15a a zombie writes the ISR",
-        replaced({action: as_the_true_leader(action) for action in (*FETCHES, shrink_isr)}),
-        {"crashes": 0, "session_expiries": 1},
-        5,
-        ("leader_in_isr",),
-    ),
-    (
-        "M16 leader shrinks its own ISR first",
-        replaced({shrink_isr: and_then(shrink_isr, only_in_the_leader)}),
-        {},
-        3,
-        ("leader_candidates_complete", "quorum_in_maximal_isr", "strong_isr"),
-    ),
-    (
-        "M18a election beside the ISR",
-        replaced({controller_elects: elect_beside_the_isr}),
-        {},
-        5,
-        ("leader_in_isr",),
-    ),
-    (
         "M18b unclean election",
         changed(),
         {"unclean_leader_election": True},
         6,
-        ("leader_candidates_complete",),
-    ),
-    (
-        "M19 election without a new epoch",
-        replaced({controller_elects: elect_in_the_same_epoch}),
-        {"session_expiries": 1},
-        6,
-        ("one_leader_per_epoch",),
-    ),
-    (
-        "M20 new leader takes its log end for committed",
-        replaced({become_leader: starting(lambda own, _: {"high_watermark": own.log.end_offset})}),
-        {},
-        6,
-        ISRS,
-    ),
-    (
-        "M21 new leader truncates to its high watermark",
-        replaced({become_leader: starting(lambda own, _: {"log": own.log.truncate_to(own.high_watermark)})}),
-        {},
-        9,
-        ("committed_never_lost", "leader_candidates_complete"),
-    ),
-    (
-        "M22a stale request makes a leader",
-        replaced({become_leader: lead_by_a_stale_request}),
-        {},
-        4,
-        ("weak_isr",),
-    ),
-    (
-        "M23 records stamped with epoch 0",
-        replaced({produce: and_then(produce, stamp_epoch_0)}),
-        {},
-        5,
-        ("leader_candidates_complete",),
-    ),
-    ("M24 follower accepts writes", replaced({produce: write_to_a_follower}), {}, 2, PREFIX),
-    (
-        "M26 new leader starts with itself as ISR",
-        replaced({become_leader: starting(lambda _, leader: {"isr": frozenset({leader})})}),
-        {},
-        5,
-        ("quorum_in_maximal_isr",),
-    ),
-    (
-        "a leader that is quickly back goes on in its epoch",
-        replaced({restart: go_on_leading}),
-        {"crashes": 0, "lossy_crashes": 1},
-        5,
         ("leader_candidates_complete",),
     ),
 ]
@@ -276,46 +167,8 @@ def test_mutant_is_killed(
 
 # --- Kafka's releases since 2.7 -------------------------------------------------------------------------------------
 
-NOT_OF_LOST_LOGS = ("weak_isr", "strong_isr", "remote_leo_not_ahead", "follower_log_is_prefix")
-"""What any release violates between the crash of a broker that loses its log and the moment the controller notices."""
-
-OF_RELEASES = [item.name for item in KAFKA_PROPERTIES if not item.kind.is_witness]
-ONE = {"max_epoch": 2, "crashes": 1}
-SMALL_ISR = {"min_insync_replicas": 2, "max_epoch": 2, "crashes": 1}
-LOST_WITH_ELR = {"records": 1, "min_insync_replicas": 2, "max_epoch": 2, "crashes": 0, "lossy_crashes": 1}
-THREE_BROKERS = {"brokers": 3, "records": 1, "max_epoch": 1, "crashes": 1}
-JOINED = ("leader_candidates_complete", "isr_joined_with_all", "strong_isr")
-
 # 4.1 keeps every property in these bounds, but for NOT_OF_LOST_LOGS where a log is lost.
 RELEASE_MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]] = [
-    (
-        "maximal ISR without the pending expansion",
-        of_release("kafka/4.1", counts=without_the_pending_expansion),
-        ONE,
-        9,
-        JOINED,
-    ),
-    (
-        "maximal ISR with a pending shrink taken for done",
-        of_release("kafka/4.1", counts=with_a_pending_shrink_taken_for_done),
-        ONE,
-        4,
-        ("leader_candidates_complete", *ISRS),
-    ),
-    (
-        "a controller that ignores the partition epoch",
-        release_with("kafka/4.1", {handle_alter_partition: whatever_the_partition_epoch}),
-        THREE_BROKERS,
-        7,
-        ("quorum_in_maximal_isr",),
-    ),
-    (
-        "a controller that ignores broker epochs",
-        of_release("kafka/4.1", may_join=the_active),
-        LOST_WITH_ELR,
-        12,
-        ("leader_candidates_complete", "isr_joined_with_all"),
-    ),
     (
         "a controller that ignores fencing",
         of_release("kafka/4.1", may_join=anyone_may_join),
@@ -331,20 +184,12 @@ RELEASE_MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str
         ("isr_members_active",),
     ),
     (
-        "expansion without the high watermark check",
-        of_release("kafka/4.1", admits=at_the_start_of_the_epoch_only),
-        ONE,
-        7,
-        JOINED,
-    ),
-    (
         "expansion without the epoch-start check (KAFKA-7128)",
         of_release("kafka/4.1", admits=at_the_high_watermark),
         {**THREE_BROKERS, "max_epoch": 2, "isr_shrinks": 0},
         19,
         ("leader_candidates_complete", "strong_isr"),
     ),
-    ("a diverging fetch taken as good", of_release("kafka/4.1", diverges=never_diverges), ONE, 7, PREFIX),
     (
         "a diverging fetch counted",
         of_release("kafka/4.1", counts_diverging=True),
@@ -364,27 +209,6 @@ RELEASE_MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str
         of_release("kafka/4.1", may_raise=whatever_the_isr),
         SMALL_ISR,
         5,
-        ("leader_candidates_complete",),
-    ),
-    (
-        "ELR kept when the ISR is large enough",
-        of_release("kafka/4.1", eligible=even_if_the_isr_is_large_enough),
-        {**THREE_BROKERS, "crashes": 0, "min_insync_replicas": 2},
-        5,
-        ("quorum_in_maximal_isr",),
-    ),
-    (
-        "ELR not reduced by the new ISR",
-        of_release("kafka/4.1", eligible=with_the_new_isr),
-        SMALL_ISR,
-        6,
-        ("isr_and_elr_disjoint",),
-    ),
-    (
-        "ELR kept by a broker that registers uncleanly",
-        release_with("kafka/4.1", {restart: keep_the_elr}),
-        LOST_WITH_ELR,
-        8,
         ("leader_candidates_complete",),
     ),
 ]
@@ -439,8 +263,8 @@ def test_durability_is_what_last_replica_standing_breaks_in_the_end() -> None:
 
 # What the mutants that follower_log_is_prefix finds first violate of the other properties: committed data is lost.
 WITHOUT_PREFIX: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]] = [
-    ("M3", changed(truncates_to=keep_all), {}, 11, ("leader_candidates_complete", *ISRS)),
-    ("M4a", changed(truncates_to=one_too_many), {}, 11, ("leader_candidates_complete", *ISRS)),
+    ("M3", wrong("no-truncation"), {}, 11, ("leader_candidates_complete", *ISRS)),
+    ("M4a", wrong("truncation-one-too-few"), {}, 11, ("leader_candidates_complete", *ISRS)),
     (
         "one question, without the answer's epoch",
         changed(answers=end_only, truncates_to=the_answer_or_own_high_watermark),
@@ -450,12 +274,12 @@ WITHOUT_PREFIX: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str,
     ),
     (
         "the follower does not ask again",
-        changed(truncates_to=never_ask_again),
+        wrong("asks-once"),
         {"max_epoch": 3, "records": 3},
         18,
         ("leader_candidates_complete", *ISRS),
     ),
-    ("M24", replaced({produce: write_to_a_follower}), {}, 3, ("log_matching",)),
+    ("M24", wrong("follower-accepts-writes"), {}, 3, ("log_matching",)),
 ]
 
 
@@ -474,20 +298,20 @@ def test_mutant_is_killed_by_other_properties_too(
 HARMLESS: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
     (
         "OffsetsForLeaderEpoch not fenced: it is fetching in another epoch that does the harm",
-        replaced({handle_epoch_request: under(handle_epoch_request, accepts=from_any_epoch)}),
+        wrong("epoch-request-not-fenced"),
         THREE,
         49_968,
     ),
     ("the response carries the high watermark before the request", changed(tells=the_old_high_watermark), TWO, 35_470),
     (
         "the high watermark counts who is in the ISR OR fetches",
-        changed(counts=the_isr_and_all_that_fetch),
+        wrong("hw-of-all-that-fetch"),
         THREE,
         42_253,
     ),
     (
         "a fetch offset out of range counts (KAFKA-13141): with fences there is none",
-        replaced({handle_fetch: and_then(handle_fetch, count_who_is_out_of_range)}),
+        wrong("counts-out-of-range"),
         TWO,
         33_127,
     ),
@@ -525,9 +349,9 @@ VIOLATED_BY: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
     ("follower_reads", CATALOG["kafka/3.0"], {}, 10),
     ("leader_candidates_complete", CATALOG["rpc/hw-truncation"], {}, 8),
     ("isr_joined_with_all", CATALOG["kafka/3.3"], {"max_epoch": 1, "crashes": 0, "lossy_crashes": 1}, 12),
-    ("quorum_in_maximal_isr", replaced({shrink_isr: and_then(shrink_isr, only_in_the_leader)}), {}, 3),
-    ("isr_within_replicas", release_with("kafka/4.1", {handle_alter_partition: join_a_stranger}), {}, 4),
-    ("isr_and_elr_disjoint", of_release("kafka/4.1", eligible=with_the_new_isr), {"min_insync_replicas": 2}, 6),
+    ("quorum_in_maximal_isr", wrong("isr-shrunk-before-written"), {}, 3),
+    ("isr_within_replicas", wrong("stranger-joins-isr", "kafka/4.1"), {}, 4),
+    ("isr_and_elr_disjoint", wrong("elr-with-isr", "kafka/4.1"), {"min_insync_replicas": 2}, 6),
     ("isr_members_active", CATALOG["kafka/3.0"], {"max_epoch": 1, "crashes": 0, "shutdowns": 1}, 6),
     ("weak_isr", CATALOG["rpc/hw-truncation"], {}, 8),
     ("strong_isr", CATALOG["rpc/hw-truncation"], {}, 8),
@@ -540,7 +364,7 @@ VIOLATED_BY: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
     ),
     ("follower_log_is_prefix", CATALOG["rpc/kip-101"], TWO, 12),
     ("logs_prefix_consistent", CATALOG["rpc/kip-101"], TWO, 14),
-    ("log_matching", replaced({restart: go_on_leading}), {"lossy_crashes": 1}, 8),
+    ("log_matching", wrong("leads-on-after-restart"), {"lossy_crashes": 1}, 8),
     ("epochs_monotonic_in_log", CATALOG["rpc/kip-279"], TWO, 11),
     ("leader_in_isr", replaced({controller_elects: elect_beside_the_isr}, KIP_101), {}, 5),
     (

@@ -59,8 +59,14 @@ def test_a_name_does_not_change_when_lines_move(toy: Path) -> None:
 
 
 def test_what_no_test_notices_survives(toy: Path) -> None:
-    mutants = [mutant for mutant in mutation.mutants_of("toy.py") if "LIMIT" in mutant.new or "<= 0" in mutant.new]
-    judged = {each.mutant.new: (each.verdict, each.test) for each in mutation.outcomes(mutants, ["test_toy.py"], 1)}
+    mutants = [
+        mutant
+        for mutant in mutation.mutants_of("toy.py")
+        if "LIMIT" in mutant.change.new or "<= 0" in mutant.change.new
+    ]
+    judged = {
+        each.mutant.change.new: (each.verdict, each.test) for each in mutation.outcomes(mutants, ["test_toy.py"], 1)
+    }
     assert judged == {
         "(level + of < LIMIT)": ("killed", "test_toy.py::test_allowed"),
         "(level <= 0)": ("survived", ""),

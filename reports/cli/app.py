@@ -31,6 +31,7 @@ COMMANDS = {
     "fuzz": "Search behaviours of a spec at random.",
     "graph": "Draw the state graph of a spec, for Graphviz.",
     "matrix": "What can be lost: releases, configurations, properties.",
+    "mutate": "Make a spec wrong in many ways, and show which property notices.",
     "replay": "Re-execute a saved trace on the model, and say where it departs.",
     "report": "Make a page of saved results and traces, to look at in a browser.",
     "serve": "Walk a state space in a browser, choosing each step.",

@@ -1,0 +1,217 @@
+"""Mutants: a function with one small mistake, made by changing its syntax tree.
+
+A guard is dropped or negated, a field that `evolve` or `put` sets keeps its value, a constant is off by one, one
+comparison or operator stands for another. `mutation` searches specs with such mistakes.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+NEGATED_BY_COMPARISON = (ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)
+CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
+
+
+@attrs.frozen
+class Change:
+    """One mistake in the source of a file.
+
+    Attributes:
+        function: the function it is in, with the classes and functions around it: ``Log.append``.
+        start, end: what is replaced, in bytes from the beginning of the file.
+        old, new: the text that is replaced, and by what.
+        line: the line it begins in, from 1.
+        begins: the first lines of the function and those around it, decorators included, the outermost first.
+        number: which one of those of the same function and texts, from 1.
+    """
+
+    function: str
+    start: int
+    end: int
+    old: str
+    new: str
+    line: int
+    begins: tuple[int, ...]
+    number: int = 1
+
+    @property
+    def name(self) -> str:
+        """Its name, which does not change when lines move."""
+        old, new = (" ".join(text.split()) for text in (self.old, self.new))
+        again = f" ({self.number})" if self.number > 1 else ""
+        return f"{self.function}: {old} => {new}{again}"
+
+    def text(self, original: bytes) -> bytes:
+        """The file with the mistake."""
+        return original[: self.start] + self.new.encode() + original[self.end :]
+
+
+def changes_of(source: bytes) -> list[Change]:
+    """Every mistake that is made in a file, in the order of its lines.
+
+    Only the statements of functions are changed: not their decorators, defaults, annotations or assertions.
+
+    Parameters:
+        source: the text of a Python file, in UTF-8.
+
+    Raises:
+        SyntaxError: it is not one.
+    """
+    line_starts = [0, *itertools.accumulate(len(line) for line in source.splitlines(keepends=True))]
+    seen: Counter[tuple[str, str, str]] = Counter()
+    found: dict[tuple[int, int, str], Change] = {}
+    for inside, node, new in _changes(ast.parse(source), _Inside()):
+        start = line_starts[node.lineno - 1] + node.col_offset
+        end = line_starts[node.end_lineno - 1] + node.end_col_offset
+        old = source[start:end].decode()
+        if (start, end, new) not in found and new != old:
+            seen[inside.function, old, new] += 1
+            number = seen[inside.function, old, new]
+            found[start, end, new] = Change(inside.function, start, end, old, new, node.lineno, inside.begins, number)
+    return list(found.values())
+
+
+@attrs.frozen
+class _Inside:
+    """Where a change is: the function's name with those around it, and where each of these begins."""
+
+    function: str = ""
+    begins: tuple[int, ...] = ()
+
+    def class_(self, name: str) -> _Inside:
+        return _Inside(f"{self.function}{name}.", self.begins)
+
+    def of(self, definition: ast.FunctionDef) -> _Inside:
+        first = definition.decorator_list[0] if definition.decorator_list else definition
+        return _Inside(f"{self.function}{definition.name}", (*self.begins, first.lineno))
+
+    @property
+    def nested(self) -> _Inside:
+        return _Inside(f"{self.function}.", self.begins)
+
+
+def _changes(node: ast.AST, inside: _Inside) -> Iterator[tuple[_Inside, Any, str]]:
+    """The function, the node that is replaced, and its replacement, for every change below a node."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.ClassDef(name=name):
+                yield from _changes(child, inside.class_(name))
+            case ast.FunctionDef(body=body):
+                known = {argument.arg for argument in ast.walk(child.args) if isinstance(argument, ast.arg)}
+                for statement in body[1:] if ast.get_docstring(child) else body:
+                    yield from _changes_in(statement, inside.of(child), known)
+            case ast.expr():
+                pass
+            case _:
+                yield from _changes(child, inside)
+
+
+def _changes_in(node: ast.AST, inside: _Inside, known: set[str]) -> Iterator[tuple[_Inside, Any, str]]:
+    if isinstance(node, ast.FunctionDef):
+        yield from _changes(ast.Module([node], []), inside.nested)
+        return
+    if isinstance(node, ast.Assert):
+        return
+    for changed, new in itertools.chain(_changed_statement(node, known), _changed_expression(node)):
+        yield inside, changed, new
+    for name, value in ast.iter_fields(node):
+        children = value if isinstance(value, list) else [value]
+        for child in children if name != "annotation" else ():
+            if isinstance(child, ast.AST):
+                yield from _changes_in(child, inside, known)
+
+
+def _changed_statement(node: ast.AST, known: set[str]) -> Iterator[tuple[ast.AST, str]]:
+    match node:
+        case ast.If(test=test, body=body, orelse=orelse):
+            if isinstance(body[-1], LEAVES) and not orelse:
+                yield test, "False"
+            else:
+                yield test, "True"
+            yield from _negated(test)
+        case ast.While(test=test):
+            yield test, "False"
+        case ast.Expr(value=ast.Yield() | ast.YieldFrom()):
+            yield node, "yield from ()"
+        case ast.Expr(value=ast.Call()) | ast.AugAssign():
+            yield node, "pass"
+        case ast.Assign(targets=targets):
+            names = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+            if names <= known or not all(isinstance(target, ast.Name | ast.Tuple) for target in targets):
+                yield node, "pass"
+            known |= names
+
+
+def _negated(test: ast.expr) -> Iterator[tuple[ast.AST, str]]:
+    """The negation, unless another change is the same."""
+    match test:
+        case ast.UnaryOp(op=ast.Not()):
+            pass
+        case ast.Compare(ops=[op]) if isinstance(op, NEGATED_BY_COMPARISON):
+            pass
+        case _:
+            yield test, f"not ({ast.unparse(test)})"
+
+
+def _changed_expression(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    match node:
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            for place, op in enumerate(ops):
+                others = [*ops[:place], COMPARISONS[type(op)](), *ops[place + 1 :]]
+                yield node, f"({ast.unparse(ast.Compare(left, others, comparators))})"
+        case ast.BoolOp(op=op, values=values):
+            other = ast.Or() if isinstance(op, ast.And) else ast.And()
+            yield node, f"({ast.unparse(ast.BoolOp(other, values))})"
+            for place in range(len(values)):
+                rest = [*values[:place], *values[place + 1 :]]
+                yield node, f"({ast.unparse(ast.BoolOp(op, rest) if len(rest) > 1 else rest[0])})"
+        case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
+            yield node, f"({ast.unparse(operand)})"
+        case ast.IfExp(body=body, orelse=orelse):
+            yield node, f"({ast.unparse(body)})"
+            yield node, f"({ast.unparse(orelse)})"
+        case ast.comprehension(ifs=tests):
+            yield from ((test, "True") for test in tests)
+        case ast.Call(func=ast.Name(id=name) as called) if name in CALLS:
+            yield called, CALLS[name]
+        case ast.Call(func=ast.Name(id="put"), args=[value, _, _, *_]):
+            yield node, ast.unparse(value)
+        case ast.Call(func=ast.Attribute(attr="evolve") | ast.Name(id="evolve"), keywords=keywords):
+            for place in range(len(keywords)):
+                fewer = [*keywords[:place], *keywords[place + 1 :]]
+                yield node, ast.unparse(ast.Call(node.func, node.args, fewer))
+        case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=1)):
+            pass  # that 1 is changed to 0 and 2
+        case ast.BinOp(left=left, op=ast.Sub(), right=ast.Set()):
+            yield node, f"({ast.unparse(left)})"
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            other_sign = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+            yield node, f"({ast.unparse(ast.BinOp(left, other_sign, right))})"
+            yield node, f"({ast.unparse(left)})"
+        case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd(), right=right):
+            yield node, f"({ast.unparse(left)})"
+            yield node, f"({ast.unparse(right)})"
+        case ast.Constant(value=bool(value)):
+            yield node, str(not value)
+        case ast.Constant(value=int(value)):
+            yield node, f"({value + 1})"
+            yield node, f"({value - 1})"

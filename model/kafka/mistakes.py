@@ -1,0 +1,561 @@
+"""Wrong rules: mistakes that one can make with the rules of the `kafka` family, and that are no value of the table.
+
+Each replaces functions of a `Protocol`, or what an action does. `leadline mutate` searches a release or a design with
+each of them; `rules` has the values that releases have had, right or wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from checker.action import Action
+from model.kafka import protocols as does
+from model.kafka import readings
+from model.kafka.actions import actions_of
+from model.kafka.controller import controller_elects
+from model.kafka.crash import restart
+from model.kafka.fetch import handle_fetch, park_fetch
+from model.kafka.high_watermark import smallest_leo
+from model.kafka.isr import handle_alter_partition, shrink_isr
+from model.kafka.leadership import become_leader
+from model.kafka.messages import EpochResponse, FetchRequest, FetchResponse, OffsetOutOfRange
+from model.kafka.produce import produce
+from model.kafka.protocols import EpochLookup, Protocol, Truncation, end_of_the_epoch_in_both
+from model.kafka.state import Partition, Replica
+from model.kafka.truncation import handle_epoch_request
+from model.log import Log, Record
+from model.mistakes import Taken, and_then, changing, under
+from model.quorum import Quorum
+
+KafkaAction = Action[Partition, Any]
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Mistake:
+    """A wrong rule.
+
+    Attributes:
+        name: what it is called.
+        sentence: what is done wrong.
+        source: the KIP or ticket that says what is right, or that tells of the mistake; empty if it is our own.
+        right: fields of a `Protocol` in which it can be made, with their values there.
+        wrong: those that it replaces, with its own values.
+        actions: the actions that it replaces, each with what is done instead.
+        bounds: the bounds that differ from the defaults, within which it can do harm.
+        harmless: why it does no harm within these bounds; empty if it does.
+    """
+
+    name: str
+    sentence: str
+    source: str = ""
+    right: Mapping[str, Any] = attrs.field(factory=dict)
+    wrong: Mapping[str, Any] = attrs.field(factory=dict)
+    actions: Mapping[KafkaAction, Taken] = attrs.field(factory=dict)
+    bounds: Mapping[str, Any] = attrs.field(factory=dict)
+    harmless: str = ""
+
+    def concerns(self, protocol: Protocol) -> bool:
+        """Whether it can be made in a protocol: that has the right rules, and the actions that it replaces."""
+        is_right = all(getattr(protocol, name) == value for name, value in self.right.items())
+        return is_right and set(self.actions) <= set(actions_of(protocol))
+
+    def made_in(self, protocol: Protocol) -> Protocol:
+        """A protocol with the wrong rules."""
+        return attrs.evolve(protocol, **self.wrong)
+
+
+# --- truncation ---------------------------------------------------------------------------------------------
+
+
+def one_too_many(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
+    right = end_of_the_epoch_in_both(follower, answer, end_of_epoch)
+    return attrs.evolve(right, offset=min(right.offset + 1, follower.log.end_offset))
+
+
+def one_too_few(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
+    right = end_of_the_epoch_in_both(follower, answer, end_of_epoch)
+    return attrs.evolve(right, offset=max(right.offset - 1, 0))
+
+
+def never_ask_again(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
+    return attrs.evolve(end_of_the_epoch_in_both(follower, answer, end_of_epoch), asks_again=False)
+
+
+# --- fetch --------------------------------------------------------------------------------------------------
+
+
+def count_what_was_sent(before: Partition, after: Partition, leader: int, follower: int) -> Partition:
+    """The leader takes the records for received as soon as it has sent them."""
+    match after.replicas[follower].in_flight, before.replicas[follower].in_flight:
+        case FetchResponse(records=records), FetchRequest(offset=offset):
+            leos = list(after.replicas[leader].remote_leos)
+            leos[follower] = offset + len(records)
+            return changing(after, leader, remote_leos=tuple(leos))
+    return after
+
+
+def count_who_is_out_of_range(before: Partition, after: Partition, leader: int, follower: int) -> Partition:
+    """A fetch offset beyond the leader's log updates the remote log end offset too (KAFKA-13141)."""
+    match after.replicas[follower].in_flight, before.replicas[follower].in_flight:
+        case OffsetOutOfRange(), FetchRequest(offset=offset):
+            leos = list(after.replicas[leader].remote_leos)
+            leos[follower] = offset
+            return changing(after, leader, remote_leos=tuple(leos))
+    return after
+
+
+# --- high watermark -----------------------------------------------------------------------------------------
+
+
+def the_leader_alone(leader: Replica) -> frozenset[int]:
+    return frozenset()
+
+
+def smallest_without_maximum(before: Partition, after: Partition, leader: int, *_: int) -> Partition:
+    """The high watermark is the smallest log end offset that counts, even if it was larger before."""
+    replica = after.replicas[leader]
+    return changing(after, leader, high_watermark=max(smallest_leo(after, leader, replica), 0))
+
+
+# --- ISR ----------------------------------------------------------------------------------------------------
+
+
+def anyone(leader: Replica, offset: int) -> bool:
+    return True
+
+
+def one_below_the_high_watermark(leader: Replica, offset: int) -> bool:
+    return offset >= leader.high_watermark - 1
+
+
+def as_the_true_leader(action: KafkaAction) -> Taken:
+    """A zombie writes the ISR too: no compare-and-set."""
+
+    def mutant(state: Partition, leader: int, other: int) -> Iterator[Partition]:
+        pretended = Quorum(leader, state.replicas[leader].epoch, state.quorum.isr)
+        for successor in action(attrs.evolve(state, quorum=pretended), leader, other):
+            yield attrs.evolve(successor, quorum=attrs.evolve(state.quorum, isr=successor.quorum.isr))
+
+    return mutant
+
+
+def only_in_the_leader(before: Partition, after: Partition, leader: int, other: int) -> Partition:
+    return attrs.evolve(after, quorum=before.quorum)
+
+
+# --- controller and leadership ------------------------------------------------------------------------------
+
+
+def elect_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition]:
+    quorum = state.quorum
+    if quorum.leader is None and broker in quorum.isr and state.replicas[broker].up:
+        epoch = quorum.epoch
+        latest = state.requests[epoch]
+        assert latest is not None
+        requests = (*state.requests[:epoch], attrs.evolve(latest, leader=broker), *state.requests[epoch + 1 :])
+        yield attrs.evolve(state, quorum=Quorum(broker, epoch, quorum.isr), requests=requests)
+
+
+def elect_beside_the_isr(state: Partition, broker: int) -> Iterator[Partition]:
+    quorum, epoch = state.quorum, state.quorum.epoch + 1
+    if epoch <= state.bounds.max_epoch and quorum.leader is None and state.replicas[broker].up:
+        first = state.requests[0]
+        assert first is not None
+        request = attrs.evolve(first, leader=broker, isr=quorum.isr)
+        requests = (*state.requests[:epoch], request, *state.requests[epoch + 1 :])
+        yield attrs.evolve(state, quorum=Quorum(broker, epoch, quorum.isr), requests=requests)
+
+
+def starting(change: Callable[[Replica, int], dict[str, Any]]) -> Taken:
+    """A new leader with some fields of its replica changed, given the replica and the broker."""
+
+    def mutant(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
+        return changing(after, broker, **change(after.replicas[broker], broker))
+
+    return and_then(become_leader, mutant)
+
+
+def lead_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
+    """An older request that names a broker makes it the leader again."""
+    known = state.replicas[broker]
+    yield from become_leader(changing(state, broker, epoch=min(known.epoch, epoch - 1)), broker, epoch)
+
+
+def go_on_leading(state: Partition, broker: int) -> Iterator[Partition]:
+    """A leader that is quickly back was not missed, and is told once more that it leads in the same epoch."""
+    for back in restart(state, broker):
+        yield attrs.evolve(back, quorum=state.quorum)
+
+
+# --- records ------------------------------------------------------------------------------------------------
+
+
+def stamp_epoch_0(before: Partition, after: Partition, leader: int) -> Partition:
+    *kept, last = after.replicas[leader].log.records
+    return changing(after, leader, log=Log((*kept, Record(last.value, epoch=0))))
+
+
+def write_to_a_follower(state: Partition, leader: int) -> Iterator[Partition]:
+    replica = state.replicas[leader]
+    if replica.leader not in (None, leader):
+        log = replica.log.append(Record(state.next_value, replica.epoch))
+        if state.next_value < state.bounds.records:
+            yield attrs.evolve(changing(state, leader, log=log), next_value=state.next_value + 1)
+    else:
+        yield from produce(state, leader)
+
+
+# --- releases since 2.7 -------------------------------------------------------------------------------------
+
+
+def without_the_pending_expansion(leader: Replica) -> frozenset[int]:
+    return leader.isr
+
+
+def with_a_pending_shrink_taken_for_done(leader: Replica) -> frozenset[int]:
+    asked = leader.proposal
+    return asked.isr if asked is not None and asked.isr < leader.isr else leader.maximal_isr
+
+
+def whatever_the_partition_epoch(state: Partition, leader: int) -> Iterator[Partition]:
+    """The controller takes an ISR that was asked for before another change."""
+    asked = state.replicas[leader].proposal
+    if asked is not None:
+        asked = attrs.evolve(asked, known=state.quorum.isr)
+        yield from handle_alter_partition(changing(state, leader, proposal=asked), leader)
+
+
+def at_the_start_of_the_epoch_only(leader: Replica, offset: int) -> bool:
+    return offset >= leader.starts_own_epoch_at
+
+
+def even_if_the_isr_is_large_enough(quorum: Quorum, isr: frozenset[int], min_isr: int) -> frozenset[int]:
+    return (quorum.elr | quorum.isr) - isr
+
+
+def with_the_new_isr(quorum: Quorum, isr: frozenset[int], min_isr: int) -> frozenset[int]:
+    return frozenset() if len(isr) >= min_isr else (quorum.elr | quorum.isr) - (quorum.isr & isr)
+
+
+def keep_the_elr(state: Partition, broker: int) -> Iterator[Partition]:
+    """A broker that registers after an unclean shutdown stays in the ELR."""
+    stopped = changing(state, broker, stopped_cleanly=True)
+    if not state.replicas[broker].up:
+        yield from restart(stopped, broker)
+
+
+def join_a_stranger(state: Partition, leader: int) -> Iterator[Partition]:
+    """The controller adds a broker that is no replica."""
+    for handled in handle_alter_partition(state, leader):
+        quorum = handled.quorum
+        yield attrs.evolve(handled, quorum=attrs.evolve(quorum, isr=quorum.isr | {state.bounds.brokers}))
+
+
+# --- the table ----------------------------------------------------------------------------------------------
+
+_TWO: Mapping[str, Any] = {"max_epoch": 2}
+_THREE: Mapping[str, Any] = {"brokers": 3, "records": 1, "max_epoch": 2, "crashes": 1}
+_ONE_CRASH: Mapping[str, Any] = {"max_epoch": 2, "crashes": 1}
+_SMALL_ISR: Mapping[str, Any] = {"min_insync_replicas": 2, "max_epoch": 2, "crashes": 1}
+_LOST_LOG: Mapping[str, Any] = {
+    "records": 1,
+    "min_insync_replicas": 2,
+    "max_epoch": 2,
+    "crashes": 0,
+    "lossy_crashes": 1,
+}
+_THREE_BROKERS: Mapping[str, Any] = {"brokers": 3, "records": 1, "max_epoch": 1, "crashes": 1}
+_FETCHES = (handle_fetch, park_fetch)
+_ANSWERED = does.end_of_the_epoch_in_both
+
+MISTAKES = (
+    Mistake(
+        name="no-truncation",
+        sentence="a new follower keeps all that is in its log",
+        source="KIP-101",
+        right={"truncates_to": _ANSWERED},
+        wrong={"truncates_to": readings.keep_all},
+    ),
+    Mistake(
+        name="truncation-one-too-few",
+        sentence="a new follower keeps one record too many",
+        source="KIP-101",
+        right={"truncates_to": _ANSWERED},
+        wrong={"truncates_to": one_too_many},
+    ),
+    Mistake(
+        name="truncation-one-too-many",
+        sentence="a new follower drops one record too many",
+        source="KIP-101",
+        right={"truncates_to": _ANSWERED},
+        wrong={"truncates_to": one_too_few},
+    ),
+    Mistake(
+        name="asks-once",
+        sentence="a follower does not ask again when its leader does not know the epoch",
+        source="KIP-279, KAFKA-6361",
+        right={"truncates_to": _ANSWERED, "asks_about": does.last_epoch},
+        wrong={"truncates_to": never_ask_again},
+        bounds={"max_epoch": 3, "records": 3},
+    ),
+    Mistake(
+        name="fetch-not-fenced",
+        sentence="a leader answers fetch requests of another leader epoch",
+        source="KIP-320, KAFKA-7395",
+        right={"accepts": does.from_own_epoch},
+        actions={action: under(action, accepts=does.from_any_epoch) for action in _FETCHES},
+        bounds=_TWO,
+    ),
+    Mistake(
+        name="epoch-request-not-fenced",
+        sentence="a leader answers OffsetsForLeaderEpoch requests of another leader epoch",
+        source="KIP-320, KAFKA-7395",
+        right={"accepts": does.from_own_epoch},
+        actions={handle_epoch_request: under(handle_epoch_request, accepts=does.from_any_epoch)},
+        bounds=_THREE,
+        harmless="it is fetching in another epoch that does the harm",
+    ),
+    Mistake(
+        name="leads-from-high-watermark",
+        sentence="a broker whose question about an epoch was not answered truncates to its high watermark, and leads",
+        source="KIP-101",
+        actions={become_leader: readings.fall_back_and_lead.function},
+    ),
+    Mistake(
+        name="counts-what-was-sent",
+        sentence="a leader takes the records that it has sent for received",
+        actions={handle_fetch: and_then(handle_fetch, count_what_was_sent)},
+    ),
+    Mistake(
+        name="counts-out-of-range",
+        sentence="a fetch offset beyond the leader's log counts as the follower's log end offset",
+        source="KAFKA-13141",
+        actions={handle_fetch: and_then(handle_fetch, count_who_is_out_of_range)},
+        bounds=_TWO,
+        harmless="with leader epochs fenced, no fetch offset is beyond the log of a leader that may count it",
+    ),
+    Mistake(
+        name="hw-not-capped",
+        sentence="a follower takes the leader's high watermark even if its own log is shorter",
+        source="KAFKA-3919",
+        right={"learns": does.no_more_than_it_has},
+        wrong={"learns": readings.the_leaders},
+    ),
+    Mistake(
+        name="hw-of-leader-alone",
+        sentence="the high watermark counts the leader only",
+        right={"counts": does.the_maximal_isr},
+        wrong={"counts": the_leader_alone},
+    ),
+    Mistake(
+        name="hw-of-caught-up",
+        sentence="the high watermark counts those members of the ISR that are caught up",
+        right={"counts": does.the_maximal_isr},
+        wrong={"counts": readings.isr_members_that_are_caught_up},
+    ),
+    Mistake(
+        name="hw-of-all-that-fetch",
+        sentence="the high watermark counts the ISR and every follower that has fetched",
+        right={"counts": does.the_maximal_isr},
+        wrong={"counts": readings.the_isr_and_all_that_fetch},
+        bounds=_THREE,
+        harmless="it waits for more followers than it has to",
+    ),
+    Mistake(
+        name="hw-may-fall",
+        sentence="the high watermark is the smallest log end offset that counts, even if it was higher before",
+        source="KIP-101",
+        actions={action: and_then(action, smallest_without_maximum) for action in (*_FETCHES, produce, shrink_isr)},
+    ),
+    Mistake(
+        name="isr-joins-anywhere",
+        sentence="a follower joins the ISR wherever its log ends",
+        source="KAFKA-7128",
+        right={"admits": does.at_the_start_of_the_epoch},
+        wrong={"admits": anyone},
+    ),
+    Mistake(
+        name="isr-joins-one-below",
+        sentence="a follower joins the ISR one record below the high watermark",
+        source="KAFKA-7128",
+        right={"admits": does.at_the_start_of_the_epoch},
+        wrong={"admits": one_below_the_high_watermark},
+    ),
+    Mistake(
+        name="isr-joins-at-epoch-start",
+        sentence="a follower joins the ISR where the leader's epoch starts, even below the high watermark",
+        source="KAFKA-7128",
+        right={"admits": does.at_the_start_of_the_epoch},
+        wrong={"admits": at_the_start_of_the_epoch_only},
+        bounds=_ONE_CRASH,
+    ),
+    Mistake(
+        name="isr-written-by-zombie",
+        sentence="a broker that was deposed writes the ISR: there is no compare-and-set",
+        source="KIP-497, KAFKA-8836",
+        right={"in_flight": False},
+        actions={action: as_the_true_leader(action) for action in (*_FETCHES, shrink_isr)},
+        bounds={"crashes": 0, "session_expiries": 1},
+    ),
+    Mistake(
+        name="isr-shrunk-before-written",
+        sentence="a leader counts with the smaller ISR before that is written",
+        source="KIP-497",
+        right={"in_flight": False},
+        actions={shrink_isr: and_then(shrink_isr, only_in_the_leader)},
+    ),
+    Mistake(
+        name="elects-beside-isr",
+        sentence="the controller elects a broker that is not in the ISR, which it leaves as it is",
+        actions={controller_elects: elect_beside_the_isr},
+    ),
+    Mistake(
+        name="elects-in-same-epoch",
+        sentence="an election does not begin a new leader epoch",
+        source="KIP-101",
+        actions={controller_elects: elect_in_the_same_epoch},
+        bounds={"session_expiries": 1},
+    ),
+    Mistake(
+        name="leader-commits-its-log",
+        sentence="a new leader takes its log end offset for its high watermark",
+        actions={become_leader: starting(lambda own, _: {"high_watermark": own.log.end_offset})},
+    ),
+    Mistake(
+        name="leader-truncates",
+        sentence="a new leader truncates its own log to its high watermark",
+        source="KIP-101",
+        actions={become_leader: starting(lambda own, _: {"log": own.log.truncate_to(own.high_watermark)})},
+    ),
+    Mistake(
+        name="leader-by-stale-request",
+        sentence="a broker becomes leader again by a request of an older leader epoch",
+        source="KIP-380, KAFKA-7235",
+        actions={become_leader: lead_by_a_stale_request},
+    ),
+    Mistake(
+        name="leader-forgets-isr",
+        sentence="a new leader begins with an ISR of itself alone",
+        actions={become_leader: starting(lambda _, leader: {"isr": frozenset({leader})})},
+    ),
+    Mistake(
+        name="stamps-epoch-0",
+        sentence="records are stamped with epoch 0",
+        source="KIP-101",
+        actions={produce: and_then(produce, stamp_epoch_0)},
+    ),
+    Mistake(
+        name="follower-accepts-writes",
+        sentence="a follower accepts records from producers",
+        actions={produce: write_to_a_follower},
+    ),
+    Mistake(
+        name="leads-on-after-restart",
+        sentence="a leader that is quickly back goes on in its leader epoch",
+        source="KAFKA-7235, KAFKA-18106",
+        actions={restart: go_on_leading},
+        bounds={"crashes": 0, "lossy_crashes": 1},
+    ),
+    Mistake(
+        name="maximal-isr-without-expansion",
+        sentence="the high watermark does not count those whom an AlterPartition in flight adds to the ISR",
+        source="KIP-497, KAFKA-8836",
+        right={"in_flight": True, "counts": does.the_maximal_isr},
+        wrong={"counts": without_the_pending_expansion},
+        bounds=_ONE_CRASH,
+    ),
+    Mistake(
+        name="maximal-isr-after-shrink",
+        sentence="the high watermark does not count those whom an AlterPartition in flight removes from the ISR",
+        source="KIP-497, KAFKA-8836",
+        right={"in_flight": True, "counts": does.the_maximal_isr},
+        wrong={"counts": with_a_pending_shrink_taken_for_done},
+        bounds=_ONE_CRASH,
+    ),
+    Mistake(
+        name="partition-epoch-ignored",
+        sentence="the controller accepts an ISR that was asked for before another change",
+        source="KIP-497, KAFKA-8836",
+        actions={handle_alter_partition: whatever_the_partition_epoch},
+        bounds=_THREE_BROKERS,
+    ),
+    Mistake(
+        name="broker-epochs-ignored",
+        sentence="the controller does not compare broker epochs, though leaders name them",
+        source="KIP-903, KAFKA-14617",
+        right={"may_join": does.the_active_that_were_judged},
+        wrong={"may_join": does.the_active},
+        bounds=_LOST_LOG,
+    ),
+    Mistake(
+        name="stranger-joins-isr",
+        sentence="the controller adds a broker to the ISR that is not a replica",
+        actions={handle_alter_partition: join_a_stranger},
+    ),
+    Mistake(
+        name="diverging-fetch-taken-as-good",
+        sentence="a leader does not compare the epoch of a follower's last record",
+        source="KIP-595, KAFKA-10554",
+        right={"diverges": does.by_last_epoch},
+        wrong={"diverges": does.never_diverges},
+        bounds=_ONE_CRASH,
+    ),
+    Mistake(
+        name="elr-kept-with-large-isr",
+        sentence="the ELR is kept when the ISR is large enough",
+        source="KIP-966",
+        right={"eligible": does.who_left_too_small_an_isr},
+        wrong={"eligible": even_if_the_isr_is_large_enough},
+        bounds={**_THREE_BROKERS, "crashes": 0, "min_insync_replicas": 2},
+    ),
+    Mistake(
+        name="elr-with-isr",
+        sentence="members of the new ISR stay in the ELR",
+        source="KIP-966",
+        right={"eligible": does.who_left_too_small_an_isr},
+        wrong={"eligible": with_the_new_isr},
+        bounds=_SMALL_ISR,
+    ),
+    Mistake(
+        name="elr-kept-after-unclean-shutdown",
+        sentence="a broker stays in the ELR when it registers after an unclean shutdown",
+        source="KIP-966",
+        right={"has_elr": True},
+        actions={restart: keep_the_elr},
+        bounds=_LOST_LOG,
+    ),
+)
+"""The wrong rules, by what they concern: truncation, fetches, high watermark, ISR, controller, leadership, releases."""
+
+RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("isr_join", "high-watermark"): {**_THREE, "isr_shrinks": 0},
+    ("isr_eligibility", "any"): {"crashes": 0, "session_expiries": 1},
+    ("isr_eligibility", "active"): _LOST_LOG,
+    ("hw_gate", "none"): _SMALL_ISR,
+    ("elr", "off"): _LOST_LOG,
+}
+"""Bounds within which a value of a rule does harm to a release that has another one, by rule and value."""
+
+RIGHT_TOO: Mapping[tuple[str, str], str] = {
+    ("truncation", "epoch-and-end"): "the design of KIP-279 is right where requests are fenced by leader epoch",
+    ("isr_leave", "behind-or-silent"): "a leader may remove a follower from the ISR at any time",
+    ("isr_write", "compare-and-set"): "it is how leaders change the ISR with ZooKeeper",
+    ("shrink_epoch", "by-controller"): "more leader epochs than necessary do no harm",
+    ("shrink_epoch", "always"): "more leader epochs than necessary do no harm",
+    ("response_hw", "new"): "followers learn the high watermark sooner",
+    ("response_hw", "old"): "followers learn the high watermark later",
+    ("hw_checkpoint", "exact"): "a crash loses less than it may",
+    ("elections", "later"): "an election may take its time",
+    ("follower_reads", "no"): "it is a configuration",
+}
+"""Values of rules that do no harm to a release that has another one, and why, by rule and value."""
+
+_BY_NAME = {mistake.name: mistake for mistake in MISTAKES}
+
+
+def mistake(name: str) -> Mistake:
+    """The mistake of a name. Raises KeyError: there is none."""
+    return _BY_NAME[name]

@@ -1,0 +1,47 @@
+"""The page of a spec's mutants."""
+
+from __future__ import annotations
+
+import attrs
+from markupsafe import Markup
+
+from checker.judging import Fate
+from reports.exit_codes import AS_EXPECTED
+from reports.html import page, rendered
+from reports.mutation import FATES, OPEN, Report, reason
+
+
+@attrs.frozen
+class _Row:
+    looks: str
+    fate: str
+    name: str
+    sentence: str
+    text: str
+    distinct: str
+
+
+def mutants_page(report: Report) -> str:
+    """The page of a report on mutants, as HTML. Mutants that need attention come first."""
+    sentences = {each.name: each.text for each in report.mutations}
+    rows = [
+        _Row(
+            looks=_looks(each.fate, each.name in report.explained),
+            fate=FATES[each.fate],
+            name=each.name,
+            sentence=sentences[each.name],
+            text=reason(each, report.explained),
+            distinct=f"{each.distinct:,}" if each.distinct else "",
+        )
+        for each in reversed(report.shown)
+    ]
+    looks = "holds" if report.exit_code == AS_EXPECTED else "violated"
+    above = Markup(rendered("mutants.html", report=report, outcomes=rows, looks=looks))
+    return page(f"Mutants of {report.spec}", [], above=above, origin=report.origin)
+
+
+def _looks(fate: Fate, is_explained: bool) -> str:
+    """The class in the page's style."""
+    if fate in OPEN:
+        return "by-design" if is_explained else "violated" if fate is Fate.SURVIVED else "incomplete"
+    return "holds"

@@ -1,0 +1,266 @@
+"""The report on a spec's mutants: what became of each, which property kills which, and what is not explained."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+
+from checker.durable import replace_file
+from checker.errors import LeadlineError
+from checker.judging import Fate, Original, Outcome, Way
+from checker.mutation import Mutation
+from checker.names import counted
+from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from reports.origin import Origin
+
+FATES = {
+    Fate.KILLED: "killed",
+    Fate.ERROR: "killed by an error",
+    Fate.EQUIVALENT: "equivalent within the bounds",
+    Fate.NOT_MUTATED: "not mutated",
+    Fate.SURVIVED: "survived",
+    Fate.INCOMPLETE: "incomplete",
+}
+"""What became of mutants, in the order in which they are shown: what needs attention comes last."""
+
+OPEN = (Fate.SURVIVED, Fate.INCOMPLETE)
+"""What has to be explained."""
+
+
+@attrs.frozen
+class Explained:
+    """A mutant that is known to survive.
+
+    Attributes:
+        mutant: its name.
+        why: the reason.
+    """
+
+    mutant: str
+    why: str
+
+
+@attrs.frozen
+class _Table:
+    explained: list[Explained]
+
+
+def read_explained(path: Path) -> dict[str, str]:
+    """The survivors that a TOML file explains, in entries ``[[explained]]`` with ``mutant`` and ``why``.
+
+    Returns:
+        The reason by the mutant's name.
+
+    Raises:
+        LeadlineError: the file cannot be read or makes no sense.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = cattrs.Converter(forbid_extra_keys=True).structure(content, _Table)
+    except OSError as error:
+        raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise LeadlineError(f"{path} is not TOML: {error}") from error
+    except cattrs.BaseValidationError as error:
+        first = cattrs.transform_error(error)[0]
+        raise LeadlineError(
+            f"{path} does not explain mutants: {first.replace(' @ $.', ', at ').replace(' @ $', '')}"
+        ) from error
+    return {each.mutant: each.why for each in table.explained}
+
+
+@attrs.frozen
+class Killer:
+    """What one property does.
+
+    Attributes:
+        name: the property.
+        kills: the mutants that violate it, each with the states of a shortest counterexample.
+        alone: those that nothing else kills; None if that is not known, as searches ended with the first violation.
+    """
+
+    name: str
+    kills: dict[str, int]
+    alone: list[str] | None
+
+
+@attrs.frozen(kw_only=True)
+class Report:
+    """What is known of a spec's mutants.
+
+    Attributes:
+        spec: the spec's name.
+        way: how they were searched.
+        originals: the unmutated spec, in each of the bounds.
+        mutations: what was to be judged, in this order.
+        outcomes: what became of those that were, by name.
+        refused: the functions in which no mistake was made, each with the reason.
+        explained: the reasons given for survivors, by name.
+        stopped: why not all were judged; empty if they were.
+        origin: what made it.
+    """
+
+    spec: str
+    way: Way
+    originals: tuple[Original, ...]
+    mutations: Sequence[Mutation]
+    outcomes: Mapping[str, Outcome]
+    refused: tuple[tuple[str, str], ...]
+    explained: Mapping[str, str]
+    stopped: str
+    origin: Origin
+
+    @property
+    def shown(self) -> list[Outcome]:
+        """The outcomes in the order in which they are shown."""
+        order = list(FATES)
+        known = [self.outcomes[each.name] for each in self.mutations if each.name in self.outcomes]
+        return sorted(known, key=lambda outcome: order.index(outcome.fate))
+
+    @property
+    def fates(self) -> str:
+        """How many there are of each fate."""
+        fates = [each.fate for each in self.outcomes.values()]
+        return ", ".join(f"{fates.count(fate):,} {text}" for fate, text in FATES.items() if fate in fates)
+
+    @property
+    def counts(self) -> str:
+        """How many there are, in all and of each fate."""
+        return f"{counted(len(self.outcomes), 'mutant')}: {self.fates}" if self.outcomes else "no mutant was searched"
+
+    @property
+    def unexplained(self) -> list[Outcome]:
+        """The survivors, and the mutants that no verdict is known of, for which no reason is given."""
+        return [each for each in self.shown if each.fate in OPEN and each.name not in self.explained]
+
+    @property
+    def outdated(self) -> list[str]:
+        """The names of mutants that are explained, but killed."""
+        return [
+            name
+            for name in self.explained
+            if name in self.outcomes and self.outcomes[name].fate in (Fate.KILLED, Fate.ERROR)
+        ]
+
+    @property
+    def killers(self) -> list[Killer]:
+        """What each property does, in the spec's order."""
+        return [self._killer(name) for name in dict.fromkeys(it for each in self.originals for it in each.properties)]
+
+    def _killer(self, name: str) -> Killer:
+        kills = {each.name: each.violated[name] for each in self.shown if name in each.violated}
+        alone = [mutant for mutant in kills if len(self.outcomes[mutant].violated) == 1]
+        return Killer(name, kills, alone if self.way.all_properties else None)
+
+    @property
+    def idle(self) -> list[str]:
+        """The properties that kill no mutant that nothing else kills; empty if that is not known."""
+        return [each.name for each in self.killers if each.alone == []]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if every mutant is killed, equivalent or explained; 1 if one survives; 3 if a verdict is missing."""
+        fates = {each.fate for each in self.unexplained}
+        if Fate.SURVIVED in fates:
+            return VIOLATED
+        return INCOMPLETE if fates or self.stopped else AS_EXPECTED
+
+    @property
+    def left_out(self) -> Iterator[str]:
+        """What mutants are not judged by, as sentences."""
+        for each in self.originals:
+            if each.left_out:
+                where = f" with {each.changes}" if each.changes else ""
+                yield f"left out, as the original violates or never shows them{where}: {', '.join(each.left_out)}"
+
+
+def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
+    """Which properties kill a mutant, and with how many states; or why it survives."""
+    parts = [
+        f"{name} ({counted(states, 'state')})" if states else f"{name} (never seen)"
+        for name, states in outcome.violated.items()
+    ]
+    why = explained.get(outcome.name, "")
+    return "; ".join(filter(None, [", ".join(parts), outcome.text, f"explained: {why}" if why else ""]))
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------
+
+
+def report_object(report: Report) -> dict[str, Any]:
+    """A report as a JSON object, from which `resumed` goes on."""
+    sentences = {each.name: each.text for each in report.mutations}
+    return {
+        "spec": report.spec,
+        "engine": report.way.engine,
+        "all_properties": report.way.all_properties,
+        "max_seconds": report.way.max_seconds,
+        "max_states": report.way.max_states,
+        "code": report.originals[0].code if report.originals else "",
+        "exit_code": report.exit_code,
+        "stopped": report.stopped or None,
+        "counts": {fate.value: [each.fate for each in report.outcomes.values()].count(fate) for fate in FATES},
+        "originals": [
+            {
+                "bounds": each.bounds,
+                "distinct_states": each.distinct,
+                "properties": list(each.properties),
+                "left_out": list(each.left_out),
+            }
+            for each in report.originals
+        ],
+        "mutants": [
+            _outcome_object(each, sentences[each.name], report.explained.get(each.name)) for each in report.shown
+        ],
+        "properties": [{"name": each.name, "kills": each.kills, "alone": each.alone} for each in report.killers],
+        "not_mutated": [{"function": name, "reason": reason} for name, reason in report.refused],
+        "leadline": attrs.asdict(report.origin),
+    }
+
+
+def _outcome_object(outcome: Outcome, sentence: str, why: str | None) -> dict[str, Any]:
+    content = {**attrs.asdict(outcome), "fate": outcome.fate.value, "seconds": round(outcome.seconds, 3)}
+    return content | ({"sentence": sentence} if sentence else {}) | ({"explained": why} if why else {})
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Replace a file by a report as JSON. Raises LeadlineError: it cannot be written."""
+    try:
+        replace_file(path, (json.dumps(report_object(report), indent=1) + "\n").encode())
+    except OSError as error:
+        raise LeadlineError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
+    """The verdicts of an earlier run that are valid still.
+
+    Parameters:
+        path: what `write_report` wrote.
+        spec, way, code: what is searched now.
+
+    Returns:
+        By name; without those that were incomplete.
+
+    Raises:
+        LeadlineError: the file cannot be read, or is of another spec, other code or another way to search.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+        outcomes = [cattrs.structure(each, Outcome) for each in content["mutants"]]
+        was = {name: content[name] for name in ("spec", "engine", "all_properties", "code")}
+    except OSError as error:
+        raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, TypeError, KeyError, cattrs.BaseValidationError) as error:
+        raise LeadlineError(f"{path} is not what `leadline mutate --json` wrote") from error
+    now = {"spec": spec, "engine": way.engine, "all_properties": way.all_properties, "code": code}
+    for name, value in was.items():
+        if value != now[name]:
+            what = "the code has changed since" if name == "code" else f"{name} was {value!r} and is {now[name]!r}"
+            raise LeadlineError(f"cannot resume from {path}: {what}")
+    return {each.name: each for each in outcomes if each.fate is not Fate.INCOMPLETE}
