@@ -13,7 +13,7 @@ from checker.properties import Property
 from checker.result import PropertyResult, Verdict
 from checker.trace import Trace
 from checker.visible import visible
-from reports.suite import Outcome
+from reports.suite import Outcome, Prepared
 
 WHOLE = "as expected"
 """What the finding on a check as a whole is called."""
@@ -41,7 +41,7 @@ class Finding:
         property: the property; None of a check as a whole.
         trace: the evidence, if there is any.
         seconds: of the first finding of a check, what the check took.
-        place: where it is; by default where the property's function is.
+        place: where it is; None if that is not known.
     """
 
     check: str = attrs.field(converter=visible)
@@ -84,15 +84,16 @@ def _of_properties(outcome: Outcome) -> Iterator[Finding]:
         trace = next(iter(item.traces), None)
         about = (item.property, trace)
         title, name, said = outcome.prepared.title, item.property.name, _said(item)
+        place = place_of(item.property, outcome.prepared)
         match item.verdict:
             case Verdict.INCOMPLETE:
                 if not outcome.verdicts_as_expected:
                     reason = f"{name} is incomplete: {result.reason}"
-                    yield Finding(title, name, "incomplete", reason, *about)
+                    yield Finding(title, name, "incomplete", reason, *about, place=place)
             case Verdict.VIOLATED if not outcome.verdicts_as_expected and name != check.violates:
-                yield Finding(title, name, "failed", said, *about)
+                yield Finding(title, name, "failed", said, *about, place=place)
             case Verdict.HOLDS if name == check.violates:
-                yield Finding(title, name, "failed", f"expected to be violated, but {said}", *about)
+                yield Finding(title, name, "failed", f"expected to be violated, but {said}", *about, place=place)
             case _:
                 yield Finding(title, name, "passed", said, *about)
 
@@ -107,13 +108,27 @@ def _said(item: PropertyResult) -> str:
     return f"{item.property.name} {'is shown' if item.property.kind.is_witness else 'holds'}: {item.property.sentence}"
 
 
-def place_of(item: Property | None) -> Place | None:
-    """Where a property's function is; None if it is in no file, as what is callable and no function, or no property."""
-    function = inspect.unwrap(item.function) if item is not None else None
-    if not inspect.isfunction(function) or not Path(function.__code__.co_filename).is_file():
+def place_of(item: Property, prepared: Prepared | None = None) -> Place | None:
+    """Where a CI system shows a violation: at the property's function, if that is in the working directory.
+
+    The function of a shipped property is in no file of its user's repository. Then it is the check in the suite's file.
+
+    Parameters:
+        item: the property.
+        prepared: the check; None if there is none.
+
+    Returns:
+        None if the property has no source file (a callable object, for instance), and the check none either.
+    """
+    here = Path.cwd()
+    function = inspect.unwrap(item.function)
+    code = function.__code__ if inspect.isfunction(function) else None
+    path = Path(code.co_filename).resolve() if code is not None and Path(code.co_filename).is_file() else None
+    if code is not None and path is not None and path.is_relative_to(here):
+        return Place(path.relative_to(here).as_posix(), code.co_firstlineno)
+    if prepared is not None and prepared.file is not None and prepared.file.resolve().is_relative_to(here):
+        return Place(prepared.file.resolve().relative_to(here).as_posix(), prepared.line)
+    if code is None or path is None:
         return None
-    path = Path(function.__code__.co_filename).resolve()
-    parts = function.__module__.split(".")
-    imported_from = path.parents[len(parts) - (path.name != "__init__.py")]
-    base = Path.cwd() if path.is_relative_to(Path.cwd()) else imported_from
-    return Place(path.relative_to(base).as_posix(), function.__code__.co_firstlineno)
+    imported_from = path.parents[len(function.__module__.split(".")) - (path.name != "__init__.py")]
+    return Place(path.relative_to(imported_from).as_posix(), code.co_firstlineno)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from checker.result import Verdict
 from checker.visible import visible
-from reports.findings import Finding, findings, place_of
+from reports.findings import Finding, findings
 from reports.markdown import cell
 from reports.mermaid import mermaid
 from reports.story import story_of
@@ -28,7 +28,7 @@ def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
         failed += wrong
         left_open += [finding for finding in found if finding.status == "incomplete" and not wrong][:1]
     for finding in (*failed, *left_open):
-        place = place_of(finding.property)
+        place = finding.place
         where = {"file": visible(place.path), "line": str(place.line)} if place is not None else {}
         said = {**where, "title": f"{finding.check}: {finding.name}"}
         given = ",".join(f"{name}={_property(value)}" for name, value in said.items())

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from checker.properties import Property
 from checker.visible import visible
-from reports.findings import Finding, Place, place_of
+from reports.findings import Finding, Place
 from reports.story import story_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -26,7 +26,7 @@ def sarif(found: Iterable[Finding]) -> str:
     placed = [
         (finding, item, place)
         for finding in wrong
-        if (item := finding.property) is not None and (place := finding.place or place_of(item)) is not None
+        if (item := finding.property) is not None and (place := finding.place) is not None
     ]
     rules = {finding.name: _rule(item) for finding, item, _ in placed}
     driver = {"name": "leadline", "version": version("leadline"), "rules": list(rules.values())}
@@ -34,7 +34,7 @@ def sarif(found: Iterable[Finding]) -> str:
     said = [
         {"level": "error", "message": {"text": f"{finding.check}: {finding.message}"}}
         for finding in wrong
-        if (finding.place or place_of(finding.property)) is None
+        if finding.property is None or finding.place is None
     ]
     finished = not said and all(finding.status == "failed" for finding in wrong)
     invocation = {"executionSuccessful": finished, "toolExecutionNotifications": said}

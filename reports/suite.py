@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,6 +26,9 @@ from reports.loading import load_spec
 from reports.phrases import violations
 
 SHIPPED = Path(__file__).with_name("suite.toml")
+
+_HEADER = re.compile(r"\s*\[\[\s*(tool\s*\.\s*leadline\s*\.\s*)?check\s*\]\]")
+"""The line that begins a check."""
 
 Expected = Literal["holds", "violated", "incomplete"]
 Engine = Literal["explore", "fuzz"]
@@ -71,10 +75,19 @@ class Check:
 
 @attrs.frozen
 class Prepared:
-    """A check whose spec, bounds and properties were found to exist."""
+    """A check whose spec, bounds and properties were found to exist.
+
+    Attributes:
+        check: the check.
+        spec: its spec, with its bounds and properties.
+        file: the suite's file; None if it is in none.
+        line: the line at which the check begins there.
+    """
 
     check: Check
     spec: Spec[Any]
+    file: Path | None = None
+    line: int = 1
 
     @property
     def title(self) -> str:
@@ -185,7 +198,17 @@ def read_suite(path: Path) -> list[Prepared]:
     entries = table["check"] if keys else None
     if not isinstance(entries, list) or not entries:
         raise LeadlineError(f"{path} has no checks: write one or more {header} tables")
-    return [_prepared(path, number, entry) for number, entry in enumerate(entries, start=1)]
+    prepared = [_prepared(path, number, entry) for number, entry in enumerate(entries, start=1)]
+    lines = _header_lines(path)
+    if len(lines) != len(prepared):  # such as a string with a header in it, or an array of inline tables
+        lines = [1] * len(prepared)
+    return [attrs.evolve(each, file=path, line=line) for each, line in zip(prepared, lines, strict=True)]
+
+
+def _header_lines(path: Path) -> list[int]:
+    """The lines of a suite's file that begin a check."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [number for number, line in enumerate(lines, start=1) if _HEADER.match(line)]
 
 
 def _prepared(path: Path, number: int, entry: Any) -> Prepared:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -140,7 +141,7 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
     label_width = max((len(name) for frame in frames for name, row in frame.rows.items() if row.columns), default=0)
     ends = itertools.accumulate((2 + column_width for column_width in widths.values()), initial=MARGIN + label_width)
     fitting = dict(list(widths.items())[: sum(end <= width for end in ends) - 1])
-    parts: list[RenderableType] = [Text(story.title, style="bold")] if titled else []
+    parts: list[RenderableType] = [Bounded(Text(story.title, style="bold"))] if titled else []
     if story.legend:
         parts.append(Text(_legend(story, plain), style="dim"))
     parts += turning_points(story)
@@ -287,12 +288,33 @@ def result_view(run: RunView) -> RenderableType:
     return Group(*parts)
 
 
-def heading(spec: Spec[Any], engine: str, settings: dict[str, Any]) -> Text:
+@attrs.frozen
+class Bounded:
+    """Text with bounds in it, wrapped after commas too, so that no name is broken that fits in a line.
+
+    It is no `Text` itself: `rich` would join it with others, and wrap them in its own way.
+    """
+
+    text: Text
+
+    def __rich_console__(self, out: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        breaks, begin = [], 0
+        for part in re.finditer(r"[^ ,]+[ ,]*", self.text.plain):
+            end = part.start() + len(part[0].rstrip())
+            if begin < part.start() and end - begin > options.max_width:
+                begin = part.start()
+                breaks.append(begin)
+        for line in self.text.divide(breaks):
+            line.rstrip()
+            yield line
+
+
+def heading(spec: Spec[Any], engine: str, settings: dict[str, Any]) -> Bounded:
     """The first line of a run: what is searched, how."""
     text = Text(visible(spec.name), style="bold")
     text.append(f"  {visible(bounds_text(attrs.asdict(spec.bounds)))}", style="")
     text.append(f"  {engine_text(engine, settings)}", style="dim")
-    return text
+    return Bounded(text)
 
 
 def _learning(run: RunView) -> Learning | None:

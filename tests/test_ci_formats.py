@@ -200,6 +200,20 @@ def test_a_shipped_property_is_placed_where_it_is_imported_from(
     assert place_of(durability.weak_isr) == Place("invariants/durability.py", line)
 
 
+def test_a_shipped_property_is_placed_at_the_check_of_the_suite_that_violates_it(tmp_path: Path) -> None:
+    checks = [f'# a suite\n[[check]]\nspec = "atomic/{name}"\n' for name in ("kip-320", "hw-truncation")]
+    checks = [f'{check}properties = ["strong_isr"]\nexpect = "holds"\n' for check in checks]
+    (tmp_path / "leadline.toml").write_text("\n".join(checks), encoding="utf-8")
+    done = call("check", "--sarif", "found.sarif", "--github", folder=tmp_path)
+    assert done.code == 1
+    assert [line.partition(",title")[0] for line in done.lines if line.startswith("::")] == [
+        "::error file=leadline.toml,line=8"
+    ]
+    (result,) = json.loads((tmp_path / "found.sarif").read_text(encoding="utf-8"))["runs"][0]["results"]
+    where = result["locations"][0]["physicalLocation"]
+    assert (where["artifactLocation"]["uri"], where["region"]["startLine"]) == ("leadline.toml", 8)
+
+
 def test_a_property_that_is_no_function_has_no_place_and_is_a_notification(folder: Path) -> None:
     class Odd:
         __name__ = "odd"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -11,11 +12,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
+from rich.console import Console
 
+from checker.bounds import bounds_text
 from checker.result import Statistics
+from invariants.catalog import CATALOG
 from reports.cli.explore import ENGINES
-from reports.terminal import estimated_total, progress_line
+from reports.terminal import estimated_total, heading, progress_line
 from tests.cli import COMMAND, ESCAPE, STAIRS, call, environment, interrupted, leadline, on_terminal, write
 
 KIP_320 = ("explore", "atomic/kip-320")
@@ -416,6 +421,17 @@ def test_specs_of_one_lists_its_bounds_actions_and_properties(stairs: Path) -> N
         "top_reached witness the climber reaches the top",
     ):
         assert line in words
+
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_bounds_are_wrapped_between_names(width: int) -> None:
+    spec = CATALOG["kafka/4.0"]
+    written = io.StringIO()
+    Console(width=width, file=written).print(heading(spec, "compiled", {}))
+    lines = written.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    bounds = bounds_text(attrs.asdict(spec.bounds)).split(",")
+    assert [part for line in lines for part in re.split("[, ]+", line) if part] == [spec.name, *bounds, "compiled"]
 
 
 def test_specs_of_a_protocol_fits_80_columns(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from invariants.audit.result import AuditResult
 from invariants.audit.result import Finding as AuditFinding
 from reports.audit.counterexamples import Counterexample
 from reports.audit.terminal import partition_name, verdict_sentence
-from reports.findings import Finding, Place
+from reports.findings import Finding, Place, place_of
 from reports.markdown import cell
 from reports.mermaid import mermaid
 from reports.story import story_of
@@ -33,12 +33,12 @@ def audit_findings(result: AuditResult) -> list[Finding]:
         errors = [finding for finding in result.errors if finding.check == check.name]
         for error in errors:
             name = partition_name(error.topic, error.partition)
-            found.append(Finding(name, check.name, "failed", error.text, check, place=_place(error)))
+            found.append(Finding(name, check.name, "failed", error.text, check, place=_place(error) or place_of(check)))
         if errors:
             continue
         if result.verdict_on(check) is Verdict.INCOMPLETE:
             message = f"{check.name} is incomplete: {'; '.join(result.reasons)}"
-            found.append(Finding("audit", check.name, "incomplete", message, check))
+            found.append(Finding("audit", check.name, "incomplete", message, check, place=place_of(check)))
         else:
             found.append(Finding("audit", check.name, "passed", f"{check.name} holds: {check.sentence}", check))
     if result.reasons:
