@@ -179,7 +179,7 @@ UNMET = {
     "not found by fuzzing": (
         f'{VIOLATED.replace("top = 3", "top = 2")}engine = "fuzz"\nexamples = 5\n',
         3,
-        "expected violated, but it is incomplete: 17 random behaviours of at most 50 steps are only a sample",
+        "expected violated, but it is incomplete: 5 random behaviours of at most 50 steps are only a sample",
     ),
 }
 
