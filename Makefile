@@ -40,6 +40,8 @@ pages: $(VENV)/installed-test
 	$(BIN)/leadline matrix --markdown > $(VENV)/matrix.md && mv $(VENV)/matrix.md reports/pages/matrix.md
 	$(BIN)/leadline matrix reports/designs.toml --markdown > $(VENV)/designs.md && \
 	  mv $(VENV)/designs.md reports/pages/designs.md
+	$(BIN)/leadline matrix reports/states.toml --markdown > $(VENV)/states.md && \
+	  mv $(VENV)/states.md reports/pages/states.md
 	$(BIN)/python -m tests.pictures
 
 $(VENV)/python: Makefile

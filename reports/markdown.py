@@ -62,20 +62,27 @@ def _command(outcome: Outcome, suite: Path) -> Iterator[str]:
     yield from ("```", visible(f"leadline explore {spec}{bounds}{names}"), "```")
 
 
-def matrix_page(title: str, matrix: Matrix, columns: Iterable[Column]) -> Iterator[str]:
+VERDICTS = """\
+*holds*, with the distinct states there are, all searched; **violated**, with the states of a shortest trace;
+*by design*, the same where the configuration does not promise it; *incomplete*, with the depth that was reached."""
+
+COUNTS = """\
+Each cell is the number of distinct states, all searched; for a release with one rule changed, also in proportion to
+the release itself. *incomplete*: the search was stopped at that many states, at that depth."""
+
+
+def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iterator[str]:
     """The lines of a page with a verdict matrix: a table for each configuration.
 
     Parameters:
-        title: the page's heading.
         matrix: what was searched.
         columns: the results, by configuration and then by spec.
+        command: the command that makes the page.
     """
     every = list(columns)
     found = [(each, [column for column in every if column.configuration is each]) for each in matrix.configurations]
-    yield from (f"# {visible(title)}", "")
-    yield "Made from runs: `leadline matrix --markdown`. *holds*, with the distinct states there are, all searched;"
-    yield "**violated**, with the states of a shortest trace; *by design*, the same where the configuration does not"
-    yield "promise it; *incomplete*, with the depth that was reached."
+    yield from (f"# {visible(matrix.title)}", "", f"Made from runs: `{visible(command)}`.", "")
+    yield from (COUNTS if matrix.only_counts else VERDICTS).split("\n")
     if any(item.property.kind.is_witness for _, own in found[:1] for item in own[0].result.properties):
         yield "A witness is *shown*, with the states of a shortest way to it: without it, the rest would prove nothing."
     if matrix.by_spec:

@@ -19,6 +19,9 @@ from reports.loading import load_spec
 
 SHIPPED = Path(__file__).with_name("matrix.toml")
 
+STATES = "distinct states"
+"""The one column of a matrix without properties."""
+
 Values = dict[str, int | bool | str]
 
 
@@ -47,9 +50,10 @@ class Matrix:
         specs: the names of the specs.
         bounds: the bounds of all searches, where a configuration does not say otherwise.
         configurations: the configurations.
-        properties: the properties; by default all of each spec's.
+        properties: the properties; by default all of each spec's. With none, states are only counted.
         labels: what it means that a property is violated, by its name.
         max_states: the distinct states after which a search stops.
+        title: the heading of the page.
     """
 
     specs: list[str]
@@ -58,6 +62,12 @@ class Matrix:
     properties: list[str] | None = None
     labels: dict[str, str] = attrs.field(factory=dict)
     max_states: int | None = None
+    title: str = "What holds where"
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether no property is checked, so that the tables show numbers of states."""
+        return self.properties == []
 
     @property
     def by_spec(self) -> bool:
@@ -87,9 +97,15 @@ class Matrix:
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
         """The results, by configuration and then by spec, as they come."""
         limits = Limits(keep_going=True, max_states=self.max_states)
+        counted: dict[tuple[str, str], Result] = {}
         for configuration, spec in self.prepared():
             result = ENGINES["compiled"](spec, limits, progress)
-            cells = {item.property.name: Cell.of(item, result, configuration) for item in result.properties}
+            counted[configuration.name, spec.name] = result
+            if self.only_counts:
+                base = counted.get((configuration.name, spec.name.partition("+")[0]), result)
+                cells = {STATES: Cell.of_count(result, base)}
+            else:
+                cells = {item.property.name: Cell.of(item, result, configuration) for item in result.properties}
             yield Column(configuration, spec.name, cells, result)
 
 
@@ -124,6 +140,16 @@ class Cell:
             return cls(verdict, f"by design ({number})", by_design=True)
         return cls(verdict, f"{verdict.value} ({number})")
 
+    @classmethod
+    def of_count(cls, result: Result, base: Result) -> Cell:
+        """The number of states of a spec; with a changed rule, also in proportion to the spec without the change."""
+        distinct = result.statistics.distinct
+        if not result.exhausted:
+            return cls(Verdict.INCOMPLETE, f"incomplete ({distinct:,}, depth {result.statistics.depth})")
+        if base is result or not base.exhausted:
+            return cls(Verdict.HOLDS, f"{distinct:,}")
+        return cls(Verdict.HOLDS, f"{distinct:,} (× {distinct / base.statistics.distinct:.2f})")
+
     @property
     def is_bug(self) -> bool:
         """Whether something is violated that the configuration promises."""
@@ -152,6 +178,10 @@ def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
         matrix: what was searched.
         own: the results in one configuration, in the order of the specs.
     """
+    if matrix.only_counts:
+        sizes = [column.result.statistics.distinct for column in own]
+        yield f"{min(sizes):,} to {max(sizes):,} states"
+        return
     for name in own[0].cells:
         failing = [column.cells[name].is_bug for column in own]
         if any(failing):

@@ -44,7 +44,8 @@ def test_every_article_is_asked_about() -> None:
 
 
 DESIGNS_MATRIX = SHIPPED.with_name("designs.toml")
-PAGES = {SHIPPED: "matrix.md", DESIGNS_MATRIX: "designs.md"}
+STATES_MATRIX = SHIPPED.with_name("states.toml")
+PAGES = {SHIPPED: "matrix.md", DESIGNS_MATRIX: "designs.md", STATES_MATRIX: "states.md"}
 
 
 def test_the_shipped_matrices_have_every_release_and_every_design() -> None:
@@ -69,6 +70,31 @@ def test_a_page_of_a_matrix_is_of_that_matrix(matrix: Path) -> None:
     headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert headings == [configuration.name for configuration in read_matrix(matrix).configurations]
     assert "never shown" not in text
+
+
+def test_the_page_of_state_counts_has_every_release_and_what_rules_cost() -> None:
+    matrix = read_matrix(STATES_MATRIX)
+    assert matrix.prepared()
+    assert matrix.specs[: len(RELEASES)] == [column.name for column in RELEASES]
+    assert all(name.startswith("kafka/4.1+") for name in matrix.specs[len(RELEASES) :])
+    assert [row[0] for row in table_rows("states.md") if row[0].startswith("kafka/")] == matrix.specs * 2
+
+
+def test_states_are_counted_and_compared_with_those_without_the_changed_rule(tmp_path: Path) -> None:
+    (tmp_path / "counts.toml").write_text(
+        'title = "Sizes"\nproperties = []\nspecs = ["kafka/4.1", "kafka/4.1+hw_checkpoint=exact"]\n'
+        "bounds = { records = 1, max_epoch = 1 }\nmax_states = 500\n"
+        '[[configurations]]\nname = "one crash"\n[[configurations]]\nname = "more"\nbounds = { records = 3 }\n'
+    )
+    small, exact, large, _ = read_matrix(tmp_path / "counts.toml").columns()
+    sizes = [column.result.statistics.distinct for column in (small, exact)]
+    assert small.cells["distinct states"].text == f"{sizes[0]}"
+    assert exact.cells["distinct states"].text == f"{sizes[1]} (× {sizes[1] / sizes[0]:.2f})"
+    assert large.cells["distinct states"].text.startswith("incomplete (500, depth ")
+    run = call("matrix", "counts.toml", "--markdown", folder=tmp_path)
+    assert run.code == 0
+    assert run.lines[:3] == ["# Sizes", "", "Made from runs: `leadline matrix counts.toml --markdown`."]
+    assert f"- **one crash**: {min(sizes)} to {max(sizes)} states." in run.lines
 
 
 NOT_ON_THE_PAGES = {"follower_log_is_prefix": {"rpc/kip-279"}}
@@ -185,7 +211,7 @@ def test_the_matrix_command_writes_markdown(tmp_path: Path) -> None:
     assert run.code == 0
     assert "| `weak_isr` | **violated** (8) | holds (" in run.out
     matrix = read_matrix(tmp_path / "small.toml")
-    assert run.out.splitlines() == list(matrix_page("What holds where", matrix, matrix.columns()))
+    assert run.out.splitlines() == list(matrix_page(matrix, matrix.columns(), "leadline matrix small.toml --markdown"))
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,6 @@ from reports.origin import Origin
 from reports.run_view import view_of_result
 from reports.terminal import STYLES, console, progress_line
 
-TITLE = "What can my cluster lose?"
-"""The title of the page of the shipped matrix."""
-
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
@@ -48,8 +45,8 @@ def matrix(file: Path | None, markdown: bool, out: Path | None) -> int:
     bounds = { acks = "all" }
 
     Each cell says holds, with the distinct states; violated, with the states of a shortest trace (by design, if
-    the configuration does not promise it); or incomplete, with the depth reached. Exit code 0, whatever the
-    verdicts; 2: a mistake in the file.
+    the configuration does not promise it); or incomplete, with the depth reached. With properties = [], states
+    are only counted. Exit code 0, whatever the verdicts; 2: a mistake in the file.
     """
     wanted = read_matrix(file or SHIPPED)
     wanted.prepared()
@@ -58,12 +55,12 @@ def matrix(file: Path | None, markdown: bool, out: Path | None) -> int:
     columns: list[Column] = []
     with progress_line("matrix") as progress:
         columns += wanted.columns(progress)
-    title = TITLE if file is None else "What holds where"
     if out is not None:
         with writing(out):
-            out.write_text(_page(title, wanted, columns), encoding="utf-8")
+            out.write_text(_page(wanted, columns), encoding="utf-8")
     if markdown:
-        say("\n".join(matrix_page(title, wanted, columns)))
+        command = " ".join(["leadline matrix", *([str(file)] if file else []), "--markdown"])
+        say("\n".join(matrix_page(wanted, columns, command)))
         return AS_EXPECTED
     screen = console()
     for configuration in wanted.configurations:
@@ -76,7 +73,7 @@ def matrix(file: Path | None, markdown: bool, out: Path | None) -> int:
     return AS_EXPECTED
 
 
-def _page(title: str, matrix: Matrix, columns: list[Column]) -> str:
+def _page(matrix: Matrix, columns: list[Column]) -> str:
     origin = Origin.now()
     runs = [
         with_traces(column.result, view_of_result(column.result, origin), f"{column.spec}: {column.configuration.name}")
@@ -88,7 +85,7 @@ def _page(title: str, matrix: Matrix, columns: list[Column]) -> str:
         text = "; ".join(summary(matrix, [column for _, column in own]))
         rows = [(column.spec, [(cell, number, name) for name, cell in column.cells.items()]) for number, column in own]
         tables.append(Grid(configuration.name, text, [matrix.label(name) for name in own[0][1].cells], rows))
-    return run_page(title, runs, grids=tables)
+    return run_page(matrix.title, runs, grids=tables)
 
 
 def _by_spec(matrix: Matrix, own: list[Column]) -> Table:
