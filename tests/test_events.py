@@ -14,10 +14,11 @@ from checker.drawing import Drawing, Event, Row
 from checker.engines import ENGINES
 from checker.oracle import explore
 from invariants.catalog import CATALOG
+from model.kafka.mistakes import the_leader_alone
 from model.kafka.releases import column_of
 from reports.rules import differing_rules
 from reports.story import what_happened
-from tests.kafka_mutants import of_release, the_leader_alone
+from tests.kafka_mutants import of_release
 from tests.refusals import refused
 
 
