@@ -9,11 +9,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-QUICK := tests/test_action.py tests/test_architecture.py tests/test_bounds.py tests/test_graph.py tests/test_inert.py \
-  tests/test_itf.py tests/test_oracle.py tests/test_properties.py tests/test_replay.py tests/test_spec.py \
-  tests/test_switches.py tests/test_traces.py
-SCHEMAS := tests/schemas
-MERMAID := tests/node/node_modules/mermaid/package.json
+QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_architecture.py
+SCHEMAS := tests/tools/schemas
+MERMAID := tests/tools/node/node_modules/mermaid/package.json
 
 .PHONY: check test quick lint bench bench-audit trials mutants pages clean
 
@@ -32,11 +30,11 @@ lint: $(VENV)/installed-test
 	$(BIN)/mypy
 
 bench: $(VENV)/installed-test
-	$(BIN)/python tests/bench.py
+	$(BIN)/python tests/bench/bench.py
 
 # Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.
 mutants: $(VENV)/installed-test
-	$(BIN)/python tests/mutation.py $(OPTIONS)
+	$(BIN)/python tests/tools/mutation.py $(OPTIONS)
 
 pages: $(VENV)/installed-test
 	$(BIN)/leadline answers > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
@@ -45,7 +43,7 @@ pages: $(VENV)/installed-test
 	  mv $(VENV)/designs.md reports/pages/designs.md
 	$(BIN)/leadline matrix reports/states.toml --markdown > $(VENV)/states.md && \
 	  mv $(VENV)/states.md reports/pages/states.md
-	$(BIN)/python -m tests.pictures
+	$(BIN)/python -m tests.tools.pictures
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -63,8 +61,8 @@ $(VENV)/installed-test: $(VENV)/python pyproject.toml
 	touch $@ $(VENV)/installed
 
 # What others check of ours. Without npm or Chromium, the tests of diagrams and pages are skipped, and say so.
-$(MERMAID): tests/node/package.json
-	-command -v npm > /dev/null && npm install --prefix tests/node --silent --no-audit --no-fund --no-package-lock
+$(MERMAID): tests/tools/node/package.json
+	-command -v npm > /dev/null && npm install --prefix tests/tools/node --silent --no-audit --no-fund --no-package-lock
 
 # The schemas of SARIF and of JUnit (Jenkins's) come with the sources of packages, not with what is installed of them.
 $(SCHEMAS): $(VENV)/installed-test
@@ -75,10 +73,10 @@ $(SCHEMAS): $(VENV)/installed-test
 	  touch $@
 
 bench-audit: $(VENV)/installed-test
-	$(BIN)/python tests/bench_audit.py
+	$(BIN)/python tests/bench/bench_audit.py
 
 trials: $(VENV)/installed-test
-	$(BIN)/python -m tests.disk_trials 200
+	$(BIN)/python -m tests.tools.disk_trials 200
 
 clean:
-	rm -rf tests/node/node_modules $(SCHEMAS) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf tests/tools/node/node_modules $(SCHEMAS) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -25,19 +25,18 @@ from typing import Any
 import attrs
 import psutil
 
-from checker import memory
 from checker.action import action
 from checker.bounds import bounds_text
-from checker.engines import ENGINES
+from checker.engines import ENGINES, memory
+from checker.engines.code_digest import code_digest
 from checker.errors import LeadlineError, SpecError, error_line
-from checker.fingerprint import code_digest
-from checker.itf import encode_state
 from checker.mutation import Mutation, NotMutated
 from checker.names import counted
 from checker.properties import invariant
 from checker.result import Limits, Result, Verdict
 from checker.settings import CompiledSettings
 from checker.spec import Spec
+from checker.traces.itf import encode_state
 
 EXACT = 20_000
 """Distinct states up to which a survivor's steps are compared with those of the original, one by one."""

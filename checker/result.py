@@ -120,7 +120,7 @@ class Widest:
 
 @attrs.frozen
 class Learning:
-    """What the compiled engine made of a spec's functions. See `checker.compiled`.
+    """What the compiled engine made of a spec's functions. See `checker.engines.compiled`.
 
     Attributes:
         actions, properties: by name, the calls that it learned from.

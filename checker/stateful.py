@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from checker.action import ActionInstance
+from checker.engines.random.explored import Visited
 from checker.properties import Property
 from checker.spec import Spec
 from checker.trace import Trace, complaint_at_end
 from checker.visible import visible
-from checker.visited import Visited
 
 __all__ = ["PropertyViolated", "state_machine"]
 

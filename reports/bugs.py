@@ -17,9 +17,9 @@ import attrs
 import cattrs
 
 from checker.engines import ENGINES
+from checker.engines.progress import Progress
 from checker.errors import LeadlineError
 from checker.names import nearest
-from checker.progress import Progress
 from checker.result import Limits, Result, Verdict
 from checker.spec import Spec
 from model.kafka.releases import RELEASES, Column, column_of

@@ -7,10 +7,10 @@ from typing import Any
 
 from graphviz import Digraph, escape
 
-from checker.graph import StateGraph
 from checker.properties import Kind
 from checker.spec import Spec
 from checker.trace import Trace
+from checker.traces.graph import StateGraph
 from checker.visible import visible
 from reports.rows import rows_of
 
@@ -26,7 +26,7 @@ def dot(spec: Spec[Any], graph: StateGraph, trace: Trace[Any] | None = None) -> 
 
     Parameters:
         spec: the spec of the states.
-        graph: from `checker.graph`: nodes are states, edges hold the action instance as ``instance``.
+        graph: from `checker.traces.graph`: nodes are states, edges hold the action instance as ``instance``.
         trace: a trace in the graph.
 
     Raises:

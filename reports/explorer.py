@@ -19,10 +19,10 @@ from urllib.parse import parse_qs, urlsplit
 import attrs
 
 from checker.errors import LeadlineError, TraceError
-from checker.itf import SUFFIX, encode_trace
 from checker.properties import Kind, Property
 from checker.spec import Spec
 from checker.trace import Trace, complaint_at_end
+from checker.traces.itf import SUFFIX, encode_trace
 from reports.html import Verdict, chapter, page
 from reports.story import story_of
 

@@ -11,8 +11,8 @@ import attrs
 import cattrs
 
 from checker.engines import ENGINES
+from checker.engines.progress import Progress
 from checker.errors import LeadlineError
-from checker.progress import Progress
 from checker.result import Limits, PropertyResult, Result, Verdict
 from checker.spec import Spec
 from reports.loading import load_spec

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from checker import memory
 from checker.bounds import bounds_text
+from checker.engines import memory
 from checker.names import counted
 from checker.properties import Kind
 from checker.result import Learning, Result, Statistics, StopKind, Verdict

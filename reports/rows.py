@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 
 from checker.drawing import Row
-from checker.itf import Json, shown
 from checker.spec import Spec
 from checker.state import element_name, is_component, variables
+from checker.traces.itf import Json, shown
 from checker.visible import visible
 
 Rows = dict[str, Row]

@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 
-from checker.deliveries import Delivery, deliveries
 from checker.drawing import Row
 from checker.trace import Trace
+from checker.traces.deliveries import Delivery, deliveries
 from reports.rows import REST, Rows
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 
 from checker.bounds import bounds_text
-from checker.causes import Cause, causes
 from checker.drawing import Event, Message, Row
-from checker.itf import TraceFile
 from checker.properties import Kind
 from checker.trace import Trace
+from checker.traces.causes import Cause, causes
+from checker.traces.itf import TraceFile
 from checker.visible import visible
 from reports.rows import Rows, rows_of, rows_of_file
 from reports.spacetime import SpaceTime, losses, space_time

@@ -13,10 +13,10 @@ import attrs
 import cattrs
 
 from checker.engines import ENGINES
+from checker.engines.progress import Progress, paced
+from checker.engines.random.search import MOST_STEPS, fuzz
 from checker.errors import LeadlineError
-from checker.fuzz import MOST_STEPS, fuzz
 from checker.names import nearest
-from checker.progress import Progress, paced
 from checker.result import Limits, Result, Verdict
 from checker.settings import RandomSettings
 from checker.spec import Spec

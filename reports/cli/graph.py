@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from checker.engines import searched
+from checker.engines.oracle import OracleSearch
 from checker.errors import LeadlineError
-from checker.graph import neighbourhood, state_graph
-from checker.oracle import OracleSearch
 from checker.result import Limits, Verdict
+from checker.traces.graph import neighbourhood, state_graph
 from reports.cli.options import chosen_spec, spec_options
 from reports.dot import dot
 from reports.exit_codes import AS_EXPECTED

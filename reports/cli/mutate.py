@@ -14,7 +14,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from checker.compiled.workers import usable_cores
+from checker.engines.compiled.threads import usable_cores
 from checker.errors import LeadlineError
 from checker.judging import Fate, NotSearched, Outcome, Way, judged, originals
 from checker.mutation import Mutation, Mutations, mutations_of

@@ -12,8 +12,8 @@ from typing import Any
 import attrs
 
 from checker.errors import LeadlineError
-from checker.itf import SUFFIX, write_trace
 from checker.result import Result, Verdict
+from checker.traces.itf import SUFFIX, write_trace
 
 
 @attrs.frozen

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from checker.errors import LeadlineError, TraceError
-from checker.itf import SUFFIX, TraceFile, read_trace
 from checker.names import counted
+from checker.traces.itf import SUFFIX, TraceFile, read_trace
 from checker.visible import visible
 from reports.cli.outputs import writing
 from reports.cli.trace import TraceView, note, view_of

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from checker.progress import Progress, paced
+from checker.engines.progress import Progress, paced
 from checker.result import Result
 from checker.spec import Spec
 from checker.visible import visible

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from checker.errors import TraceError
-from checker.itf import SUFFIX, read_trace
+from checker.traces.itf import SUFFIX, read_trace
 from reports.cli.options import chosen_spec
 from reports.cli.trace import note, view_of
 from reports.exit_codes import AS_EXPECTED

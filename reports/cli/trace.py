@@ -15,12 +15,12 @@ import attrs
 import click
 
 from checker.errors import LeadlineError, SpecError, TraceError
-from checker.graph import neighbourhood
-from checker.itf import TraceFile, encode_trace, read_trace
 from checker.names import counted
-from checker.replay import replay as replay_trace
 from checker.spec import Spec
 from checker.trace import Trace
+from checker.traces.graph import neighbourhood
+from checker.traces.itf import TraceFile, encode_trace, read_trace
+from checker.traces.replay import replay as replay_trace
 from checker.visible import visible
 from reports.dot import dot
 from reports.exit_codes import AS_EXPECTED, VIOLATED

@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from checker.drawing import Event
-from checker.itf import SUFFIX, encode_trace
+from checker.traces.itf import SUFFIX, encode_trace
 from checker.visible import visible
 from reports.html.changes import Change, changes
 from reports.html.choices import Choice, Link, choices

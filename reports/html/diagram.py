@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from checker.deliveries import Delivery
 from checker.drawing import Row
+from checker.traces.deliveries import Delivery
 from reports.html.labels import Label, Segment, placed
 from reports.spacetime import SpaceTime
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from checker import Verdict, compiled, oracle
+from checker import Verdict
+from checker.engines import compiled, oracle
 from checker.settings import CompiledSettings, Tuning
 from checker.spec import Spec
 from reports.loading import load_spec

@@ -1,0 +1,20 @@
+"""The compiled engine: breadth-first search by learned transition tables.
+
+After LTSmin's PINS and local transition caches, and SPIN's COLLAPSE: an action reads only a few small parts
+of a state, so the number of different calls is tiny. Each is made once, and remembered.
+
+`calling` and `outlook` decide where to learn at all. Read in this order: `layout` takes a state apart into slots;
+`recording` finds which slots a call reads, `constructs` and `reach` how precisely that can be done; `calls` makes
+recorded calls, and `helpers` have other processes make them too; `forest` keeps what was learned as decision trees;
+`tables` learns, and `comparison` compares it with further calls; `packing` makes a state a few words; `kernel` walks
+the trees for all states, and `parts` collects the paths that it did not know; `sightings` says in the spec's terms what
+was seen; `search` is the breadth-first search, which `checkpoint` saves; `warming` compiles the loops before it begins,
+and `caching` says where compiled code is kept.
+
+`walks` searches random behaviours through the same trees, with the loop in `walk_kernel`; `contents` hashes states so
+that the result does not depend on how values are numbered, and `sample` counts distinct states.
+"""
+
+from checker.engines.compiled.calling import explore
+
+__all__ = ["explore"]

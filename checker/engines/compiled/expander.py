@@ -1,0 +1,444 @@
+"""The expander: a block of packed states in; their new next states, counts and sightings out.
+
+It knows nothing of a search: no limits, levels, progress or checkpoints. The compiled search has one, and so has each
+worker on Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.budget import StopSearch
+from checker.engines.compiled import kernel
+from checker.engines.compiled.answers import Answers
+from checker.engines.compiled.buffers import Buffers
+from checker.engines.compiled.chunks import BlockParts
+from checker.engines.compiled.guards import Guards
+from checker.engines.compiled.interrupts import interrupts_wait
+from checker.engines.compiled.learn.calls import Call, Changes
+from checker.engines.compiled.learn.comparison import Comparison
+from checker.engines.compiled.learn.forest import TablesFull
+from checker.engines.compiled.learn.learned import Tables
+from checker.engines.compiled.packing import Packing
+from checker.engines.compiled.store import MOST_STATES, Store
+from checker.engines.compiled.threads import Workers
+from checker.engines.compiled.watch import Watch
+from checker.result import Stop, StopKind
+
+S = TypeVar("S")
+
+OUTDATED = 1.05
+"""Growth of what is known after which the guards are made anew."""
+
+CALLS_A_LOOK = 64
+"""Calls learned between two checks of the memory that their trees take."""
+
+StepSeen = tuple[int, int, list[int]]
+"""A step that shows a step predicate: its state, the action instance, the slots' numbers of the next state."""
+
+
+@attrs.frozen(eq=False)
+class NextStates:
+    """The next states of a block, before the new ones are kept.
+
+    Attributes:
+        parts, buffers: the block, and the next states of each of its parts.
+        new: how many of each part's are new.
+        steps_wanted: as given to `Expander.find`.
+    """
+
+    parts: BlockParts
+    buffers: Buffers
+    new: list[int]
+    steps_wanted: Sequence[int]
+
+
+@attrs.frozen(eq=False)
+class BlockResult:
+    """What the steps from a block of states showed.
+
+    Attributes:
+        counts: shape (action instances, 2): steps generated, and new states among them.
+        steps_seen: for each step predicate, the first steps that show it, as many as were wanted.
+        dead: the first states without a next state, as many as were wanted.
+    """
+
+    counts: NDArray[np.int64]
+    steps_seen: list[list[StepSeen]]
+    dead: list[int]
+
+
+class Expander(Generic[S]):
+    """Expands blocks of states, and evaluates predicates on them, with what was learned of a spec.
+
+    Parameters:
+        tables: what was learned; more is added whenever a path is not known.
+        store: the states. `keep` adds the new ones.
+        workers: the threads that share the work, and the processes that make calls.
+        watch: asked between steps whether to continue.
+
+    Attributes:
+        tuning: sizes.
+        comparison: compares what was learned with further calls.
+    """
+
+    def __init__(self, tables: Tables[S], store: Store, workers: Workers, watch: Watch) -> None:
+        self.tables, self.store, self.workers, self.watch = tables, store, workers, watch
+        self.tuning = tables.caller.tuning
+        self.layout, self.comparison = tables.layout, Comparison(tables)
+        self._buffers: Buffers | None = None
+        self._guards: Guards | None = None
+
+    def find(self, first: int, last: int, steps_wanted: Sequence[int]) -> NextStates:
+        """Generate the next states of a block, and find the new ones among them.
+
+        Parameters:
+            first, last: the first state of the block, and its end.
+            steps_wanted: for each step predicate, how many more steps that show it are wanted.
+
+        Raises:
+            StopSearch: the time or the memory is used up.
+            SpecError: the spec misbehaved.
+            ShapeChanged, NotRecorded, NewKind: the search has to start again; see `Adjustments`.
+        """
+        store, count = self.store, self.store.count
+        self.comparison.paths(store.states, store.packing, first, last)
+        parts, buffers = self._generate(first, last, np.array(steps_wanted, np.int64) > 0)
+        coming = int(parts.cursors[:, kernel.FILLED].sum())
+        self._make_room(coming)
+        entered = np.zeros((self.workers.count, len(parts.cursors)), np.int64)
+        self.workers.run(
+            kernel.insert,
+            [
+                (
+                    region, count, buffers.regions, buffers.routes, buffers.found.reshape(-1, store.packing.words),
+                    buffers.hashes, buffers.places, entered, store.states, store.table,
+                )
+                for region in range(self.workers.count)
+            ],
+            alone=coming < self.tuning.alone,
+        )  # fmt: skip
+        return NextStates(parts, buffers, entered.sum(axis=0).tolist(), steps_wanted)
+
+    def keep(self, found: NextStates, dead_wanted: int, most: int | None = None) -> BlockResult:
+        """Count the steps of a block, and add its new states to the store. Must not be interrupted.
+
+        Parameters:
+            found: what `find` returned last.
+            dead_wanted: how many states without a next state are wanted.
+            most: the most states that the store may have; there are more than that with the new ones. None: no limit.
+        """
+        parts, buffers, new, store = found.parts, found.buffers, found.new, self.store
+        wanted = max(found.steps_wanted, default=0)
+        counters = np.zeros((len(new), kernel.COUNTERS), np.int64)
+        counts = np.zeros((len(new), self.tables.instances, 2), np.int64)
+        dead = np.zeros((len(new), dead_wanted), np.int64)
+        seen = np.zeros((len(new), len(found.steps_wanted)), np.int64)
+        seen_at = np.zeros((*seen.shape, wanted), np.int64)
+        work = [
+            (
+                part, store.count + sum(new[:part]), parts.ends[part], parts.ends[part + 1],
+                parts.cursors[:, kernel.FILLED], buffers.begins, buffers.found, buffers.parents, buffers.trees,
+                buffers.places, buffers.shown, -1 if most is None else most,
+                store.states, store.parents, store.arrivals, store.table, counters, counts, dead, seen, seen_at,
+                store.outside,
+            )
+            for part in range(len(new))
+        ]  # fmt: skip
+        if most is not None:
+            next(part for part in work if kernel.append(*part))  # those behind it are not looked at
+        else:
+            self.workers.run(kernel.append, work, alone=sum(new) < self.tuning.alone)
+        result = BlockResult(counts.sum(axis=0), [[] for _ in found.steps_wanted], [])
+        for part in range(len(new)):
+            store.add_counters(counters[part])
+            result.dead.extend(dead[part, : counters[part, kernel.DEADLOCKS]].tolist())
+            for number, steps in enumerate(result.steps_seen):
+                for place in seen_at[part, number, : min(seen[part, number], found.steps_wanted[number] - len(steps))]:
+                    parent, tree = buffers.parents[part, place], buffers.trees[part, place]
+                    steps.append((int(parent), int(tree), store.packing.unpack(buffers.found[part, place])))
+        return attrs.evolve(result, dead=result.dead[:dead_wanted])
+
+    def check(self, first: int, wanted: Sequence[int], inherit: Sequence[bool]) -> NDArray[np.bool_]:
+        """Evaluate state predicates on the states from the first on.
+
+        Parameters:
+            first: the first state.
+            wanted: for each predicate, how many more states that show it are wanted; with 0 it is not evaluated.
+            inherit: for each predicate, whether it is known that no state's parent shows it.
+
+        Returns:
+            Shape (states, predicates): whether the state shows the predicate.
+        """
+        tables, store = self.tables, self.store
+        parts, evaluated = self._parts(first, store.count), np.array(wanted, np.bool_)
+        shown = np.zeros((store.count - first, len(wanted)), np.bool_)
+        while parts.busy:
+            parts.fit(len(store.packing.sizes))
+            self.workers.run(
+                kernel.check,
+                [
+                    (
+                        *parts.of(part), store.states, first, store.parents, np.array(inherit, np.bool_), tables.reads,
+                        evaluated, shown, tables.instances, tables.forest.pool,
+                        store.packing.word, store.packing.shift, store.packing.mask,
+                    )
+                    for part in parts.busy
+                ],
+                alone=parts.left.sum() < self.tuning.alone,
+            )  # fmt: skip
+            for part in self.learn(parts, first):
+                self._judge(parts, part, first, evaluated, shown)
+        return shown
+
+    def learn(self, parts: BlockParts, states: int) -> list[int]:
+        """Make the calls that are missing and worth it, and learn from them.
+
+        Parameters:
+            parts: the parts that ask for them.
+            states: how many states the search has had so far.
+
+        Returns:
+            The parts that ask for more. Their states wait for answers of their own.
+
+        Raises:
+            StopSearch: the tables are full.
+        """
+        effort = self.tables.effort
+        asked = parts.jobs(self.tables.first_step)
+        jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
+        try:
+            for tree, call in self.workers.helpers(self.tables.caller).make(jobs):
+                self._learn_from(tree, call)
+        except TablesFull:
+            raise StopSearch(Stop(StopKind.MEMORY, "learned more than the compiled engine's tables can hold")) from None
+        if len(jobs) == len(asked):
+            parts.cursors[:, kernel.PATIENT] = False
+            return []
+        parts.cursors[:, kernel.PATIENT] = True
+        return [part for part in parts.busy if len(parts.that_wait(part))]
+
+    def leaves(self, indices: NDArray[np.int64], first_tree: int, trees: int) -> NDArray[np.int32]:
+        """For some states, the code of the leaf that each of some trees leads to; 0 if the path is not known."""
+        packing, codes = self.store.packing, np.zeros((len(indices), trees), np.int32)
+        pool = self.tables.forest.pool
+        kernel.leaves(indices, self.store.states, first_tree, pool, packing.word, packing.shift, packing.mask, codes)
+        return codes
+
+    def row(self, index: int) -> list[int]:
+        """The numbers of a state's slots."""
+        return self.store.packing.unpack(self.store.states[index])
+
+    def state(self, index: int) -> S:
+        """A state in the spec's own terms."""
+        state: S = self.layout.state(self.row(index))
+        return state
+
+    def sizes(self) -> list[int]:
+        """How many values each slot has."""
+        return [len(domain.values) for domain in self.layout.domains]
+
+    def within(self, first: int, last: int) -> int:
+        """How many of the states from the first up to the last are not outside of `Spec.within`."""
+        return last - first - int(np.count_nonzero(self.store.outside[first:last]))
+
+    def forget_guards(self) -> None:
+        """Make the guards anew for the next block, as tables have forgotten paths."""
+        self._guards = None
+
+    def free(self) -> None:
+        """Give back the memory of the buffers."""
+        self._buffers = None
+
+    def _generate(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers]:
+        """The next states of a block."""
+        while True:
+            found = self._generated(first, last, wanted)
+            if found is not None:
+                return found
+
+    def _generated(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers] | None:
+        """The same; None if states are packed another way by now, and those in the buffers are not."""
+        tables, packing = self.tables, self.store.packing
+        parts, looked_at = self._parts(first, last), tables.calls
+        buffers, guards = self._buffers_for(parts), self._guards_now(last - first)
+        answers: list[Answers] = []
+        while True:
+            full = self._walk(parts, buffers, guards, wanted, answers)
+            answers = self._answers(parts, packing, self.learn(parts, first))
+            if self.store.packing is not packing:
+                return None
+            if any(full):
+                self.watch.need(2 * buffers.nbytes)
+                buffers.grow()
+            if not parts.busy:
+                self._judge_steps(parts, buffers)
+                return parts, buffers
+            self.watch.pause()
+            if tables.calls - looked_at >= CALLS_A_LOOK:
+                self.watch.need(0)
+                looked_at = tables.calls
+
+    def _walk(
+        self,
+        parts: BlockParts,
+        buffers: Buffers,
+        guards: Guards,
+        wanted: NDArray[np.bool_],
+        answers: Sequence[Answers],
+    ) -> list[bool]:
+        """Walk the trees for the states that are left of each part. Returns which buffers are full."""
+        tables, store, packing = self.tables, self.store, self.store.packing
+        parts.fit(len(packing.sizes))
+        answers = answers or [Answers([], packing)] * len(parts.cursors)
+        return self.workers.run(
+            kernel.expand,
+            [
+                (
+                    *parts.of(part), store.states, *answers[part].arrays, parts.ends[part], buffers.found[part],
+                    buffers.hashes[part], buffers.parents[part], buffers.trees[part],
+                    buffers.shown[part], buffers.begins[part], buffers.routes[part], buffers.regions[part],
+                    wanted, guards.always, guards.pairs, guards.table, tables.first_step,
+                    tables.reads[len(tables.state_checks) :], tables.forest.pool,
+                    tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
+                    store.outside, packing.word, packing.shift, packing.mask,
+                )
+                for part in parts.busy
+            ],
+            alone=parts.left.sum() < self.tuning.alone,
+        )  # fmt: skip
+
+    def _answers(self, parts: BlockParts, packing: Packing, too_many: Sequence[int]) -> list[Answers]:
+        """The steps of the states that wait in some parts, as far as states are still packed this way."""
+        answers = [Answers([], packing)] * len(parts.cursors)
+        for part in too_many if self.store.packing is packing else ():
+            found = self._steps_from(parts.that_wait(part))
+            if self.store.packing is packing:
+                answers[part] = Answers(found, packing)
+        return answers
+
+    def _parts(self, first: int, last: int) -> BlockParts:
+        """The parts in which the states from the first to the last are looked at."""
+        tuning, workers = self.tuning, self.workers.count
+        alone = workers == 1 or last - first < tuning.alone
+        count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that none is empty
+        return BlockParts(first, last, count, self.layout.slots, tuning)
+
+    def _guards_now(self, states: int) -> Guards:
+        """The guards for a block.
+
+        Parameters:
+            states: of the block. If there are many, and much was learned, the guards are made anew.
+        """
+        tables, packing, guards = self.tables, self.store.packing, self._guards
+        if (
+            guards is None
+            or guards.packing is not packing
+            or (states >= self.tuning.alone and guards.calls * OUTDATED < tables.calls)
+        ):
+            with interrupts_wait():
+                guards = self._guards = Guards(tables, packing)
+        return guards
+
+    def _buffers_for(self, parts: BlockParts) -> Buffers:
+        """Buffers for the parts of a block; they are used again and again."""
+        count, words, step_checks = len(parts.cursors), self.store.packing.words, len(self.tables.step_checks)
+        states = int(np.diff(parts.ends).max())
+        buffers = self._buffers
+        if buffers is None or buffers.found.shape[::2] != (count, words) or buffers.begins.shape[1] < states:
+            buffers = self._buffers = Buffers(count, states, words, step_checks, self.workers.count)
+        return buffers
+
+    def _steps_from(self, indices: NDArray[np.int64]) -> list[list[tuple[int, list[Changes]]]]:
+        """The steps from some states of those action instances whose paths are not known there."""
+        tables, found = self.tables, []
+        for index, codes in zip(indices, self.leaves(indices, 0, tables.instances), strict=True):
+            row = self.row(index)
+            of_state = []
+            for tree in np.flatnonzero(codes == 0).tolist():
+                of_state.append((tree, tables.caller.steps(tree, row)))
+                tables.note_called(tree)
+            found.append(of_state)
+        self._add_members()
+        if not self.store.packing.fits(self.sizes()):
+            self._widen()
+        return found
+
+    def _judge(
+        self, parts: BlockParts, part: int, first: int, wanted: NDArray[np.bool_], shown: NDArray[np.bool_]
+    ) -> None:
+        """Evaluate the state predicates on the states of a part that wait, by calls where paths are not known.
+
+        Parameters:
+            first, wanted, shown: see `kernel.check`.
+        """
+        tables, indices = self.tables, parts.that_wait(part)
+        codes = self.leaves(indices, tables.instances, len(wanted))
+        for index, of_state in zip(indices.tolist(), codes, strict=True):
+            shown[index - first] |= of_state == kernel.SHOWN  # as some were learned since the loop asked for them
+            row = self.row(index)
+            for predicate in np.flatnonzero((of_state == 0) & wanted).tolist():
+                shown[index - first, predicate] = tables.caller.shows(tables.instances + predicate, row)
+                tables.note_called(tables.instances + predicate)
+        parts.cursors[part, kernel.WAITING] = 0
+
+    def _judge_steps(self, parts: BlockParts, buffers: Buffers) -> None:
+        """Call the step predicates on the steps of a block of which they are not known."""
+        tables, packing = self.tables, self.store.packing
+        for part, filled in enumerate(parts.cursors[:, kernel.FILLED]):
+            shown = buffers.shown[part, :filled]
+            before: tuple[int, list[int]] = (-1, [])
+            for place, predicate in np.argwhere(shown == kernel.NOT_KNOWN).tolist():
+                parent = int(buffers.parents[part, place])
+                if before[0] != parent:
+                    before = parent, self.row(parent)
+                tree = tables.first_step + predicate
+                shown[place, predicate] = tables.caller.shows(
+                    tree, before[1], packing.unpack(buffers.found[part, place])
+                )
+                tables.note_called(tree)
+
+    def _learn_from(self, tree: int, call: Call) -> None:
+        tables, packing = self.tables, self.store.packing
+        leaf = tables.leaf_of(call)
+        self._add_members()
+        if not tables.all_packed or len(packing.sizes) < self.layout.slots:
+            if packing.fits(self.sizes()):
+                tables.pack(packing)
+            else:
+                self._widen()
+        tables.learn(tree, call, leaf)  # last: a path must not lead to an outcome that is not packed
+
+    def _add_members(self) -> None:
+        """Have bits for new members of collections."""
+        if self.tables.note_members():
+            self.store.packing.add(self.sizes())
+            self._guards = None
+
+    def _widen(self) -> None:
+        """A slot has more values than bits: pack everything again, with bits for all of them."""
+        members = len(self.layout.members)
+        packing = Packing(self.sizes(), spare=members and 16 + members // 2)
+        self.watch.need(8 * packing.words * self.store.count)
+        with interrupts_wait():
+            self.store.repack(packing)
+            self.tables.pack(packing)
+
+    def _make_room(self, coming: int) -> None:
+        """Make room for more states, if there is memory for them."""
+        self.watch.need(self.store.bytes_to_grow(coming))
+        if self.store.count + coming > self.store.room:
+            raise StopSearch(self.no_room())
+        with interrupts_wait():
+            self.store.grow(coming)
+
+    def no_room(self) -> Stop:
+        """Why the store can have no more states."""
+        if self.store.room >= MOST_STATES:
+            return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the most that one search can have")
+        return self.watch.budget.memory_failed()

@@ -1,0 +1,739 @@
+"""The compiled loops: walking decision trees for a block of states, and the set of packed states.
+
+A block of states is searched in three passes. `expand` generates the next states, each call those of a
+part of the block. `insert` finds which of them are new, each worker in a region of the table of its own.
+`append` counts and keeps them, each call those of a part, where they are in the order in which plain breadth-first
+search finds them: so no figure depends on the number of workers.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from checker.engines.compiled.caching import ensure_cache
+
+ensure_cache()  # before anything is compiled
+
+SLOT, ROOM, EDGES = 0, 1, 2
+"""A node of a decision tree: the slot it reads, its room, and from there on its edges.
+
+If the room is positive, it has an edge for each number below. If it is negative, it has a hash table of that many
+pairs: a number plus one, or 0, and where its edge leads.
+"""
+
+FACTOR, SHIFT = 0x9E3779B1, 15
+"""By what a number is multiplied, and how far the product is shifted, for its place in a hash table."""
+
+SECOND = 1 << 24
+"""In the trees of step predicates, the slots of the state after the step are counted from here."""
+
+INDEX, WAITING, ASKED, FILLED, PATIENT, PLACES = range(6)
+"""How far a part of a block is: the first state that was not looked at, how many before it wait until more is known,
+how many unknown paths are asked for, how much of the buffer is filled; whether to go on when no more can be asked for;
+and how many places these are."""
+
+TREE, NODE, NUMBER, WANTED, FIELDS = range(5)
+"""An unknown path: of which tree, the node and the edge at which it ends, and how often it was met; and how many fields
+these are."""
+
+STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
+"""What `append` counts: states kept; states expanded; steps from the one that a limit cut short; deadlocks;
+fewest and most steps from one state, -1 if there is none that is not outside; and how many counters these are."""
+
+NOT_SHOWN, SHOWN = -1, -2
+"""The leaves of a predicate's tree: whether it gives evidence, a violation or a witness."""
+
+SHOWN_BY_STEP, NOT_KNOWN = 1, 2
+"""What a step predicate says of a step, else 0: it gives evidence; it has to be called to know."""
+
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+ONE = np.uint64(1)
+
+BATCH = 64
+"""Look-ups in the table that are on their way at the same time."""
+
+RECENT = np.uint64(2**14)
+"""Next states that `insert` remembers: steps that commute often lead to one state twice within a block."""
+
+
+@numba.njit(cache=True)
+def _hashed(pool, node, number):
+    """Where the edge for a number is in a node with a hash table; 0 if there is none."""
+    mask = -np.int64(pool[node + ROOM]) - 1
+    place = (number * FACTOR >> SHIFT) & mask
+    while True:
+        edge = np.int64(node) + EDGES + 2 * place
+        if pool[edge] == number + 1:
+            return edge + 1
+        if pool[edge] == 0:
+            return np.int64(0)
+        place = (place + 1) & mask
+
+
+@numba.njit(cache=True, inline="always")
+def _edge(pool, node, number):
+    """Where the edge for a number is in a node; 0, where no node is, if there is none."""
+    room = pool[node + ROOM]
+    if room < 0:
+        return _hashed(pool, node, number)
+    return np.int64(node) + EDGES + number if number < room else np.int64(0)
+
+
+@numba.njit(cache=True, inline="always")
+def _code(pool, tree, values):
+    """The leaf that slot values reach in a tree, 0 if the path is not known."""
+    code = pool[tree]
+    while code > 0:
+        edge = _edge(pool, code, values[pool[code + SLOT]])
+        if edge == 0:
+            return np.int32(0)
+        code = pool[edge]
+    return code
+
+
+@numba.njit(cache=True, inline="always")
+def _step_code(pool, tree, values, after, place, word, shift, mask):
+    """The same for a step predicate, whose slots are those of the state before and then those of the state after."""
+    code = pool[tree]
+    while code > 0:
+        slot = pool[code + SLOT]
+        if slot < SECOND:
+            number = values[slot]
+        else:
+            slot -= SECOND
+            number = np.int64((after[place, word[slot]] >> shift[slot]) & mask[slot])
+        edge = _edge(pool, code, number)
+        if edge == 0:
+            return np.int32(0)
+        code = pool[edge]
+    return code
+
+
+@numba.njit(cache=True, inline="always")
+def _differ(states, index, others, other, bits, which):
+    """Whether two packed states differ in some bits."""
+    for cell in range(states.shape[1]):  # noqa: SIM110
+        if (states[index, cell] ^ others[other, cell]) & bits[which, cell]:
+            return True
+    return False
+
+
+@numba.njit(cache=True, inline="always")
+def _unpack(states, index, values, word, shift, mask):
+    """The numbers of a state's slots, written to values."""
+    for slot in range(len(word)):
+        values[slot] = (states[index, word[slot]] >> shift[slot]) & mask[slot]
+
+
+@numba.njit(cache=True, inline="always")
+def _is_outside(outside, index):
+    """Whether a state is outside of `Spec.within`."""
+    return len(outside) > 0 and outside[index]
+
+
+@numba.njit(cache=True, inline="always")
+def _hash(states, index):
+    mixed = np.uint64(0x9E3779B97F4A7C15)
+    for cell in range(states.shape[1]):
+        mixed ^= states[index, cell]
+        mixed *= np.uint64(0xFF51AFD7ED558CCD)
+        mixed ^= mixed >> HALF
+    return mixed * np.uint64(0xC4CEB9FE1A85EC53)
+
+
+@numba.njit(cache=True, inline="always")
+def _same(states, index, others, other):
+    for cell in range(states.shape[1]):  # noqa: SIM110
+        if states[index, cell] != others[other, cell]:
+            return False
+    return True
+
+
+@numba.njit(cache=True, inline="always")
+def _first_place(mixed, places):
+    """Where a hash belongs among so many entries of the table, or among the regions that it is cut into.
+
+    The upper half of the hash says so, the lower half is kept in the entry.
+    """
+    return np.int64(((mixed >> HALF) * np.uint64(places)) >> HALF)
+
+
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_LOWEST_BIT = np.zeros(64, np.int64)
+for _bit in range(64):
+    _LOWEST_BIT[((1 << _bit) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _bit
+
+
+@numba.njit(cache=True)
+def _led_to(pool, node, number):
+    """What the edge of a node for a number leads to; 0 if that is not known."""
+    edge = _edge(pool, node, np.int64(number))
+    return pool[edge] if edge else np.int32(0)
+
+
+@numba.njit(cache=True)
+def fill_guard(pair, trees, first_values, pool, dead, words, table):
+    """Fill the table of one pair of slots; see `Guards`."""
+    _, stride, second, second_stride, base = pair
+    for number in range(first_values):
+        for other in range(stride):
+            entry = base + (number * stride + other * second_stride) * words
+            for tree in trees:
+                code = _led_to(pool, pool[tree], number)
+                if code > 0 and second_stride and pool[code + SLOT] == second:
+                    code = _led_to(pool, code, other)
+                if code >= 0 or not dead[-code - 1]:
+                    table[entry + tree // 64] |= ONE << np.uint64(tree % 64)
+
+
+@numba.njit(cache=True)
+def _ask(pool, tree, row, cursor, unknown, rows):
+    """Note an unknown path, unless one that ends at the same place is noted, or there is no room."""
+    node, number, code = np.int64(tree), np.int64(0), pool[tree]
+    while code > 0:
+        slot = pool[code + SLOT]
+        node, number = np.int64(code), row[slot if slot < SECOND else slot - SECOND + len(row) // 2]
+        code = _led_to(pool, code, number)
+    noted = cursor[ASKED]
+    for other in range(noted):
+        if unknown[other, NODE] == node and unknown[other, NUMBER] == number:
+            unknown[other, WANTED] += 1
+            return
+    if noted < len(unknown):
+        unknown[noted, TREE], unknown[noted, NODE], unknown[noted, NUMBER] = tree, node, number
+        unknown[noted, WANTED] = 1
+        for slot in range(len(row)):  # Numba compiles an assignment to a slice for seconds, for its error message
+            rows[noted, slot] = row[slot]
+        cursor[ASKED] += 1
+
+
+@numba.njit(cache=True, inline="always")
+def _taken_up(cursor):
+    """Begin with a part of a block, or go on: how many states wait, which come first this time."""
+    waiting = cursor[WAITING]
+    cursor[WAITING] = cursor[ASKED] = 0
+    return waiting
+
+
+@numba.njit(cache=True, inline="always")
+def _has_next(cursor, last, turn, waited, waiting, unknown):
+    """Whether there is a state to look at, and room to note that it has to wait and why."""
+    if cursor[ASKED] == len(unknown) and not cursor[PATIENT]:
+        return False
+    return turn < waited or (turn < waited + last - cursor[INDEX] and cursor[WAITING] < len(waiting))
+
+
+@numba.njit(cache=True, inline="always")
+def _next(cursor, turn, waited, waiting):
+    """The state whose turn it is."""
+    return waiting[turn] if turn < waited else cursor[INDEX] + turn - waited
+
+
+@numba.njit(cache=True, inline="always")
+def _wait(cursor, index, waiting):
+    """Have a state wait until more is known."""
+    waiting[cursor[WAITING]] = index
+    cursor[WAITING] += 1
+
+
+@numba.njit(cache=True, inline="always")
+def _pause(cursor, last, turn, waited, waiting):
+    """End for now; whether all states were looked at, and none waits."""
+    for rest in range(turn, waited):
+        _wait(cursor, waiting[rest], waiting)
+    cursor[INDEX] += max(turn - waited, 0)
+    return cursor[INDEX] == last and cursor[WAITING] == 0
+
+
+@numba.njit(cache=True, nogil=True)
+def expand(
+    cursor, last, waiting, unknown, rows, states,
+    answer_begins, answer_trees, answer_start, answer_count, answer_keep, answer_put,
+    first, found, hashes, parents, trees, shown, begins, routes, regions, wanted, always, pairs, guards, first_step,
+    reads, pool, leaf_start, leaf_count, keep, put, outside, word, shift, mask,
+):  # fmt: skip
+    """Generate the next states of the states from the cursor's up to the last, into their part's buffer.
+
+    Each has its hash, its parent and its action instance; and, for each step predicate that is wanted,
+    whether the step shows it. A state from which a path is not known waits: its next states are generated when
+    the loop is called again.
+
+    Parameters:
+        waiting: the states that wait.
+        unknown, rows: filled with unknown paths, and the numbers of the slots of the states that they were met with.
+        answer_begins, ...: what is known of the states that wait besides what was learned; see `Answers`.
+        first: the first state of the part.
+        begins: for each state, where its next states begin in the buffer.
+        routes: at last, the places of the next states in the buffer, by the region of the table they belong to.
+        regions: where those of each region begin there, and where the last end.
+        reads: for each step predicate, by word: the bits that its tree reads, of either state.
+        outside: see `Store`. A state outside has no next states.
+
+    Returns:
+        Whether the buffer is full.
+    """
+    slots, predicates = len(word), len(wanted)
+    values, both = np.empty(slots, np.int64), np.empty(2 * slots, np.int64)
+    still = np.empty(predicates, np.int32)
+    left = np.empty(len(always), np.uint64)
+    filled, full, turn, waited = cursor[FILLED], False, 0, _taken_up(cursor)
+    while _has_next(cursor, last, turn, waited, waiting, unknown):
+        index = _next(cursor, turn, waited, waiting)
+        _unpack(states, index, values, word, shift, mask)
+        still[:] = 0
+        within = not _is_outside(outside, index)
+        for cell in range(len(left)):
+            left[cell] = always[cell] if within else np.uint64(0)
+        for pair in range(len(pairs) if within else 0):
+            number = values[pairs[pair, 0]] * pairs[pair, 1] + values[pairs[pair, 2]] * pairs[pair, 3]
+            entry = pairs[pair, 4] + number * len(left)
+            for cell in range(len(left)):
+                left[cell] |= guards[entry + cell]
+        place, known = filled, True
+        answer, last_answer = 0, 0
+        if turn < len(answer_begins) - 1:
+            answer, last_answer = answer_begins[turn], answer_begins[turn + 1]
+        for group in range(len(left)):
+            bits = left[group]
+            while bits:
+                lowest = bits & (~bits + ONE)
+                bits ^= lowest
+                tree = group * 64 + _LOWEST_BIT[(lowest * _DE_BRUIJN) >> np.uint64(58)]
+                code = _code(pool, tree, values)
+                if code == 0:
+                    while answer < last_answer and answer_trees[answer] < tree:
+                        answer += 1
+                    if answer == last_answer or answer_trees[answer] != tree:
+                        known = False
+                        _ask(pool, tree, values, cursor, unknown, rows)
+                        continue
+                    start, stop = answer_start[answer], answer_start[answer] + answer_count[answer]
+                else:
+                    start = np.int64(leaf_start[-code - 1])
+                    stop = start + leaf_count[-code - 1]
+                full = place + stop - start > len(found)
+                if full:
+                    break
+                for outcome in range(start, stop):
+                    for cell in range(states.shape[1]):
+                        if code == 0:
+                            kept, added = answer_keep[outcome, cell], answer_put[outcome, cell]
+                        else:
+                            kept, added = keep[outcome, cell], put[outcome, cell]
+                        found[place, cell] = (states[index, cell] & kept) | added
+                    for predicate in range(predicates):
+                        if wanted[predicate]:
+                            touched = _differ(states, index, found, place, reads, predicate)
+                            verdict = np.int32(0) if touched else still[predicate]
+                            if verdict == 0:
+                                step = first_step + predicate
+                                verdict = _step_code(pool, step, values, found, place, word, shift, mask)
+                                if not touched:
+                                    still[predicate] = verdict  # that of all steps that touch nothing it reads
+                            shown[place, predicate] = SHOWN_BY_STEP if verdict == SHOWN else 0
+                            if verdict == 0:
+                                shown[place, predicate] = NOT_KNOWN
+                                known = known and cursor[PATIENT] != 0
+                                for slot in range(slots):
+                                    both[slot] = values[slot]
+                                _unpack(found, place, both[slots:], word, shift, mask)
+                                _ask(pool, step, both, cursor, unknown, rows)
+                    hashes[place] = _hash(found, place)
+                    parents[place] = index
+                    trees[place] = tree
+                    place += 1
+            if full:
+                break
+        if full:
+            break
+        turn += 1
+        if known:
+            begins[index - first] = filled
+            filled = place
+        else:
+            _wait(cursor, index, waiting)
+    cursor[FILLED] = filled
+    if _pause(cursor, last, turn, waited, waiting):
+        _route(first, last, begins, filled, parents, hashes, routes, regions)
+    return full
+
+
+@numba.njit(cache=True)
+def _route(first, last, begins, filled, parents, hashes, routes, regions):
+    """Sort the next states of a part by the region of the table they belong to, in breadth-first order in each."""
+    count = len(regions) - 1
+    regions[:] = 0
+    for place in range(filled):
+        regions[_first_place(hashes[place], count) + 1] += 1
+    for region in range(1, len(regions)):
+        regions[region] += regions[region - 1]
+    ends = regions.copy()
+    for index in range(first, last):
+        place = begins[index - first]
+        while place < filled and parents[place] == index:
+            region = _first_place(hashes[place], count)
+            routes[ends[region]] = place
+            ends[region] += 1
+            place += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def insert(region, count, regions, routes, found, hashes, places, new, states, table):
+    """Enter the next states whose place is in one region of the table, those that are new.
+
+    Parameters:
+        count: how many states are kept.
+        regions, routes: for each part of the block: see `expand`.
+        found: shape (parts * room, words): the next states.
+        places: for each of them, where in the table it was entered, or -1 if it was known. The entry has
+            the number it would have if all were new; `append` puts it right.
+        new: for each region and part, how many were new.
+    """
+    size = len(table) // (regions.shape[1] - 1)
+    low, high = region * size, (region + 1) * size
+    room = hashes.shape[1]
+    batch = np.empty(BATCH, np.int64)
+    places_seen = np.empty(BATCH, np.int64)
+    entries = np.empty(BATCH, np.uint64)
+    touched = np.uint64(0)
+    recent = np.zeros(np.int64(RECENT), np.uint64)
+    for part in range(len(regions)):
+        route, entered = regions[part, region], 0
+        while route < regions[part, region + 1]:
+            taken = 0
+            while taken < BATCH and route < regions[part, region + 1]:
+                index = routes[part, route]
+                mixed = hashes[part, index]
+                met = recent[mixed % RECENT]
+                other = np.int64(met & LOW) - 1
+                alike = other >= 0 and met >> HALF == mixed >> HALF
+                if alike and _same(found, part * room + index, found, other):
+                    places[part, index] = -1
+                else:
+                    recent[mixed % RECENT] = (mixed & ~LOW) | np.uint64(part * room + index + 1)
+                    batch[taken], places_seen[taken] = index, _first_place(mixed, len(table))
+                    taken += 1
+                route += 1
+            # memory is slow, and gives many answers at once: first ask for all entries, then for all states
+            for number in range(taken):
+                entries[number] = table[places_seen[number]]
+            for number in range(taken):
+                touched ^= states[min(max(np.int64(entries[number] & LOW) - 1, 0), count - 1), 0]
+            for number in range(taken):
+                mixed, place = hashes[part, batch[number]], places_seen[number]
+                coming = part * room + batch[number]
+                while True:
+                    entry = table[place]
+                    if entry == 0:
+                        table[place] = (mixed << HALF) | np.uint64(count + coming + 1)
+                        places[part, batch[number]] = place
+                        entered += 1
+                        break
+                    if entry >> HALF == mixed & LOW:
+                        other = np.int64(entry & LOW) - 1
+                        if other < count:
+                            same = _same(found, coming, states, other)
+                        else:
+                            same = _same(found, coming, found, other - count)
+                        if same:
+                            places[part, batch[number]] = -1
+                            break
+                    place += 1
+                    if place == high:
+                        place = low
+        new[region, part] = entered
+    return touched
+
+
+@numba.njit(cache=True, nogil=True)
+def append(
+    part, count, first, last, filled, begins, found, found_parents, trees, places, shown,
+    max_states, states, parents, arrivals, table, counters, counts, dead, seen, seen_at, outside,
+):  # fmt: skip
+    """Count the steps of a part of a block, and keep its new states, in order, until there are as many as may be.
+
+    Parameters:
+        part: which.
+        count: how many states there are before its own.
+        first, last: its first state, and where it ends.
+        filled, begins: for each part: how much of its buffer is filled, and see `expand`.
+        counters, counts: for each part: see `Store.counters`, and the steps and the new states of each instance.
+        dead: for each part, its first states without a next state.
+        seen, seen_at: for each part and step predicate, how many steps were seen to show it, and which, by their
+            places in the buffer. As many as there is room for.
+
+    Returns:
+        Whether the limit cut it short.
+    """
+    own = np.zeros((counts.shape[1], 2), np.int64)  # counting in what another worker's counts lie next to is slow
+    deadlocks, fewest, most = 0, -1, -1
+    cut_short = False
+    index = first
+    while index < last and not cut_short:
+        place, degree = begins[part, index - first], 0
+        while place < filled[part] and found_parents[part, place] == index:
+            tree = trees[part, place]
+            where = places[part, place]
+            if where >= 0:
+                if max_states >= 0 and count >= max_states:
+                    counters[part, DEGREE] = degree
+                    _take_back(part, index, place, filled, found_parents, places, table)
+                    cut_short = True
+                    break
+                for cell in range(states.shape[1]):
+                    states[count, cell] = found[part, place, cell]
+                parents[count] = index
+                arrivals[count] = tree
+                count += 1
+                table[where] = (table[where] & ~LOW) | np.uint64(count)
+                own[tree, 1] += 1
+            own[tree, 0] += 1
+            degree += 1
+            for predicate in range(seen.shape[1]):
+                if shown[part, place, predicate] == SHOWN_BY_STEP and seen[part, predicate] < seen_at.shape[2]:
+                    seen_at[part, predicate, seen[part, predicate]] = place
+                    seen[part, predicate] += 1
+            place += 1
+        if cut_short:
+            break
+        if not _is_outside(outside, index):
+            if degree == 0:
+                if deadlocks < dead.shape[1]:
+                    dead[part, deadlocks] = index
+                deadlocks += 1
+            if fewest < 0 or degree < fewest:
+                fewest = degree
+            most = max(most, degree)
+        index += 1
+    counters[part, STATES], counters[part, EXPANDED], counters[part, DEADLOCKS] = count, index - first, deadlocks
+    counters[part, FEWEST], counters[part, MOST] = fewest, most
+    for tree in range(len(own)):
+        counts[part, tree, 0], counts[part, tree, 1] = own[tree, 0], own[tree, 1]
+    return cut_short
+
+
+@numba.njit(cache=True)
+def _take_back(first_part, first_parent, first_place, filled, parents, places, table):
+    """Clear the entries of what is not kept. All were entered last, so no other entry is behind them."""
+    for part in range(first_part, len(filled)):
+        for place in range(filled[part]):
+            parent = parents[part, place]
+            kept = part == first_part and (parent < first_parent or (parent == first_parent and place < first_place))
+            if places[part, place] >= 0 and not kept:
+                table[places[part, place]] = 0
+
+
+@numba.njit(cache=True, nogil=True)
+def rebuild(region, regions, first, last, states, table):
+    """Enter the states from the first to the last, which should be different, into one region of a table.
+
+    The region is emptied before the first state of all is entered.
+
+    Returns:
+        A state that is equal to one entered before, at which this stops; -1 if there is none. And a number without
+        a meaning.
+    """
+    size = len(table) // regions
+    low, high = region * size, (region + 1) * size
+    if first == 0:
+        table[low:high] = 0
+    places = np.empty(BATCH, np.int64)
+    entries = np.empty(BATCH, np.uint64)
+    touched = np.uint64(0)
+    index = first
+    while index < last:
+        taken = 0
+        while taken < BATCH and index < last:
+            mixed = _hash(states, index)
+            place = _first_place(mixed, len(table))
+            places[taken], entries[taken] = place, (mixed << HALF) | np.uint64(index + 1)
+            taken += low <= place < high
+            index += 1
+        for number in range(taken):  # see `insert`
+            touched ^= table[places[number]]
+        for number in range(taken):
+            place, entry = places[number], entries[number]
+            while table[place] != 0:
+                if table[place] >> HALF == entry >> HALF:
+                    own = np.int64(entry & LOW) - 1
+                    if _same(states, own, states, np.int64(table[place] & LOW) - 1):
+                        return own, touched
+                place += 1
+                if place == high:
+                    place = low
+            table[place] = entry
+    return np.int64(-1), touched
+
+
+@numba.njit(cache=True, nogil=True)
+def first_impossible(first, last, initials, instances, sizes, states, parents, arrivals, word, shift, mask):
+    """The first of some states that no search can have found as recorded; -1 if there is none.
+
+    Parameters:
+        initials: how many initial states there are, which have no parent.
+        instances: how many action instances there are.
+        sizes: how many values each slot has.
+    """
+    for index in range(first, last):
+        for slot in range(len(word)):
+            if np.int64((states[index, word[slot]] >> shift[slot]) & mask[slot]) >= sizes[slot]:
+                return index
+        if index >= initials and (
+            parents[index] >= index or parents[index] < parents[index - 1] or arrivals[index] >= instances
+        ):
+            return index
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def hash_all(states, hashes):
+    """The hash of each state."""
+    for index in range(len(states)):
+        hashes[index] = _hash(states, index)
+
+
+@numba.njit(cache=True, nogil=True)
+def keep(count, new, found, places, states, table):
+    """Keep what `insert` entered as new, in order: `append` for a set that counts no steps."""
+    for index in new:
+        for cell in range(states.shape[1]):
+            states[count, cell] = found[index, cell]
+        count += 1
+        table[places[index]] = (table[places[index]] & ~LOW) | np.uint64(count)
+
+
+@numba.njit(cache=True, nogil=True)
+def check(
+    cursor, last, waiting, unknown, rows, states,
+    first, parents, inherit, reads, wanted, shown, first_tree, pool, word, shift, mask,
+):  # fmt: skip
+    """Evaluate state predicates on the states from the cursor's up to the last. Where a path is not known, they wait.
+
+    Parameters:
+        waiting, unknown, rows: see `expand`.
+        first: the first state of all parts.
+        inherit: for each predicate, whether it is known that no parent shows it: then neither does a state
+            that is different in nothing that the predicate's tree reads.
+        reads: for each predicate, by word: the bits that its tree reads.
+        wanted: the predicates to evaluate.
+        shown: for each state and predicate, set to whether the state shows it.
+    """
+    values = np.empty(len(word), np.int64)
+    turn, waited = 0, _taken_up(cursor)
+    while _has_next(cursor, last, turn, waited, waiting, unknown):
+        index = _next(cursor, turn, waited, waiting)
+        unpacked, known = False, True
+        for predicate in range(len(wanted)):
+            if not wanted[predicate]:
+                continue
+            if inherit[predicate] and not _differ(states, index, states, parents[index], reads, predicate):
+                continue
+            if not unpacked:
+                _unpack(states, index, values, word, shift, mask)
+                unpacked = True
+            code = _code(pool, first_tree + predicate, values)
+            if code == 0:
+                known = False
+                _ask(pool, first_tree + predicate, values, cursor, unknown, rows)
+            shown[index - first, predicate] = code == SHOWN
+        turn += 1
+        if not known:
+            _wait(cursor, index, waiting)
+    _pause(cursor, last, turn, waited, waiting)
+
+
+@numba.njit(cache=True)
+def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
+    """The leaves that the trees lead to from some states.
+
+    Parameters:
+        indices: the states.
+        first_tree: the first tree to look at.
+        codes: for each state and tree from there on, set to the code of the leaf; 0 if the path is not known.
+    """
+    values = np.empty(len(word), np.int64)
+    for row in range(len(indices)):
+        _unpack(states, indices[row], values, word, shift, mask)
+        for tree in range(codes.shape[1]):
+            codes[row, tree] = _code(pool, first_tree + tree, values)
+
+
+@numba.njit(cache=True)
+def path_ends(indices, states, pool, word, shift, mask, ends):
+    """Where the paths of some states end.
+
+    Parameters:
+        indices: the states.
+        ends: for each of them and each tree, set to the place of the last edge; -1 if the path is not known.
+    """
+    values = np.empty(len(word), np.int64)
+    for row in range(len(indices)):
+        _unpack(states, indices[row], values, word, shift, mask)
+        for tree in range(ends.shape[1]):
+            place, code = np.int64(tree), pool[tree]
+            while code > 0:
+                place = _edge(pool, code, values[pool[code + SLOT]])
+                code = pool[place] if place else np.int32(0)
+            ends[row, tree] = place if code < 0 else -1
+
+
+@numba.njit(cache=True, nogil=True)
+def steps_into(
+    cursor, last, waiting, unknown, rows, states,
+    targets, table, steps, instances, pool, leaf_start, leaf_count, keep, put, outside, word, shift, mask,
+):  # fmt: skip
+    """Find the steps into some target states, from the states from the cursor's up to the last.
+
+    Each is entered in ``steps`` as (state before, action instance, target).
+
+    Parameters:
+        waiting, unknown, rows: see `expand`.
+        table: of the targets.
+
+    Returns:
+        Whether there is no room for more steps.
+    """
+    values = np.empty(len(word), np.int64)
+    new = np.empty((1, states.shape[1]), np.uint64)
+    full, turn, waited = False, 0, _taken_up(cursor)
+    while _has_next(cursor, last, turn, waited, waiting, unknown):
+        index = _next(cursor, turn, waited, waiting)
+        _unpack(states, index, values, word, shift, mask)
+        filled, known = cursor[FILLED], True
+        for tree in range(0 if _is_outside(outside, index) else instances):
+            code = _code(pool, tree, values)
+            if code == 0:
+                known = False
+                _ask(pool, tree, values, cursor, unknown, rows)
+                continue
+            start = leaf_start[-code - 1]
+            stop = start + leaf_count[-code - 1]
+            full = filled + stop - start > len(steps)
+            if full:
+                break
+            for outcome in range(start, stop):
+                for cell in range(states.shape[1]):
+                    new[0, cell] = (states[index, cell] & keep[outcome, cell]) | put[outcome, cell]
+                mixed = _hash(new, 0)
+                place = _first_place(mixed, len(table))
+                while table[place] != 0:
+                    target = np.int64(table[place] & LOW) - 1
+                    if _same(new, 0, targets, target):
+                        steps[filled, 0], steps[filled, 1], steps[filled, 2] = index, tree, target
+                        filled += 1
+                        break
+                    place += 1
+                    if place == len(table):
+                        place = 0
+        if full:
+            break
+        turn += 1
+        if known:
+            cursor[FILLED] = filled
+        else:
+            _wait(cursor, index, waiting)
+    _pause(cursor, last, turn, waited, waiting)
+    return full

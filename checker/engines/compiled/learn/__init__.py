@@ -1,0 +1,1 @@
+"""Learning: what calls of a spec's functions read and write, as decision trees over numbered slots."""

@@ -1,0 +1,455 @@
+"""Breadth-first search over packed states. Verdicts, counts and trace lengths are the oracle's."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.budget import Budget, LimitReached, StopSearch
+from checker.engines.compiled import kernel
+from checker.engines.compiled.adjustments import CHANGES, Adjustments, Crowded
+from checker.engines.compiled.checkpoint import Checkpoint, Saved
+from checker.engines.compiled.expander import Expander
+from checker.engines.compiled.interrupts import interrupts_wait
+from checker.engines.compiled.learn.calls import Caller
+from checker.engines.compiled.learn.layout import Layout
+from checker.engines.compiled.learn.learned import Tables
+from checker.engines.compiled.learn.recording import make_ordinary
+from checker.engines.compiled.outlook import Outlook
+from checker.engines.compiled.packing import Packing
+from checker.engines.compiled.paths import Paths
+from checker.engines.compiled.predecessors import steps_into
+from checker.engines.compiled.progression import Progression
+from checker.engines.compiled.sightings import action_counts, sightings, violated
+from checker.engines.compiled.store import NotASearch, Store
+from checker.engines.compiled.threads import Workers, usable_cores
+from checker.engines.compiled.warming import compiled_ahead
+from checker.engines.compiled.watch import CutShort, Watch
+from checker.engines.evidence import nothing_searched, property_results
+from checker.engines.progress import Progress
+from checker.engines.purity import Purity
+from checker.errors import Damaged, LeadlineError
+from checker.names import counted
+from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
+from checker.settings import DEFAULT, CompiledSettings, Tuning
+from checker.spec import Spec
+
+S = TypeVar("S")
+
+PROGRESS_SECONDS = 0.1
+"""Seconds between two calls of the progress function."""
+
+_log = logging.getLogger("leadline")
+
+
+class HandOver(Exception):
+    """The next level is so large that another engine is to expand it."""
+
+
+class CompiledSearch(Generic[S]):
+    """One search. `explore` is the function to call.
+
+    Parameters:
+        spec: what to search.
+        limits: what may stop the search early.
+        progress: called every so often with the counts so far.
+        workers: the threads that share the work.
+        adjustments: what earlier attempts at this search have learned.
+        budget: the time and memory that all of them may take.
+        tuning: sizes.
+        checkpoint: where the search is saved from time to time.
+        saved: how far an earlier run was, to continue from there.
+        purity: of the earlier attempts at this search.
+        large: states of a level that is handed over instead of being expanded; None: no level is.
+        outlook: whether the search should be given up; None: it never is.
+
+    Attributes:
+        at: how far the search is.
+        expander: expands the blocks; it has the states, and what was learned.
+    """
+
+    def __init__(
+        self,
+        spec: Spec[S],
+        limits: Limits,
+        progress: Progress | None,
+        workers: Workers,
+        adjustments: Adjustments,
+        budget: Budget,
+        tuning: Tuning,
+        checkpoint: Checkpoint | None = None,
+        saved: Saved | None = None,
+        purity: Purity[S] | None = None,
+        large: int | None = None,
+        outlook: Outlook | None = None,
+    ) -> None:
+        self.spec, self.limits, self.progress, self.workers = spec, limits, progress, workers
+        self.budget, self.tuning, self.checkpoint = budget, tuning, checkpoint
+        self._adjustments, self._resumed, self._large = adjustments, saved is not None, large
+        self._outlook, self._began = outlook, time.monotonic()
+        self._initials = spec.initials()
+        self._note = self._unsaved = ""
+        given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
+        layout = Layout(self._initials[0], *given, tuning.many_values)
+        rows: list[list[int]] = []
+        if saved is None:
+            rows = [layout.row(state) for state in self._initials[: limits.max_states]]
+        else:
+            layout.add_members(saved.members)
+            for domain, values in zip(layout.domains, saved.values, strict=True):
+                for value in values:
+                    domain.number(value)
+        tables = Tables(Caller(spec, layout, adjustments.given_states, purity, tuning))
+        packing = Packing([len(domain.values) for domain in layout.domains] if saved is None else saved.sizes)
+        if saved is not None:
+            tables.slots_read = saved.slots_read
+        tables.pack(packing)
+        self.at = Progression(
+            counts=np.zeros((len(spec.instances), 2), np.int64),
+            seen=[[] for _ in tables.state_checks],
+            steps_seen=[[] for _ in tables.step_checks],
+        )
+        memory, constrained = budget.memory.for_states, spec.constraint is not None
+        store = Store(packing, len(spec.instances), memory, workers, len(rows), constrained)
+        self.expander = Expander(tables, store, workers, Watch(budget, workers, self._report))
+        if saved is None:
+            store.add(map(packing.pack, rows))
+        else:
+            self._restore(saved)
+        self._saved_at = self._reported_at = time.monotonic()
+
+    def _restore(self, saved: Saved) -> None:
+        store = self.expander.store
+        assert self.checkpoint is not None
+        self.at, store.counters, store.packings = saved.progression, saved.counters, saved.packings
+        no_room = self.budget.out_of_memory(store.bytes_used + store.bytes_to_grow(0))
+        if no_room or store.count > store.room:
+            reason = no_room or self.expander.no_room()
+            raise LeadlineError(f"{self.checkpoint.folder} holds {store.count:,} states, too many: {reason}")
+        self.checkpoint.read(saved, store.count, store.states, store.parents, store.arrivals)
+        store.outside[: store.count] = np.unpackbits(saved.outside, count=len(store.outside[: store.count]))
+        try:
+            store.check(len(self._initials), self.expander.sizes(), len(self.spec.instances))
+            store.rebuild()
+        except NotASearch as error:
+            raise Damaged(f"{self.checkpoint.folder} is damaged: {error}") from error
+
+    def _save_if_possible(self) -> None:
+        """Write a checkpoint, if one is asked for. If that fails, the search must not be lost with it."""
+        self._saved_at = time.monotonic()
+        try:
+            self.save()
+            self._unsaved = ""
+        except LeadlineError as error:
+            if not self._note:
+                self._note = f"a checkpoint was not saved: {error}"
+                _log.warning("a checkpoint was not saved, but the search goes on: %s", error)
+            self._unsaved = f"the last checkpoint was not saved: {error}"
+
+    def save(self) -> None:
+        """Write a checkpoint, if one is asked for. Raises LeadlineError: it cannot be written."""
+        if self.checkpoint is None:
+            return
+        store, layout = self.expander.store, self.expander.layout
+        saved = Saved(
+            adjustments=self._adjustments,
+            values=[domain.values for domain in layout.domains],
+            members=layout.members,
+            slots_read=self.expander.tables.slots_read,
+            sizes=store.packing.sizes,
+            packings=store.packings,
+            counters=store.counters,
+            outside=np.packbits(store.outside[: store.count]),
+            progression=attrs.evolve(self.at, seconds=self.at.seconds + self.budget.seconds),
+        )
+        with interrupts_wait():
+            self.checkpoint.save(saved, store.count, store.states, store.parents, store.arrivals)
+
+    def run(self) -> Result:
+        """Search until the space is exhausted, a violation's level is complete, or a limit is reached.
+
+        Raises:
+            HandOver: the next level is large.
+        """
+        stop: Stop | None
+        cut_short = False
+        try:
+            stop = self._search()
+        except StopSearch as limit:
+            stop, cut_short = limit.stop, isinstance(limit, CutShort)
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
+        except MemoryError:  # in the middle of anything, so it cannot continue from here
+            stop, cut_short = self.expander.no_room(), True
+            self.expander.free()
+        try:
+            self._check_states()
+        except StopSearch as limit:
+            stop = limit.stop
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
+        except MemoryError:
+            stop, cut_short = self.expander.no_room(), True
+        try:
+            self.expander.tables.caller.purity.check_again()
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
+        except MemoryError:
+            stop = self.expander.no_room()
+        self.budget.relax()
+        if self.budget.swallowed:
+            stop, cut_short = self.budget.swallowed, True
+        if not cut_short:
+            self._save_if_possible()
+        return self._result(stop)
+
+    def _result(self, stop: Stop | None) -> Result:
+        at, tables = self.at, self.expander.tables
+        paths = Paths(self.spec, self.expander.state, self._level_of, self._steps_into)
+        seen = sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
+        statistics = self._statistics()
+        if self.progress is not None:
+            self.progress(statistics)
+        return Result(
+            spec=self.spec,
+            engine="compiled",
+            stop=stop,
+            statistics=statistics,
+            note=self._unsaved or self._note or (self.checkpoint.note if self.checkpoint is not None else ""),
+            properties=property_results(self.spec, seen, paths.arrivals(), self.limits, stop is None),
+        )
+
+    def _search(self) -> Stop | None:
+        at, expander = self.at, self.expander
+        self._check_states()
+        if expander.store.count < len(self._initials) or self._too_many(expander.store.count):
+            raise CutShort(self._most_states())
+        if not self._resumed:
+            self.save()  # so that states that cannot be pickled are refused at once
+        while True:
+            if at.next == at.level_end:
+                if at.level_end == expander.store.count:
+                    return None
+                at.levels.append(at.next)
+                at.level_end = expander.store.count
+            if at.next == at.levels[-1]:
+                if self._violated() and not self.limits.keep_going:
+                    return FIRST_VIOLATION
+                if not expander.within(at.next, at.level_end):
+                    return None  # all are outside
+                if self.limits.depth is not None and len(at.levels) >= self.limits.depth:
+                    return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
+                for index in np.linspace(at.next, at.level_end - 1, self.tuning.compared_states, dtype=int):
+                    expander.comparison.state(expander.row(index))
+            if expander.layout.crowded and at.next < self.tuning.searched_again:
+                raise Crowded(frozenset(expander.layout.crowded))
+            expander.watch.pause()
+            if self._outlook is not None:
+                self._outlook.check(time.monotonic() - self._began, self._statistics)
+            if self._large is not None and at.next == at.levels[-1] and at.level_end - at.next >= self._large:
+                raise HandOver
+            if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
+                self._save_if_possible()
+            block = self.tuning.block * self.workers.count
+            if not at.next:  # soon, it is known how fast the search is
+                block = min(block, self.tuning.alone)
+            self._expand(min(at.next + block, at.level_end))
+
+    def _too_many(self, states: int) -> bool:
+        """Whether these are more states than may be found."""
+        return self.limits.max_states is not None and states > self.limits.max_states
+
+    def _report(self) -> None:
+        """Call the progress function, if it was not called just now."""
+        if self.progress is not None and time.monotonic() - self._reported_at > PROGRESS_SECONDS:
+            self.progress(self._statistics())
+            self._reported_at = time.monotonic()
+
+    def _expand(self, last: int) -> None:
+        """Expand the states up to the last."""
+        at, expander, traces = self.at, self.expander, self.limits.traces
+        found = expander.find(at.next, last, [traces - len(steps) for steps in at.steps_seen])
+        cut_short = self._too_many(expander.store.count + sum(found.new))
+        if cut_short:
+            self._save_if_possible()  # the last time that it is possible
+        with interrupts_wait():
+            result = expander.keep(found, traces - len(at.dead), self.limits.max_states if cut_short else None)
+            at.counts += result.counts
+            at.dead += result.dead
+            for steps, more in zip(at.steps_seen, result.steps_seen, strict=True):
+                steps += more
+            at.next = last
+        self._check_states()
+        if cut_short:
+            raise CutShort(self._most_states())
+
+    def _check_states(self) -> None:
+        """Evaluate the state predicates on the states on which they were not."""
+        at, store = self.at, self.expander.store
+        missing = [self.limits.traces - len(seen) for seen in at.seen]  # what is outside is not kept there
+        if not any(missing):
+            at.checked = store.count
+        first = at.checked
+        if first == store.count:
+            return
+        inherit = [not seen and first >= len(self._initials) for seen in at.seen]
+        shown = self.expander.check(first, missing, inherit)
+        with interrupts_wait():
+            if self.spec.constraint is not None:
+                self._note_outside(first, shown[:, -1])
+                shown[:, -1] = False
+            for seen, column, count in zip(at.seen, shown.T, missing, strict=True):
+                seen += (first + np.flatnonzero(column)[:count]).tolist()
+            at.checked = store.count
+
+    def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
+        """Note which of the states from the first on are outside of `Spec.within`."""
+        at, store = self.at, self.expander.store
+        store.outside[first : store.count] = outside
+        if first >= len(self._initials):
+            np.subtract.at(at.counts[:, 1], store.arrivals[first : store.count][outside], 1)
+        at.outside += [0] * (len(at.levels) + 1 - len(at.outside))
+        at.outside[len(at.levels)] += int(outside.sum())
+
+    def _most_states(self) -> Stop:
+        return Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}")
+
+    def _violated(self) -> bool:
+        dead = bool(self.expander.store.counters[kernel.DEADLOCKS])
+        return violated(self.expander.tables, self.at.seen, self.at.steps_seen, dead)
+
+    def _statistics(self) -> Statistics:
+        at, expander = self.at, self.expander
+        counters, count, tables = expander.store.counters.tolist(), expander.store.count, expander.tables
+        steps = int(at.counts[:, 0].sum())
+        begins = [*at.levels, at.level_end if at.levels else 0, count]  # of each level, and of what is beyond the last
+        levels = [end - begin for begin, end in itertools.pairwise(begins)]
+        levels = [size - outside for size, outside in itertools.zip_longest(levels, at.outside, fillvalue=0)]
+        distinct, expanded = expander.within(0, count), expander.within(0, counters[kernel.EXPANDED])
+        learning = tables.learning(expanded, count, steps)
+        return Statistics(
+            distinct=distinct,
+            outside=count - distinct,
+            generated=steps + min(len(self._initials), count),
+            depth=sum(1 for size in levels[: len(at.levels)] if size),
+            queue=distinct - expanded,
+            expanded=expanded,
+            successors=steps - counters[kernel.DEGREE],
+            out_degree_min=max(counters[kernel.FEWEST], 0),
+            out_degree_max=max(counters[kernel.MOST], 0),
+            deadlocks=counters[kernel.DEADLOCKS],
+            seconds=at.seconds + self.budget.seconds,
+            actions=action_counts(self.spec, at.counts),
+            level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
+            memory=expander.store.bytes_used + learning.memory,
+            calls=tables.calls,
+            learning=learning,
+            compared=tables.compared,
+            levels=tuple(size for size in levels if size > 0),
+        )
+
+    def _level_of(self, index: int) -> int:
+        """The level of a state, from 1."""
+        return int(np.searchsorted([*self.at.levels, self.at.level_end], index, side="right"))
+
+    def _steps_into(self, places: Sequence[int]) -> list[tuple[int, int, int]]:
+        """The steps into some states of a level from the level before it.
+
+        Where one trace is wanted, the step by which the search found a state is enough; and where no more can be had.
+        """
+        at, store, level = self.at, self.expander.store, self._level_of(places[0])
+        if self.limits.traces > 1:
+            first, last = [*at.levels, at.level_end][level - 2 : level]
+            last = min(last, int(store.counters[kernel.EXPANDED]))
+            try:
+                found = steps_into(self.expander, lambda: store.states[list(places)], first, last)
+                return [(before, tree, places[target]) for before, tree, target in found]
+            except (StopSearch, KeyboardInterrupt):  # after `--resume`, all has to be learned anew
+                pass
+        return [(int(store.parents[index]), int(store.arrivals[index]), index) for index in places]
+
+
+def explore(
+    spec: Spec[S],
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    settings: CompiledSettings | None = None,
+    outlook: Outlook | None = None,
+    spent: float = 0.0,
+) -> Result:
+    """Search a spec's states breadth-first, with learned transition tables.
+
+    Parameters:
+        spec: what to search.
+        limits: what may stop the search early; by default the first violation, and most of the free memory.
+        progress: called every so often with the counts so far.
+        settings: of this engine.
+        outlook: whether the search should be given up; None: it never is.
+        spent: seconds that were spent before this call.
+
+    Returns:
+        The result: but for the time and the memory it takes, what `checker.engines.oracle.explore` returns.
+
+    Raises:
+        GivenUp: learning turned out slower than calling.
+        SpecError: the spec misbehaved.
+        LeadlineError: the folder cannot be written, is used by another process, is of another search, or is damaged.
+    """
+    compiled_ahead(_search_once)
+    limits, settings = limits or Limits(), settings or CompiledSettings()
+    threads = Workers(settings.workers or usable_cores())
+    budget = Budget(limits, lambda: threads.processes)
+    budget.started -= spent
+    folder, saved = None, None
+    purity = Purity(spec)
+    try:
+        with budget.enforced():
+            if settings.resume is not None:
+                folder = Checkpoint(Path(settings.resume), settings.checkpoint_every)
+                saved = folder.load(spec, limits)
+            elif settings.checkpoint is not None:
+                folder = Checkpoint(settings.checkpoint, settings.checkpoint_every)
+                folder.begin(spec, limits)
+            adjustments = saved.adjustments if saved is not None else Adjustments()
+            while True:
+                try:
+                    search = CompiledSearch(
+                        spec, limits, progress, threads, adjustments, budget, settings.tuning, folder, saved, purity,
+                        outlook=outlook,
+                    )  # fmt: skip
+                    result = search.run()
+                    break
+                except CHANGES as change:
+                    purity.check_again()
+                    adjustments = adjustments.after(change)
+                saved = None
+                if folder is not None:
+                    folder.start_over()
+    except LimitReached as limit:  # before there was anything to report
+        result = nothing_searched(spec, "compiled", limit.stop)
+    finally:
+        threads.close()
+        make_ordinary()
+        if folder is not None:
+            folder.close()
+    return attrs.evolve(result, settings={} if settings.workers is None else {"workers": settings.workers})
+
+
+def _search_once(spec: Spec[S]) -> None:
+    """Search a small spec in this thread."""
+    limits, threads = Limits(traces=2, keep_going=True), Workers(1)
+    try:
+        search = CompiledSearch(spec, limits, None, threads, Adjustments(), Budget(limits), DEFAULT)
+        search.run()
+        search.expander.leaves(np.zeros(1, np.int64), 0, 1)  # which is called only where calls are not worth learning
+    finally:
+        threads.close()
+        make_ordinary()

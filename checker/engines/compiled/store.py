@@ -1,0 +1,195 @@
+"""The states found: packed words, with the step by which each was found, and a table to find them by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.compiled import kernel
+from checker.engines.compiled.packing import Packing
+from checker.engines.compiled.threads import Workers
+
+MOST_STATES = 2**32 - 2**27
+"""States are numbered in 32 bits, those of a block before they are known to be new among them."""
+
+LARGEST_TABLE = 2**32 - 2**16
+"""Entries; half of a hash says where a state belongs. So it is never full, although it may be fuller than others."""
+
+SMALLEST_TABLE = 4096
+"""Entries for each worker: regions are filled by chance, and none must ever be full."""
+
+SLICE = 2**22
+"""States that are entered in a table, or checked, before Ctrl-C is noticed again."""
+
+SMALLEST_ROOM = 2**16
+FULLEST = 0.7
+GROWTH = 1.5
+
+
+class NotASearch(ValueError):
+    """Saved states, or the steps they were found by, that no search can have found."""
+
+
+class Store:
+    """States in the order they were found.
+
+    Room for as many states as memory will hold is reserved at once; an operating system gives pages of it
+    only as they are written. So nothing is ever copied because there are more states.
+
+    Parameters:
+        packing: how a state becomes words.
+        instances: how many action instances there are.
+        memory: bytes that may be used.
+        workers: who fills the table.
+        first: how many initial states there are.
+        constrained: whether states may be outside.
+
+    Attributes:
+        states: shape (room, words).
+        parents, arrivals: for each state, the state and the action instance it was found by.
+        outside: for each state, whether it is outside of `Spec.within`; empty if the spec does not have it.
+        table: open addressing; an entry is half of a state's hash, and its number, from 1.
+        counters: see `kernel.append`; how many states there are among them.
+        packings: how often the states were packed another way.
+    """
+
+    def __init__(
+        self, packing: Packing, instances: int, memory: int, workers: Workers, first: int, constrained: bool = False
+    ) -> None:
+        self.packing, self.workers = packing, workers
+        self.packings = 0
+        self.counters = np.zeros(kernel.COUNTERS, np.int64)
+        self._arrival_type = np.dtype(np.uint16 if instances < 2**16 else np.uint32)
+        room = max(first, SMALLEST_ROOM, min(MOST_STATES, memory // self._bytes_without_table))
+        self.states, room = _reserve(room, np.uint64, packing.words)
+        self.parents, room = _reserve(room, np.uint32)
+        self.arrivals, self.room = _reserve(room, self._arrival_type)
+        self.outside = np.zeros(0, np.bool_)
+        if constrained:
+            self.outside, self.room = _reserve(self.room, np.bool_)
+        self.table = np.zeros(SMALLEST_TABLE * workers.count, np.uint64)
+
+    @property
+    def count(self) -> int:
+        """How many states there are."""
+        return int(self.counters[kernel.STATES])
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes that the states, the steps they were found by and the table take."""
+        return self.count * self._bytes_without_table + self.table.nbytes
+
+    @property
+    def _bytes_without_table(self) -> int:
+        return 8 * self.packing.words + 4 + self._arrival_type.itemsize
+
+    def add(self, rows: Iterable[NDArray[np.uint64]]) -> None:
+        """Keep states that are known to be different and new: the initial ones."""
+        for row in rows:
+            index = self.count
+            self.states[index], self.parents[index], self.arrivals[index] = row, 0, 0
+            self.counters[kernel.STATES] += 1
+        self.rebuild()
+
+    def add_counters(self, more: NDArray[np.int64]) -> None:
+        """Count what was kept and expanded besides; see `kernel.append`."""
+        self.counters[kernel.STATES] = max(self.counters[kernel.STATES], more[kernel.STATES])
+        self.counters[kernel.DEGREE] += more[kernel.DEGREE]
+        add_expanded(self.counters, more)
+
+    def bytes_to_grow(self, coming: int) -> int:
+        """Bytes that the table must grow by for the states that are coming; 0 if there is room for them."""
+        return max(0, 8 * self._table_size(coming) - self.table.nbytes)
+
+    def grow(self, coming: int) -> None:
+        """Make the table large enough for the states that are coming."""
+        if self._table_size(coming) > len(self.table):
+            self.rebuild(coming)
+
+    def _table_size(self, coming: int) -> int:
+        wanted = int((self.count + coming) / FULLEST)
+        if wanted <= len(self.table):
+            return len(self.table)
+        return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
+
+    def rebuild(self, coming: int = 0) -> None:
+        """Fill the table again, a larger one if the states that are coming need it.
+
+        Raises:
+            NotASearch: two states are equal.
+        """
+        regions, size = self.workers.count, self._table_size(coming)
+        if size > len(self.table):
+            self.table = np.empty(0, np.uint64)  # so that the old one is gone before there is a new one
+            self.table = np.empty((size + regions - 1) // regions * regions, np.uint64)
+        for first in range(0, max(self.count, 1), SLICE):
+            last = min(first + SLICE, self.count)
+            found = self.workers.run(
+                kernel.rebuild,
+                [(region, regions, first, last, self.states, self.table) for region in range(regions)],
+                alone=self.count < 10_000,
+            )
+            equal = max(index for index, _ in found)
+            if equal >= 0:
+                raise NotASearch(f"state {equal} is equal to an earlier one")
+
+    def check(self, initials: int, sizes: Sequence[int], instances: int) -> None:
+        """Check that a search can have found the states that were saved.
+
+        Parameters:
+            initials: how many initial states there are.
+            sizes: how many values each slot has.
+            instances: how many action instances there are.
+
+        Raises:
+            NotASearch: a state has a number that none of its slot's values has, or was not found from an earlier state.
+        """
+        packing = self.packing
+        for first in range(0, self.count, SLICE):
+            last = min(first + SLICE, self.count)
+            (wrong,) = self.workers.run(
+                kernel.first_impossible,
+                [
+                    (
+                        first, last, initials, instances, np.array(sizes, np.int64), self.states, self.parents,
+                        self.arrivals, packing.word, packing.shift, packing.mask,
+                    )
+                ],
+            )  # fmt: skip
+            if wrong >= 0:
+                raise NotASearch(f"no search can have found state {wrong} as recorded")
+
+    def repack(self, packing: Packing) -> None:
+        """Pack the states another way."""
+        states, room = _reserve(self.room, np.uint64, packing.words)
+        for first in range(0, self.count, 2**20):
+            block = slice(first, min(first + 2**20, self.count))
+            states[block] = self.packing.repack(self.states[block], packing)
+        self.packing, self.states, self.room = packing, states, min(self.room, room)
+        self.packings += 1
+        self.rebuild()
+
+
+def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:
+    """Count states that were expanded besides, in the counters of those before; see `kernel.append`."""
+    if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # else none of them has been asked for its steps
+        first = not (counters[kernel.MOST] or counters[kernel.DEADLOCKS])
+        fewest, most = more[kernel.FEWEST], more[kernel.MOST]
+        counters[kernel.FEWEST] = fewest if first else min(counters[kernel.FEWEST], fewest)
+        counters[kernel.MOST] = max(counters[kernel.MOST], most)
+    counters[kernel.EXPANDED] += more[kernel.EXPANDED]
+    counters[kernel.DEADLOCKS] += more[kernel.DEADLOCKS]
+
+
+def _reserve(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
+    """An array whose pages are given as they are written, as long as wanted, or as can be had."""
+    while True:
+        try:
+            return np.empty((room, *shape), kind), room
+        except MemoryError:
+            if room < SMALLEST_ROOM:
+                raise
+            room //= 2

@@ -1,0 +1,111 @@
+"""Evidence: from where a search saw a property violated (a witness: satisfied) to the traces that show it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import attrs
+
+from checker.action import ActionInstance
+from checker.properties import Property
+from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, judge
+from checker.spec import Spec
+from checker.trace import Trace
+from checker.traces.reorder import with_fewest_switches
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from checker.traces.graph import Arrivals
+
+S = TypeVar("S")
+
+
+@attrs.frozen(eq=False)
+class Sighting(Generic[S]):
+    """Where a property was seen violated (a witness: satisfied): at a state, or at a step from it."""
+
+    state: S
+    step: tuple[ActionInstance[S], S] | None = None
+
+
+def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
+    """The result of a search that a limit stopped before it had an initial state.
+
+    Parameters:
+        spec: what was to be searched.
+        engine: the name of the engine.
+        stop: what stopped it.
+    """
+    return Result(
+        spec=spec,
+        engine=engine,
+        stop=stop,
+        statistics=Statistics(actions={action.name: ActionCount() for action in spec.actions}),
+        properties=tuple(PropertyResult(item, judge(item, False, False)) for item in spec.checks),
+    )
+
+
+def property_results(
+    spec: Spec[S],
+    sightings: Mapping[Property, Sequence[Sighting[S]]],
+    arrivals: Arrivals[S],
+    limits: Limits,
+    exhausted: bool,
+) -> tuple[PropertyResult, ...]:
+    """What a search says of each property.
+
+    Parameters:
+        spec: what was searched.
+        sightings: for each property, where it was seen, in the order of finding.
+        arrivals: the last steps of the shortest paths to the states seen, and to those on these paths.
+        limits: how many traces are wanted.
+        exhausted: whether every reachable state was searched.
+    """
+    results = []
+    for item in spec.checks:
+        seen = sightings[item]
+        wanted = 1 if item.kind.is_witness else limits.traces
+        traces = itertools.islice(_traces(spec, item, seen, arrivals), wanted)
+        results.append(PropertyResult(item, judge(item, bool(seen), exhausted), tuple(traces)))
+    return tuple(results)
+
+
+def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:
+    """Shortest counterexamples: first one to each violating state, then other ways to the same ones."""
+    from checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import
+
+    graph = shortest_path_graph(arrivals, [sighting.state for sighting in seen])
+    ways = [_ways(spec, item, sighting, graph) for sighting in seen]
+    shortest: int | None = None
+    for round_of_ways in itertools.zip_longest(*ways):
+        for trace in filter(None, round_of_ways):
+            shortest = len(trace) if shortest is None else shortest
+            if len(trace) == shortest:
+                yield trace
+
+
+def _ways(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
+    """Every shortest trace to where a property was seen, one by one: first the one that is told best."""
+    found = _found(spec, item, sighting, graph)
+    first = next(found)
+    if item.kind.is_witness:  # an example shows that something is possible; nobody has to follow why
+        yield first
+        return
+    told = with_fewest_switches(first)
+    yield told
+    others = itertools.chain([first], found)
+    yield from (trace for trace in others if (trace.states, trace.instances) != (told.states, told.instances))
+
+
+def _found(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
+    from checker.traces.graph import shortest_traces
+
+    for path in shortest_traces(graph, sighting.state, spec):
+        states, instances = path.states, path.instances
+        if sighting.step is not None:
+            instance, state = sighting.step
+            states, instances = (*states, state), (*instances, instance)
+        yield Trace(spec, states, instances, item)

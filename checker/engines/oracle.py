@@ -1,0 +1,193 @@
+"""The oracle: breadth-first search in plain Python, level by level, so simple that it is obviously right.
+
+Every other engine must give the same answers. A search ends with the level in which the first
+violation was found, so that each violated property has all its shortest counterexamples.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from checker.action import ActionInstance
+from checker.engines.budget import Budget, LimitReached, StopSearch
+from checker.engines.evidence import Sighting, nothing_searched, property_results
+from checker.engines.progress import PROGRESS_EVERY, Progress
+from checker.engines.purity import Purity
+from checker.errors import SpecError
+from checker.names import counted
+from checker.properties import Kind, Property
+from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics, Stop, StopKind
+from checker.spec import Spec
+from checker.values import Values
+
+__all__ = ["explore"]
+
+S = TypeVar("S")
+
+
+class OracleSearch(Generic[S]):
+    """One breadth-first search. `explore` is the function to call; this class also shows what was found.
+
+    Attributes:
+        statistics: the counts so far.
+        arrivals: every state found, with the last steps of its shortest paths, in the order of finding.
+        sightings: for each property, where it was seen violated (a witness: satisfied).
+    """
+
+    def __init__(
+        self, spec: Spec[S], limits: Limits, progress: Progress | None = None, budget: Budget | None = None
+    ) -> None:
+        self.spec = spec
+        self.limits = limits
+        self.budget = budget or Budget(limits)
+        self.progress = progress
+        self.statistics = Statistics(actions={action.name: ActionCount() for action in spec.actions})
+        self.arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
+        self.sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks}
+        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS)
+        self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+        self._deadlock = spec.checks_of(Kind.DEADLOCK)
+        self._level: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
+        self._outside: set[S] = set()
+        self._levels: list[int] = []
+        self._purity = Purity(spec)
+        self._values = Values(type(spec.initials()[0]).__name__)
+
+    def run(self) -> Result:
+        """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
+        stop: Stop | None
+        try:
+            stop = self._search()
+        except StopSearch as limit:
+            stop = limit.stop
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
+        except MemoryError:
+            stop = self.budget.memory_failed()
+        try:
+            self._purity.check_again()
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
+        except MemoryError:
+            stop = self.budget.memory_failed()
+        self.budget.relax()
+        stop = self.budget.swallowed or stop
+        if any(state not in self.arrivals for state in self.arrivals):
+            raise SpecError("a state was changed after it was found: actions and properties must not change states")
+        self._publish()
+        return Result(
+            spec=self.spec,
+            engine="oracle",
+            stop=stop,
+            statistics=self.statistics,
+            properties=property_results(self.spec, self.sightings, self.arrivals, self.limits, stop is None),
+        )
+
+    def _search(self) -> Stop | None:
+        for state in self.spec.initials():
+            self._values.check(state)
+            self._found(state, [])
+            self.statistics.generated += 1
+        while self._level:
+            frontier = [state for state in self._level if state not in self._outside]
+            self._level = {}
+            if frontier:
+                self._levels.append(len(frontier))
+                self.statistics.depth += 1
+            if self._violated() and not self.limits.keep_going:
+                return FIRST_VIOLATION
+            if frontier and self.statistics.depth == self.limits.depth:
+                return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
+            for state in frontier:
+                self._expand(state)
+        return None
+
+    def _expand(self, state: S) -> None:
+        if self.statistics.expanded % PROGRESS_EVERY == 0:
+            self._publish()
+            if stop := self.budget.out_of_memory():
+                raise StopSearch(stop)
+        if stop := self.budget.swallowed or self.budget.out_of_time():
+            raise StopSearch(stop)
+        self._purity.check(state)
+        steps = 0
+        for instance, successor in self.spec.successors(state):
+            steps += 1
+            self._step(state, instance, successor)
+        for item in self._deadlock if not steps else ():
+            self._see(item, Sighting(state))
+        self.statistics.count_expanded(steps)
+
+    def _step(self, state: S, instance: ActionInstance[S], successor: S) -> None:
+        count = self.statistics.actions[instance.action.name]
+        self._values.check(successor, state)
+        if successor not in self.arrivals:
+            self._found(successor, [(state, instance)])
+            count.distinct += successor not in self._outside
+        elif successor in self._level:
+            self.arrivals[successor].append((state, instance))
+        self.statistics.generated += 1
+        count.generated += 1
+        for item in self._step_checks:
+            if self._shows(item, state, successor):
+                self._see(item, Sighting(state, (instance, successor)))
+
+    def _found(self, state: S, arrivals: list[tuple[S, ActionInstance[S]]]) -> None:
+        if self.limits.max_states is not None and len(self.arrivals) == self.limits.max_states:
+            raise StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states, 'state')}"))
+        self.arrivals[state] = self._level[state] = arrivals
+        if self.spec.is_within(state):
+            self.statistics.distinct += 1
+        else:
+            self._outside.add(state)
+            self.statistics.outside += 1
+        for item in self._state_checks:
+            if self._shows(item, state):
+                self._see(item, Sighting(state))
+
+    def _shows(self, item: Property, *states: S) -> bool:
+        """Whether a state or step is evidence that is still wanted: a violation, or a witness not yet seen."""
+        if item.kind.is_witness:
+            return not self.sightings[item] and self.spec.complaint(item, *states) is None
+        return self.spec.complaint(item, *states) is not None
+
+    def _see(self, item: Property, sighting: Sighting[S]) -> None:
+        if len(self.sightings[item]) < self.limits.traces:
+            self.sightings[item].append(sighting)
+
+    def _violated(self) -> bool:
+        return any(seen and not item.kind.is_witness for item, seen in self.sightings.items())
+
+    def _publish(self) -> None:
+        self.statistics.levels = tuple(filter(None, [*self._levels, len(self._level.keys() - self._outside)]))
+        self.statistics.queue = self.statistics.distinct - self.statistics.expanded
+        self.statistics.seconds = self.budget.seconds
+        if self.progress is not None:
+            self.progress(self.statistics)
+
+
+def explore(
+    spec: Spec[S], limits: Limits | None = None, progress: Progress | None = None, budget: Budget | None = None
+) -> Result:
+    """Search a spec's states breadth-first.
+
+    Parameters:
+        spec: what to search.
+        limits: what may stop the search early; by default the first violation only.
+        progress: called every so often with the counts so far.
+        budget: of the limits, if time was spent before this call; by default, a new one.
+
+    Returns:
+        The result. An interrupt (Ctrl-C) gives what was found until then, as incomplete.
+
+    Raises:
+        SpecError: the spec misbehaved: an action or a property raised, an action is not a pure
+            function, a state is not hashable.
+    """
+    limits = limits or Limits()
+    budget = budget or Budget(limits)
+    try:
+        with budget.enforced():
+            return OracleSearch(spec, limits, progress, budget).run()
+    except LimitReached as limit:  # before there was anything to report
+        return nothing_searched(spec, "oracle", limit.stop)

@@ -1,0 +1,84 @@
+"""The states that behaviours have visited, each with the steps from it: what a random search learns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+import attrs
+
+from checker.action import ActionInstance
+from checker.engines.purity import Purity
+from checker.errors import SpecError
+from checker.spec import Spec
+
+S = TypeVar("S")
+
+
+@attrs.frozen(eq=False)
+class Steps(Generic[S]):
+    """The steps from one state.
+
+    Attributes:
+        enabled: the action instances enabled there, each with its next states.
+        moves: the same without the steps that lead back to the state itself.
+        idle: the action instances that have such a step: they stutter.
+    """
+
+    enabled: dict[ActionInstance[S], list[S]]
+    moves: dict[ActionInstance[S], list[S]]
+    idle: list[ActionInstance[S]]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.enabled.values()))
+
+
+class Visited(Generic[S]):
+    """The states visited. Each is expanded once, and the first ones are audited.
+
+    Parameters:
+        spec: whose states they are.
+    """
+
+    def __init__(self, spec: Spec[S]) -> None:
+        self.spec = spec
+        self._purity = Purity(spec)
+        self._steps: dict[S, Steps[S]] = {}
+        self._same: dict[S, S] = {}
+        self._failures: dict[S, SpecError] = {}
+
+    def __contains__(self, state: S) -> bool:
+        return state in self._steps
+
+    def steps(self, state: S) -> Steps[S]:
+        """The steps from a state, which is visited by that.
+
+        Raises:
+            SpecError: the spec misbehaved.
+        """
+        if state in self._failures:
+            raise self._failures[state]  # whoever tries again, as Hypothesis does, is told the same
+        known = self._steps.get(state)
+        if known is None:
+            try:
+                known = self._steps[state] = self._expanded(state)
+            except SpecError as error:
+                self._failures[state] = error
+                raise
+        return known
+
+    def _expanded(self, state: S) -> Steps[S]:
+        self._purity.check(state)
+        enabled: dict[ActionInstance[S], list[S]] = {}
+        for instance, successor in self.spec.successors(state):
+            same = self._same.setdefault(successor, successor)  # one object for a state: quick to compare
+            enabled.setdefault(instance, []).append(same)
+        moves = {instance: [after for after in states if after != state] for instance, states in enabled.items()}
+        idle = [instance for instance, states in enabled.items() if len(moves[instance]) < len(states)]
+        return Steps(enabled, {instance: states for instance, states in moves.items() if states}, idle)
+
+    def follow(self, state: S, instances: Iterable[ActionInstance[S]]) -> None:
+        """Visit the states along some action instances, passing over those that are not enabled."""
+        for instance in instances:
+            state = self.steps(state).enabled.get(instance, [state])[0]
+        self.steps(state)

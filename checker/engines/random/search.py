@@ -1,0 +1,134 @@
+"""Random search of a spec's behaviours, for state spaces that are too large to exhaust.
+
+Behaviours are walked by the compiled engine. What violates a property is then shortened: steps are left out, and a
+bounded exhaustive search looks for a shorter counterexample.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import attrs
+
+from checker.engines import ENGINES
+from checker.engines.budget import Budget, LimitReached
+from checker.engines.evidence import nothing_searched
+from checker.engines.progress import Progress
+from checker.engines.random.explored import Visited
+from checker.engines.random.shorten import shortened
+from checker.errors import SpecError
+from checker.properties import Property
+from checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
+from checker.settings import RandomSettings
+from checker.spec import Spec
+from checker.trace import Trace
+
+MOST_STEPS = 1_000_000
+"""The most steps that a behaviour can be allowed."""
+
+STATES_AROUND = 100_000
+"""States of the exhaustive search for shorter counterexamples; not seconds, so that results can be repeated."""
+
+
+def fuzz(
+    spec: Spec[Any],
+    *,
+    examples: int = RandomSettings().examples,
+    steps: int = RandomSettings().steps,
+    seed_value: int = 0,
+    progress: Progress | None = None,
+    max_seconds: float | None = None,
+    workers: int | None = None,
+    uniform: bool = False,
+) -> Result:
+    """Search a spec's behaviours at random, and shorten what violates a property.
+
+    After a violation the search continues for the other properties, unless all are violated.
+
+    Parameters:
+        spec: what to search.
+        examples: the number of behaviours.
+        steps: the most steps in a behaviour.
+        seed_value: the same seed searches the same behaviours, whatever the number of workers.
+        progress: called every so often with the counts so far.
+        max_seconds: seconds after which the search ends; None: no limit. Shortening may take a little longer.
+        workers: the number of threads; by default one for each core.
+        uniform: choose all steps with the same probability. By default, most are chosen among those that lead to the
+            states visited least, and many behaviours begin at a rare state of an earlier one.
+
+    Returns:
+        The result: violated, with shortened traces, or incomplete, since a sample proves nothing. Its
+        counts are those of the search, `Statistics.walked` among them; ``depth`` is of the longest behaviour.
+
+    Raises:
+        SpecError: the spec misbehaved: an action or a property raised, or gave two different answers.
+    """
+    for name, value in (("examples", examples), ("steps", steps)):
+        if value <= 0:
+            raise SpecError(f"limit {name}={value} is not possible: it must be more than 0")
+    if steps > MOST_STEPS:
+        raise SpecError(f"limit steps={steps} is out of range: it must be at most {MOST_STEPS:,}")
+    limits = Limits(max_seconds=max_seconds)
+    from checker.engines.compiled.walks import search_at_random  # importing the compiler takes a second
+
+    settings: dict[str, Any] = {"examples": examples, "steps": steps, "seed": seed_value}
+    settings |= {"uniform": True} if uniform else {}
+    try:
+        statistics, traces, stop = search_at_random(
+            spec, examples, steps, seed_value, limits, progress, workers=workers, uniform=uniform
+        )
+    except LimitReached as limit:  # before there was anything to report
+        return attrs.evolve(nothing_searched(spec, "fuzz", limit.stop), settings=settings)
+    note = ""
+    if any(not item.kind.is_witness for item in traces):
+        with contextlib.suppress(KeyboardInterrupt):  # an interrupt leaves them as they are
+            note = "a shorter counterexample may exist: shortening was interrupted"
+            note = _shorten(spec, traces)
+    begun = statistics.walked.behaviours if statistics.walked else 0
+    sample = Stop(StopKind.SAMPLE, f"{begun:,} random behaviours of at most {steps} steps are only a sample")
+    return Result(
+        spec=spec,
+        engine="fuzz",
+        stop=stop or sample,
+        statistics=statistics,
+        properties=tuple(
+            PropertyResult(
+                item, judge(item, item in traces, exhausted=False), (traces[item],) if item in traces else ()
+            )
+            for item in spec.checks
+        ),
+        settings=settings,
+        note=note,
+    )
+
+
+def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]]) -> str:
+    """Shorten the counterexamples, and then look for shorter ones from the initial states on.
+
+    Parameters:
+        traces: of each property; those that become shorter are replaced.
+
+    Returns:
+        What is known of their lengths.
+    """
+    violated = [item for item in traces if not item.kind.is_witness]
+    budget = Budget(Limits())
+    with budget.enforced():
+        for item in violated:
+            traces[item] = shortened(traces[item], Visited(spec))
+    longest = max(len(traces[item]) for item in violated)
+    limits = Limits(depth=longest, max_states=STATES_AROUND, keep_going=True)
+    result = ENGINES["compiled"](spec.with_properties([item.name for item in violated]), limits)
+    for item in violated:
+        for trace in result.of(item.name).traces:
+            if len(trace) < len(traces[item]):
+                traces[item] = attrs.evolve(trace, spec=spec)
+    searched = result.statistics.depth
+    shortest = [item.name for item in violated if result.of(item.name).traces or len(traces[item]) <= searched]
+    longer = [item for item in violated if item.name not in shortest]
+    if not longer:
+        return f"no shorter counterexample exists to {', '.join(shortest)}"
+    lengths = ", ".join(f"{item.name} ({len(traces[item])} states)" for item in longer)
+    also = f"; none exists to {', '.join(shortest)}" if shortest else ""
+    return f"a shorter counterexample may exist to {lengths}: all states up to depth {searched} were searched{also}"

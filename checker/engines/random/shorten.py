@@ -1,0 +1,123 @@
+"""Shortening: from a counterexample that a random search met to a short one near it.
+
+Hypothesis would take ten times as long to shrink it, to something longer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import TypeVar
+
+from checker.action import ActionInstance
+from checker.engines.evidence import Sighting, property_results
+from checker.engines.random.explored import Visited
+from checker.properties import Property
+from checker.result import Limits
+from checker.trace import Trace, complaint_at_end
+
+S = TypeVar("S")
+
+LONG = 20
+"""States of a trace of which steps are left out two at a time; of longer ones, one at a time."""
+
+
+def without_needless_steps(trace: Trace[S]) -> Trace[S]:
+    """A counterexample from which no single step can be left out. Quick, however long the trace is.
+
+    Half of the steps are left out, then a quarter, and so on down to one, wherever a violation remains.
+
+    Parameters:
+        trace: a counterexample.
+    """
+    size = len(trace.instances) // 2
+    while size:
+        first, before = 0, len(trace)
+        while first < len(trace.instances):
+            kept = (*trace.instances[:first], *trace.instances[first + size :])
+            shorter = _violation(trace, kept)
+            if shorter is not None and len(shorter) < len(trace):
+                trace = shorter
+            else:
+                first += size
+        if size > 1 or len(trace) == before:
+            size //= 2
+    return trace
+
+
+def _violation(trace: Trace[S], instances: Iterable[ActionInstance[S]]) -> Trace[S] | None:
+    """The violation that some action instances lead to, passing over those that are not enabled; None if to none."""
+    item, spec = trace.about, trace.spec
+    assert item is not None
+    states, taken = [trace.states[0]], []
+    for instance in instances:
+        successors = spec.take(instance, states[-1])
+        if successors:
+            states.append(successors[0])
+            taken.append(instance)
+            if complaint_at_end(spec, item, states) is not None:
+                return Trace(spec, states, taken, item)
+            if not spec.is_within(states[-1]):
+                return None
+    return None
+
+
+def shortened(trace: Trace[S], visited: Visited[S]) -> Trace[S]:
+    """A short counterexample near one that was found.
+
+    Steps are left out, one and two at a time, and the shortest counterexample is taken through all the
+    states that any behaviour has visited, these and the search's own; and again, until that is no shorter.
+
+    Parameters:
+        trace: a counterexample.
+        visited: the states that the search has visited, those of the trace among them; more are added.
+    """
+    item = trace.about
+    assert item is not None
+    trace = without_needless_steps(trace)
+    while True:
+        most = 1 if len(trace) > LONG else 2
+        for left_out in range(min(most, len(trace.instances)) + 1):
+            for kept in itertools.combinations(trace.instances, len(trace.instances) - left_out):
+                visited.follow(trace.states[0], kept)
+        shortest = shortest_among(visited, [item])[item]
+        if len(shortest) == len(trace):
+            return shortest
+        trace = shortest
+
+
+def shortest_among(visited: Visited[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
+    """The shortest evidence through states that were visited, and those one step from them.
+
+    Parameters:
+        visited: the states.
+        properties: what to look for.
+
+    Returns:
+        For each property that is violated (a witness: satisfied) there, a shortest trace.
+    """
+    spec, sought = visited.spec, list(properties)
+    arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {state: [] for state in spec.initials()}
+    sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks}
+
+    def look(sighting: Sighting[S], *states: S) -> None:
+        for item in [item for item in sought if item.kind.of_steps == (len(states) == 2)]:
+            if complaint_at_end(spec, item, states) is not None:
+                sightings[item].append(sighting)
+                sought.remove(item)
+
+    waiting = list(arrivals)
+    for state in waiting:  # grows while it is walked: first come, first followed
+        look(Sighting(state), state)
+        if state not in visited:
+            continue
+        for instance, successors in visited.steps(state).enabled.items():
+            for successor in successors:
+                look(Sighting(state, (instance, successor)), state, successor)
+                if successor not in arrivals:
+                    arrivals[successor] = [(state, instance)]
+                    waiting.append(successor)
+        if not sought:
+            break
+    results = property_results(spec, sightings, arrivals, Limits(), exhausted=False)
+    return {item.property: item.traces[0] for item in results if item.traces}

@@ -1,0 +1,129 @@
+"""Claims: one search at a time uses a work directory.
+
+On a local file system, the directory is locked. The other file systems of pyarrow have no locks, and the clocks of
+their users may differ. There, the owner rewrites a file every few seconds: a search that finds such a file watches it
+for some time, and takes the directory over if the file does not change. An owner that was suspended meanwhile notices
+that before it writes its next level.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from checker.engines.spark.storage import Storage
+from checker.errors import LeadlineError
+from checker.locks import FolderLock, owner, owner_named
+
+FILE = "owner.json"
+
+REWRITTEN_SECONDS = 10.0
+"""Seconds after which the owner rewrites its file."""
+
+WATCHED_SECONDS = 30.0
+"""Seconds without a change after which the owner is presumed dead."""
+
+_log = logging.getLogger("leadline")
+
+
+class Claim:
+    """The right to use a work directory. See `claimed`.
+
+    Attributes:
+        note: why the directory could not be locked; empty if it was, or needs no lock.
+    """
+
+    note = ""
+
+    def check(self) -> None:
+        """Raises LeadlineError: another search has taken the directory over."""
+
+
+@contextmanager
+def claimed(storage: Storage) -> Iterator[Claim]:
+    """Claim a work directory until the end of this block.
+
+    Raises:
+        LeadlineError: another search is using it.
+    """
+    if not storage.is_local:
+        lease = Lease(storage)
+        try:
+            yield lease
+        finally:
+            lease.release()
+        return
+    folder = Path(storage.root)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LeadlineError(f"cannot write {folder}: {error.strerror}") from error
+    lock, claim = FolderLock(folder), Claim()
+    claim.note = lock.note
+    try:
+        yield claim
+    finally:
+        lock.release()
+
+
+class Lease(Claim):
+    """A claim on a directory of a file system without locks.
+
+    Parameters:
+        storage: the directory.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage, self._id, self._times, self._lost = storage, uuid.uuid4().hex, 0, ""
+        self._ended = threading.Event()
+        self._refuse_another()
+        self._write()
+        self._keeper = threading.Thread(target=self._keep, daemon=True)
+        self._keeper.start()
+
+    def _refuse_another(self) -> None:
+        found = self._found()
+        if found:
+            using = owner_named(found)
+            _log.warning("%s may be using %s: watching it for %g s", using, self._storage.place, WATCHED_SECONDS)
+            self._ended.wait(WATCHED_SECONDS)
+            if (now := self._found()) not in (found, b""):
+                raise LeadlineError(f"{owner_named(now)} is using {self._storage.place}")
+
+    def _found(self) -> bytes:
+        return self._storage.read_bytes(FILE) if self._storage.exists(FILE) else b""
+
+    def _write(self) -> None:
+        self._times += 1
+        self._storage.write_bytes(FILE, owner(id=self._id, times=self._times))
+
+    def _keep(self) -> None:
+        while not self._ended.wait(REWRITTEN_SECONDS) and not self._lost:
+            with suppress(LeadlineError):  # a storage that fails now may work again in time
+                self._look()
+                if not self._lost:
+                    self._write()
+
+    def _look(self) -> None:
+        found = self._found()
+        if self._id.encode() not in found:
+            self._lost = f"{owner_named(found)} has taken {self._storage.place} over"
+
+    def check(self) -> None:
+        if not self._lost:
+            self._look()
+        if self._lost:
+            raise LeadlineError(self._lost)
+
+    def release(self) -> None:
+        """Give the directory up."""
+        self._ended.set()
+        self._keeper.join()
+        with suppress(LeadlineError):
+            self._look()
+            if not self._lost:
+                self._storage.remove(FILE)

@@ -1,0 +1,437 @@
+"""Breadth-first search on Spark, level by level. Verdicts, counts and trace lengths are the oracle's."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+import attrs
+import numpy as np
+
+from checker.engines.budget import Budget, StopSearch
+from checker.engines.compiled import kernel
+from checker.engines.compiled.adjustments import Adjustments
+from checker.engines.compiled.interrupts import interrupts_wait
+from checker.engines.compiled.packing import Packing
+from checker.engines.compiled.paths import Paths
+from checker.engines.compiled.search import CompiledSearch, HandOver
+from checker.engines.compiled.sightings import action_counts, sightings, violated
+from checker.engines.compiled.store import add_expanded
+from checker.engines.compiled.threads import Workers
+from checker.engines.compiled.watch import Watch
+from checker.engines.evidence import property_results
+from checker.engines.progress import Progress
+from checker.engines.spark import tasks
+from checker.engines.spark.claims import Claim
+from checker.engines.spark.levels import Level, Part, in_order, read_states, split
+from checker.engines.spark.manifest import Manifest, Place, Reached
+from checker.engines.spark.numbering import NewValues, Numbering
+from checker.engines.spark.session import Session
+from checker.engines.spark.sharding import by_shard
+from checker.engines.spark.shipping import cloudpickled, packed
+from checker.engines.spark.storage import Storage
+from checker.engines.spark.tasks import (
+    BackDone,
+    BackTask,
+    ExpandDone,
+    ExpandTask,
+    Failed,
+    KeepDone,
+    KeepTask,
+    level_file,
+)
+from checker.engines.spark.worker import Run, Worker, forget_news, know
+from checker.errors import LeadlineError
+from checker.names import counted
+from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
+from checker.settings import SparkTuning
+from checker.spec import Spec
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class SparkSearch(Generic[S]):
+    """One search. `explore` is the function to call.
+
+    Parameters:
+        spec: what to search.
+        limits: what may stop the search early.
+        progress: called every so often with the counts so far.
+        storage: the work directory.
+        claim: the right to use it.
+        shards: how many; None: one for each core.
+        spark: gives the session, which is started at the first call.
+        workers, adjustments, budget: see `CompiledSearch`.
+        tuning: sizes.
+    """
+
+    def __init__(
+        self,
+        spec: Spec[S],
+        limits: Limits,
+        progress: Progress | None,
+        storage: Storage,
+        claim: Claim,
+        shards: int | None,
+        spark: Callable[[], Session],
+        workers: Workers,
+        adjustments: Adjustments,
+        budget: Budget,
+        tuning: SparkTuning,
+    ) -> None:
+        self.spec, self.limits, self.progress = spec, limits, progress
+        self._storage, self._claim, self._manifest = storage, claim, Manifest(storage)
+        self._shards, self._spark = shards, spark
+        self._adjustments, self.budget = adjustments, budget
+        self._search = CompiledSearch(
+            spec, limits, progress, workers, adjustments, budget, tuning.compiled, large=tuning.large
+        )
+        self._tables, self._expander = self._search.expander.tables, self._search.expander
+        self._tuning = tuning
+        self._levels: dict[int, Level] = {}
+        self._revision = 0
+
+    def run(self, saved: Reached | None) -> Result:
+        """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
+        if saved is None:
+            try:
+                result = self._search.run()
+            except HandOver:
+                pass
+            else:
+                return attrs.evolve(result, engine="spark")
+        else:
+            know(self._tables, saved.numbering.values)
+        stop: Stop | None
+        try:
+            with interrupts_wait():  # there is nothing to report of before the state of things is handed over
+                began = time.monotonic()
+                self._search.workers.end_helpers(for_good=True)  # Java ends when nobody holds its input any more
+                session = self._spark()
+                self._at = saved or self._handed_over(self._shards or session.cores)
+                self._begin_run(session)
+                self.budget.started += time.monotonic() - began - self._at.seconds
+            stop = self._go_on()
+        except StopSearch as limit:
+            stop = limit.stop
+        except KeyboardInterrupt as interrupt:
+            stop = self.budget.caught(interrupt)
+        self.budget.relax()
+        stop = self.budget.swallowed or stop
+        paths = self._paths = Paths(self.spec, self._state_at, lambda place: place[0], self._steps_into)
+        seen = sightings(self._tables, self._at.seen, self._at.steps_seen, self._at.dead, paths.target)
+        arrivals = paths.arrivals()
+        statistics = self._statistics()
+        if self.progress is not None:
+            self.progress(statistics)
+        return Result(
+            spec=self.spec,
+            engine="spark",
+            stop=stop,
+            statistics=statistics,
+            properties=property_results(self.spec, seen, arrivals, self.limits, stop is None),
+        )
+
+    def _handed_over(self, shards: int) -> Reached:
+        """Write down what the driver found by itself, in the way in which Spark goes on."""
+        searched, store = self._search.at, self._expander.store
+        ends = [*searched.levels, searched.level_end]
+        numbering = Numbering.of([domain.values for domain in self._tables.layout.domains])
+        spilled = 0
+        for level, (first, last) in enumerate(itertools.pairwise(ends), start=1):
+            base = ends[level - 2] if level > 1 else 0
+            columns = {
+                "state": store.states[first:last],
+                "position": np.arange(last - first, dtype=np.uint32),
+                "parent": store.parents[first:last] - np.uint32(base),
+                "arrival": store.arrivals[first:last],
+            }
+            if self.spec.constraint is not None:
+                columns["outside"] = store.outside[first:last].view(np.uint8)
+            spilled += sum(column.nbytes for column in columns.values())
+            split_up = by_shard(columns, store.packing, shards)
+            blocks = self._storage.write(f"{tasks.LEVELS}/{level:04}", split_up, store.packing.sizes)
+            self._levels[level] = Level([0], [blocks])
+            self._storage.write_bytes(level_file(level), self._levels[level].dumped())
+
+        def place(index: int) -> Place:
+            level = int(np.searchsorted(ends, index, side="right"))
+            return level, int(index) - ends[level - 1]
+
+        reached = Reached(
+            adjustments=self._adjustments,
+            numbering=numbering,
+            shards=shards,
+            level=len(ends) - 1,
+            distinct=store.count,
+            outside=[*searched.outside, *[0] * (len(ends) - 1 - len(searched.outside))],
+            counts=searched.counts,
+            counters=store.counters,
+            seen=[[place(index) for index in indices] for indices in searched.seen],
+            steps_seen=[[(place(index), tree, row) for index, tree, row in steps] for steps in searched.steps_seen],
+            dead=[place(index) for index in searched.dead],
+            calls=self._tables.calls,
+            compared=self._tables.compared,
+            bytes=0,
+            skew=0.0,
+            spilled=spilled,
+            seconds=0.0,
+        )
+        self._manifest.save(reached)
+        return reached
+
+    @property
+    def _packing(self) -> Packing:
+        """How states are packed now."""
+        return self._expander.store.packing
+
+    def _begin_run(self, session: Session) -> None:
+        """Start workers and give them all that they need."""
+        at = self._at
+        place, limits = self._storage.place, self.limits
+        self._run = Run(uuid.uuid4().hex, place, at.shards, limits.traces, at.adjustments)
+        crate = packed(self.spec, self._tables)
+        self._storage.write_sealed(self._run.crate, pickle.dumps(crate))
+        self._tables.agree()
+        watch = Watch(self.budget, self._expander.workers)  # `_tick` reports the progress from now on
+        self._expander.watch = watch
+        self._worker = Worker(self._run, self._expander, self.budget)
+        self._publish_numbers()
+        succeeded(session.run(tasks.prepare, [self._run] * session.cores, lambda: None))
+
+    def _publish_numbers(self) -> None:
+        self._revision += 1
+        name = self._run.numbering(self._revision)
+        self._storage.write_sealed(name, cloudpickled(self._at.numbering))
+        self._worker.agree(self._revision)
+
+    def _go_on(self) -> Stop | None:
+        at = self._at
+        while True:
+            level = self._level(at.level)
+            if not level.count:
+                return None
+            if self._violated() and not self.limits.keep_going:
+                return FIRST_VIOLATION
+            if level.count == at.outside[at.level - 1]:
+                return None  # all are outside
+            if self.limits.depth is not None and at.level >= self.limits.depth:
+                return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
+            if self.limits.max_states is not None and at.distinct > self.limits.max_states:
+                states = counted(self.limits.max_states, "state")
+                return Stop(StopKind.STATES, f"reached {states}, and searched their level to its end")
+            if stop := self._tick():
+                return stop
+            self._advance(level)
+            self._tick()
+
+    def _advance(self, level: Level) -> None:
+        """Find the next level."""
+        at = self._at
+        small, ends = self._cut(level)
+        expanded = self._expand([level.parts(*part) for part in ends], small)
+        kept = self._keep([done.blocks for done in expanded])
+        bases = [first for first, _ in ends]
+        following = Level(bases, [[done.blocks[source] for done in kept] for source in range(len(ends))])
+        if stop := self.budget.swallowed:  # what the level gave is not what the spec says
+            raise StopSearch(stop)
+        self._claim.check()
+        self._storage.write_bytes(level_file(at.level + 1), following.dumped())
+        self._levels[at.level + 1] = following
+        with interrupts_wait():
+            self._count(bases, expanded, kept, following)
+            at.level += 1
+            at.seconds = self.budget.seconds
+            self._manifest.save(at)
+        with suppress(LeadlineError):  # nothing needs it, nor needs it to be away
+            self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
+
+    def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
+        """Whether a level is the driver's; and the parts it is expanded in, by their first and last states."""
+        if level.count < self._tuning.small:
+            return True, [(0, level.count)]
+        return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // self._tuning.task))))
+
+    def _expand(self, parts: list[list[Part]], small: bool) -> list[ExpandDone]:
+        """Expand the parts of a level, and number the values that are met, until there is nothing new."""
+        at, done = self._at, dict[int, ExpandDone]()
+        wanted = [self.limits.traces - len(seen) for seen in at.steps_seen]
+        samples = -(-self._expander.tuning.compared_states // len(parts))
+        while len(done) < len(parts):
+            missing = [number for number in range(len(parts)) if number not in done]
+            work = [
+                ExpandTask(self._run, self._revision, parts[number], at.level + 1, samples, wanted)
+                for number in missing
+            ]
+            answers: Sequence[ExpandDone | Failed]
+            if small:
+                answers = [tasks.answering(tasks.expand_with)(self._worker, task) for task in work]
+            else:
+                answers = self._spark().run(tasks.expand, work, self._tick)
+            news: list[tuple[int, Any]] = []
+            for number, answer in zip(missing, answers, strict=True):
+                if isinstance(answer, Failed):
+                    if not isinstance(answer.error, NewValues):
+                        raise answer.error
+                    news += answer.error.values
+                else:
+                    done[number] = answer
+            if news:
+                self._number(news)
+        return [done[number] for number in range(len(parts))]
+
+    def _number(self, news: list[tuple[int, Any]]) -> None:
+        """Give numbers to values that workers have met."""
+        forget_news(self._expander)
+        domains = self._tables.layout.domains
+        for slot, value in news:
+            domains[slot].number(value)
+        self._tables.agree()
+        self._at.numbering = Numbering.of([list(domain.values) for domain in domains], self._packing)
+        self._publish_numbers()
+
+    def _keep(self, found: list[list[Any]]) -> list[KeepDone]:
+        """Find the new states among those that the parts found, shard by shard."""
+        at = self._at
+        wanted = [self.limits.traces - len(seen) for seen in at.seen]
+        work = [
+            KeepTask(self._run, self._revision, shard, at.level + 1, [blocks[shard] for blocks in found], wanted)
+            for shard in range(at.shards)
+        ]
+        return succeeded(self._spark().run(tasks.keep, work, self._tick, at_home=True))
+
+    def _count(
+        self, bases: list[int], expanded: Sequence[ExpandDone], kept: Sequence[KeepDone], following: Level
+    ) -> None:
+        at, traces = self._at, self.limits.traces
+        for base, part in zip(bases, expanded, strict=True):
+            at.counts[:, 0] += part.generated
+            for seen, steps in zip(at.steps_seen, part.steps_seen, strict=True):
+                more = [((at.level, base + place), tree, row) for place, tree, row in steps]
+                seen += more[: traces - len(seen)]
+            at.dead += [(at.level, base + place) for place in part.dead][: traces - len(at.dead)]
+            add_expanded(at.counters, part.counters)
+            at.calls += part.calls
+            at.compared += part.compared
+            at.spilled += part.bytes
+        for shard in kept:
+            at.counts[:, 1] += shard.distinct
+            at.calls += shard.calls
+            at.compared += shard.compared
+        for number, seen_now in enumerate(at.seen):
+            finds = sorted(itertools.chain.from_iterable(shard.seen[number] for shard in kept))
+            for source, position in finds[: traces - len(seen_now)]:
+                seen_now.append((at.level + 1, self._number_of(following, source, position)))
+        rows = [sum(block.rows for block in shard.blocks) for shard in kept]
+        at.distinct += sum(rows)
+        at.outside.append(sum(shard.outside for shard in kept))
+        at.bytes = sum(shard.bytes for shard in kept)
+        at.skew = max(rows) * len(rows) / sum(rows) - 1 if sum(rows) else 0.0
+        at.spilled += sum(rows) * (8 * self._packing.words + 4 + 4 + 2)
+
+    def _number_of(self, level: Level, source: int, position: int) -> int:
+        """The number, in its level, of a state that a part found."""
+        blocks = [self._storage.read(block)[0]["position"] for block in level.blocks[source]]
+        return level.starts[source] + sum(int((positions < position).sum()) for positions in blocks)
+
+    def _level(self, number: int) -> Level:
+        if number not in self._levels:
+            self._levels[number] = Level.loaded(self._storage, level_file(number))
+        return self._levels[number]
+
+    def _violated(self) -> bool:
+        at = self._at
+        return violated(self._tables, at.seen, at.steps_seen, bool(at.dead))
+
+    def _tick(self) -> Stop | None:
+        """Report the progress. Returns why the search must stop; None if it need not."""
+        if self.progress is not None:
+            self.progress(self._statistics())
+        stop = self.budget.swallowed or self.budget.out_of_time() or self.budget.out_of_memory()
+        if stop:
+            self.budget.relax()  # so that Spark is left in order
+        return stop
+
+    def _statistics(self) -> Statistics:
+        at, outside = self._at, sum(self._at.outside)
+        steps, counters = int(at.counts[:, 0].sum()), at.counters.tolist()
+        levels = [self._level(level).count - beyond for level, beyond in enumerate(at.outside, start=1)]
+        expanded = counters[kernel.EXPANDED] - sum(at.outside[: at.level - 1])
+        return Statistics(
+            distinct=at.distinct - outside,
+            outside=outside,
+            generated=steps + len(self.spec.initials()),
+            depth=at.level if levels[-1] else at.level - 1,
+            queue=at.distinct - outside - expanded,
+            expanded=expanded,
+            successors=steps,
+            out_degree_min=counters[kernel.FEWEST],
+            out_degree_max=counters[kernel.MOST],
+            deadlocks=counters[kernel.DEADLOCKS],
+            seconds=self.budget.seconds,
+            actions=action_counts(self.spec, at.counts),
+            memory=at.bytes,
+            calls=at.calls,
+            compared=at.compared,
+            levels=tuple(filter(None, levels)),
+            shards=at.shards,
+            skew=at.skew,
+            spilled=at.spilled,
+        )
+
+    def _state(self, row: Sequence[int]) -> S:
+        state: S = self._tables.layout.state(row)
+        return state
+
+    def _state_at(self, place: Place) -> S:
+        return self._state(self._found(place)[2])
+
+    def _found(self, place: Place) -> tuple[int, int, list[int]]:
+        """How a state was found: the number of the state before, the action instance, and the slots' numbers."""
+        level, number = self._level(place[0]), place[1]
+        source = int(np.searchsorted(level.starts, number, side="right")) - 1
+        (part,) = level.parts(number, number + 1)
+        blocks = [read_states(self._storage, block, self._packing) for block in part.blocks]
+        columns = in_order(blocks, part)
+        before = level.bases[source] + int(columns["parent"][0])
+        return before, int(columns["arrival"][0]), self._packing.unpack(columns["state"][0])
+
+    def _steps_into(self, places: Sequence[Place]) -> list[tuple[Place, int, Place]]:
+        """The steps into some states of a level from the level before it.
+
+        Where one trace is wanted, the step by which the search found a state is enough.
+        """
+        before = places[0][0] - 1
+        if self.limits.traces == 1:
+            found = [(place, self._found(place)) for place in places]
+            return [((before, number), tree, place) for place, (number, tree, _) in found]
+        level, rows = self._level(before), [self._found(place)[2] for place in places]
+        small, ends = self._cut(level)
+        work = [BackTask(self._run, self._revision, level.parts(*part), rows) for part in ends]
+        answers: Sequence[BackDone | Failed]
+        if small:
+            answers = [tasks.answering(tasks.back_with)(self._worker, task) for task in work]
+        else:
+            answers = self._spark().run(tasks.back, work, lambda: None)
+        steps = []
+        for (first, _), done in zip(ends, succeeded(answers), strict=True):
+            for number, row, tree, target in done.steps:
+                self._paths.know((before, first + number), self._state(row))
+                steps.append(((before, first + number), tree, places[target]))
+        return steps
+
+
+def succeeded(answers: Sequence[T | Failed]) -> list[T]:
+    """What tasks returned, if none failed. Raises what one failed with."""
+    done = []
+    for answer in answers:
+        if isinstance(answer, Failed):
+            raise answer.error
+        done.append(answer)
+    return done

@@ -1,0 +1,282 @@
+"""The session: Spark started as this engine needs it, and its jobs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+
+import checker
+from checker.engines.budget import StopSearch
+from checker.engines.spark.java import use_java
+from checker.errors import LeadlineError
+from checker.result import Stop
+from checker.temporary import private_folder
+
+T = TypeVar("T")
+
+PATIENCE = 30
+"""Seconds that Java is given to end."""
+
+TICK = 0.25
+"""Seconds between two looks at a running job."""
+
+_PACKAGES = ("checker", "model", "invariants")
+
+_log = logging.getLogger("leadline")
+
+
+class Session:
+    """Spark, from its start to its end. To be used in a ``with`` statement.
+
+    All that waits for Java is called in a thread of its own: an interrupt, which the main thread gets, would cut
+    off an answer of Java's in the middle, and Spark's own handler for it, which only a main thread is given, asks
+    Java something while an answer is on its way.
+
+    Parameters:
+        master: the master's URL; None: what `spark-submit` says, or else this machine.
+        conf: Spark's own settings.
+        verbose: whether Spark's log and bar are shown.
+
+    Attributes:
+        cores: how many tasks can run at the same time.
+        is_local: whether all runs on this machine.
+
+    Raises:
+        LeadlineError: Spark does not start; says why.
+    """
+
+    def __init__(self, master: str | None, conf: Mapping[str, str], verbose: bool = False) -> None:
+        if not pyspark.__version__.startswith("4."):
+            raise LeadlineError(f"the spark engine needs pyspark 4, but this is {pyspark.__version__}")
+        check_environment(master, conf)
+        self._ends = ExitStack()
+        folder = self._ends.enter_context(private_folder())
+        self._thread = ThreadPoolExecutor(1, "spark")
+        try:
+            self._context = self._thread.submit(_started, master, conf, verbose, folder).result()
+        except BaseException:
+            self._ends.close()
+            raise
+        if not verbose:  # else, when Java dies, Spark's Python shows where it was, several times
+            logging.getLogger().addHandler(logging.NullHandler())
+            self._context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+        self.is_local = self.master.startswith("local")
+        try:
+            self._ship(folder)
+        except Exception as error:
+            reason = _reason(error)
+            with suppress(Exception):
+                if self._context._jsc.sc().isStopped():
+                    reason = f"no answer from the master {self.master}, or it did not take this application"
+            self.__exit__()
+            raise LeadlineError(f"Spark does not start: {reason}") from error
+        if not self.is_local and self._context.getConf().get("spark.authenticate") != "true":
+            _log.warning(
+                "Spark's driver listens on %s without authentication (spark.authenticate): "
+                "whoever reaches it, or an executor, can run code there",
+                self._context.getConf().get("spark.driver.host"),
+            )
+        self.cores = int(self._context.defaultParallelism)
+        self._homes: dict[int, Any] = {}
+
+    def _ship(self, packed: Path) -> None:
+        """Give leadline to executors, with what is compiled of it."""
+        folder = Path(checker.__file__).parent.parent
+        if self.is_local:
+            self._context.environment["PYTHONPATH"] = str(folder)
+            return
+        for package in _PACKAGES:
+            archive = packed / f"{package}.tar.gz"
+            with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
+                for path in (folder / package).iterdir():
+                    tar.add(path, path.name)
+            self._context.addArchive(f"{archive}#{package}")  # Python looks for packages where it is unpacked
+
+    @property
+    def master(self) -> str:
+        """The master's URL."""
+        return str(self._context.master)
+
+    def run(
+        self, task: Callable[[Any], T], tasks: Sequence[Any], tick: Callable[[], Stop | None], at_home: bool = False
+    ) -> list[T]:
+        """Run tasks, and wait for all.
+
+        Parameters:
+            task: a function that workers can import.
+            tasks: what it is called with.
+            tick: called now and then while they run; the job is given up when it returns a reason for that.
+            at_home: whether each task had best run on the executor that ran the one at its place before.
+
+        Raises:
+            StopSearch: it was.
+            LeadlineError: Spark gave up.
+        """
+        return self.do(lambda context: self._collect(task, tasks, at_home), tick)
+
+    def do(self, job_of: Callable[[SparkContext], T], tick: Callable[[], Stop | None]) -> T:
+        """Run a job of any kind, and wait for it. See `run`.
+
+        Parameters:
+            job_of: runs it, given Spark's context, and returns what came of it.
+            tick: called now and then while it runs; the job is given up when it returns a reason for that.
+        """
+        job = self._thread.submit(job_of, self._context)
+        try:
+            while wait([job], TICK).not_done:
+                if stop := tick():
+                    raise StopSearch(stop)
+        finally:
+            while not job.done():  # again and again: a job that is about to begin is not cancelled
+                with suppress(Exception):  # a Java that has died has no jobs
+                    self._context.cancelAllJobs()
+                wait([job], TICK)
+        try:
+            return job.result()
+        except Exception as error:
+            raise LeadlineError(f"Spark gave up: {_reason(error)}") from error
+
+    def _collect(self, task: Callable[[Any], T], tasks: Sequence[Any], at_home: bool) -> list[T]:
+        if at_home:
+            answers: list[T] = self._at_home(len(tasks)).map(lambda place: task(tasks[place])).collect()
+        else:
+            answers = self._context.parallelize(tasks, len(tasks)).map(task).collect()
+        return answers
+
+    def _at_home(self, places: int) -> Any:
+        """Some numbers that Spark keeps on executors, and sends tasks to where they are."""
+        if places not in self._homes:
+            self._homes[places] = self._context.parallelize(range(places), places).map(int).cache()
+        return self._homes[places]
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        gateway, process = self._context._gateway, getattr(self._context._gateway, "proc", None)
+        with suppress(Exception):  # a Java that has died cannot be stopped
+            self._thread.submit(self._context.stop).result()
+        self._thread.shutdown()
+        if gateway is not None and process is not None:
+            with suppress(Exception):
+                gateway.shutdown()
+            process.stdin.close()
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:  # a worker that hangs may keep it
+                process.kill()
+                process.wait()
+            SparkContext._gateway = SparkContext._jvm = None
+        self._ends.close()
+
+
+def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
+    """See that Java, Spark and the Python of local workers are where the environment says; have Spark find Java.
+
+    Raises:
+        LeadlineError: one is not; names the variable.
+    """
+    use_java()
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by `spark-submit`, which has started Spark
+    home, python = os.environ.get("SPARK_HOME"), _python(conf)
+    if home and not submitted and not (Path(home) / "bin" / "spark-submit").is_file():
+        raise LeadlineError(f"SPARK_HOME={home} holds no bin/spark-submit: unset it to use the Spark of pyspark")
+    local = master.startswith("local") if master is not None else not submitted
+    if local and shutil.which(python) is None:
+        raise LeadlineError(f"there is no Python {python}, which PYSPARK_PYTHON or spark.pyspark.python names")
+
+
+def _python(conf: Mapping[str, str]) -> str:
+    """The Python that Spark starts for workers."""
+    return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+
+
+def _started(master: str | None, conf: Mapping[str, str], verbose: bool, folder: Path) -> SparkContext:
+    """Spark's context. Raises LeadlineError: it does not start; says why."""
+    with tempfile.TemporaryFile() as log:
+        try:
+            at_start = SparkConf(loadDefaults=False).setAll(list(_at_start(master, conf, folder).items()))
+            # in a session of its own, Java does not get the signals that end this process, which ends it in order
+            options = {"start_new_session": True} | ({} if verbose else {"stderr": log, "stdout": log})
+            gateway = launch_gateway(at_start, options)  # type: ignore[no-untyped-call]
+            SparkContext._ensure_initialized(gateway=gateway)
+            context = SparkContext(conf=_conf(master, conf, verbose), gateway=gateway)
+            context.pythonExec = _python(conf)
+            return context
+        except Exception as error:
+            log.seek(0)
+            reason = _reason(error, log.read().decode(errors="replace"))
+            raise LeadlineError(f"Spark does not start: {reason}") from error
+
+
+def _at_start(master: str | None, given: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The settings that a driver must have when it starts, such as its memory.
+
+    Parameters:
+        folder: for what Java and Spark keep in files.
+    """
+    if master is not None and not master.startswith("local"):
+        return dict(given)
+    # on one machine, what Java's second compiler takes is taken from the search, and never won back
+    options = f'-XX:TieredStopAtLevel=1 "-Djava.io.tmpdir={folder}"'
+    local = {} if "SPARK_LOCAL_DIRS" in os.environ else {"spark.local.dir": str(folder)}
+    return {"spark.driver.extraJavaOptions": options, **local, **given}
+
+
+def _conf(master: str | None, given: Mapping[str, str], verbose: bool) -> SparkConf:
+    conf = SparkConf()
+    if master is not None:
+        conf.setMaster(master)
+    conf.setIfMissing("spark.master", "local[*]")
+    chosen = conf.get("spark.master") or ""
+    if re.fullmatch(r"local\[([0-9]+|\*)\]", chosen):
+        conf.setMaster(f"{chosen[:-1]},4]")  # else Spark gives up when a task fails once
+    if chosen.startswith("local"):
+        conf.setIfMissing("spark.driver.host", "127.0.0.1").setIfMissing("spark.driver.bindAddress", "127.0.0.1")
+        conf.setIfMissing("spark.authenticate", "true")  # with a secret of Spark's own making
+    conf.setIfMissing("spark.app.name", "leadline")
+    conf.setIfMissing("spark.ui.enabled", "false")
+    conf.setIfMissing("spark.ui.showConsoleProgress", str(verbose).lower())
+    if not verbose:
+        conf.setIfMissing("spark.log.level", "OFF")
+    for name, value in given.items():
+        conf.set(name, value)
+    return conf
+
+
+_TELLING = (
+    (r'Cannot run program "([^"]+)"', "executors cannot run {}: name a Python that every machine has"),
+    (r"reading the port number from pyspark.daemon", "the Python of executors does not run pyspark's daemon"),
+    (r"PYTHON_VERSION_MISMATCH\]\s*([^.]*\.[^.]*\.[0-9]+)", "{}: executors need the Python of the driver"),
+    (r"ModuleNotFoundError: No module named '([\w.]+)'", "the Python of executors lacks the package {}"),
+)
+"""What is found in errors of Spark's, and what it means."""
+
+_HOW = " (PYSPARK_PYTHON, or --conf spark.pyspark.python=...)"
+
+
+def _reason(error: Exception, log: str = "") -> str:
+    """What matters of an error of Spark's, in a line."""
+    text = str(error) if not isinstance(error, PySparkException) else (error.getMessage() or str(error))
+    for pattern, meaning in _TELLING:
+        if found := re.search(pattern, text):
+            return meaning.format(*found.groups()) + _HOW
+    lines = [line.strip() for line in f"{text}\n{log}".splitlines() if line.strip()]
+    telling = [line for line in lines if re.match(r"(Caused by: )?[\w.$]*(Error|Exception)\b", line)]
+    return (telling or lines or [type(error).__name__])[-1][:300]

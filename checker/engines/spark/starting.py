@@ -1,0 +1,153 @@
+"""Starting a search on Spark: its work directory, its session, and another attempt where one is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import Any, TypeVar
+
+import attrs
+
+from checker.engines.budget import Budget, LimitReached
+from checker.engines.compiled.adjustments import CHANGES, Adjustments
+from checker.engines.compiled.learn.recording import make_ordinary
+from checker.engines.compiled.threads import Workers, usable_cores
+from checker.engines.evidence import nothing_searched
+from checker.engines.progress import Progress
+from checker.engines.spark.claims import Claim, claimed
+from checker.engines.spark.manifest import Manifest, Reached
+from checker.engines.spark.search import SparkSearch
+from checker.engines.spark.session import Session, check_environment
+from checker.engines.spark.storage import Storage
+from checker.errors import LeadlineError
+from checker.result import FIRST_VIOLATION, Limits, Result
+from checker.settings import SparkSettings
+from checker.spec import Spec
+from checker.temporary import private_folder
+
+S = TypeVar("S")
+
+
+def explore(
+    spec: Spec[S],
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    settings: SparkSettings | None = None,
+    *,
+    session: Session | None = None,
+) -> Result:
+    """Search a spec's states breadth-first on Spark.
+
+    Parameters:
+        spec: what to search.
+        limits: what may stop the search early; a limit on states or seconds counts from level to level once
+            Spark has taken over. By default the first violation.
+        progress: called every so often with the counts so far.
+        settings: of this engine.
+        session: a session to use, and to leave running; the master and Spark's settings are the session's.
+
+    Returns:
+        The result: what `checker.engines.oracle.explore` returns. Its seconds do not count the start of Spark.
+
+    Raises:
+        SpecError: the spec misbehaved.
+        LeadlineError: Spark does not start or gives up; the work directory cannot be written, is of another
+            search, or is damaged.
+    """
+    limits, settings = limits or Limits(), settings or SparkSettings()
+    if session is None:
+        check_environment(settings.master, settings.conf)  # which should not show only after the driver's part
+    try:
+        with ExitStack() as stack:
+            stack.callback(make_ordinary)
+            workers = stack.enter_context(closing(Workers(usable_cores())))
+            budget = Budget(limits, lambda: workers.processes)
+            stack.enter_context(budget.enforced())
+            folder = _opened(stack, spec, limits, settings)
+            start = _starter(stack, settings, session)
+            result = _searched(spec, limits, progress, settings, folder, start, workers, budget)
+            return folder.left(result, settings.keep_files)
+    except LimitReached as limit:  # before there was anything to report
+        return nothing_searched(spec, "spark", limit.stop)
+
+
+@attrs.frozen
+class _Folder:
+    """The work directory of a search.
+
+    Attributes:
+        storage, manifest, claim: its files, what it says of the search, and the right to use it.
+        saved: how far an earlier run was; None if there was none, or it had not begun with Spark.
+    """
+
+    storage: Storage
+    manifest: Manifest
+    claim: Claim
+    saved: Reached | None
+
+    def left(self, result: Result, keep_files: bool) -> Result:
+        """Remove the files of a search that has come to its end, unless they are to be kept; note what went wrong."""
+        if self.claim.note:
+            result = attrs.evolve(result, note=self.claim.note)
+        if not keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
+            try:
+                self.manifest.clear()
+            except LeadlineError as error:  # the result must not be lost
+                result = attrs.evolve(result, note=f"files of the search are left: {error}")
+        return result
+
+
+def _opened(stack: ExitStack, spec: Spec[Any], limits: Limits, settings: SparkSettings) -> _Folder:
+    """Claim the work directory, for a new search or to continue one. Raises LeadlineError: it cannot be used."""
+    storage = Storage(settings.resume or settings.work_dir or str(stack.enter_context(private_folder()) / "work"))
+    manifest = Manifest(storage)
+    if settings.resume is not None:
+        manifest.find()  # before anything is written there
+    claim = stack.enter_context(claimed(storage))
+    if settings.resume is None:
+        manifest.begin(spec, limits)
+        return _Folder(storage, manifest, claim, None)
+    saved = manifest.load(spec, limits)
+    if saved is not None and settings.shards not in (None, saved.shards):
+        shown = f"{storage.place} holds a search with {saved.shards} shards"
+        raise LeadlineError(f"{shown}: leave out --shards")
+    return _Folder(storage, manifest, claim, saved)
+
+
+def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None) -> Callable[[], Session]:
+    """A function that gives the session, which it starts at its first call if there is none."""
+
+    def start() -> Session:
+        nonlocal session
+        if session is None:
+            session = stack.enter_context(Session(settings.master, settings.conf, settings.verbose))
+            if settings.resume is None and settings.work_dir is None and not session.is_local:
+                missing = "a cluster needs a work directory that all its machines see"
+                raise LeadlineError(f"{missing}: give --work-dir")
+        return session
+
+    return start
+
+
+def _searched(
+    spec: Spec[S],
+    limits: Limits,
+    progress: Progress | None,
+    settings: SparkSettings,
+    folder: _Folder,
+    start: Callable[[], Session],
+    workers: Workers,
+    budget: Budget,
+) -> Result:
+    """Search, again with other adjustments where that turns out to be needed."""
+    saved = folder.saved
+    adjustments = saved.adjustments if saved is not None else Adjustments()
+    given = folder.storage, folder.claim, settings.shards, start, workers
+    while True:
+        search = SparkSearch(spec, limits, progress, *given, adjustments, budget, settings.tuning)
+        try:
+            return search.run(saved)
+        except CHANGES as change:
+            adjustments = adjustments.after(change)
+        saved = None
+        folder.manifest.start_over()

@@ -1,0 +1,241 @@
+"""Workers: what a Python process has to expand the parts of levels that tasks give to it."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+from typing import Any, Generic, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.budget import Budget
+from checker.engines.compiled import kernel
+from checker.engines.compiled.adjustments import Adjustments
+from checker.engines.compiled.expander import Expander, StepSeen
+from checker.engines.compiled.interrupts import interrupts_wait
+from checker.engines.compiled.learn.learned import Tables
+from checker.engines.compiled.packing import Packing
+from checker.engines.compiled.predecessors import steps_into
+from checker.engines.compiled.store import Store
+from checker.engines.compiled.threads import Workers
+from checker.engines.compiled.watch import Watch
+from checker.engines.spark.numbering import NewValues, Numbering
+from checker.engines.spark.shipping import Crate, unpacked
+from checker.engines.spark.storage import Storage
+from checker.errors import LeadlineError
+from checker.result import Limits
+
+S = TypeVar("S")
+
+COMING = 2
+"""Next states that a state is expected to have, so that the table they are entered in need not grow."""
+
+
+@attrs.frozen
+class Run:
+    """What all tasks of a run share.
+
+    Attributes:
+        id: of this run; a resumed search is another run.
+        place: the work directory.
+        shards: how many there are.
+        traces: how many counterexamples are wanted.
+        adjustments: what the search has learned about its spec; see `Adjustments`.
+    """
+
+    id: str
+    place: str
+    shards: int
+    traces: int
+    adjustments: Adjustments
+
+    @property
+    def crate(self) -> str:
+        """The file with the spec."""
+        return f"run/{self.id}/spec.pickle"
+
+    def numbering(self, revision: int) -> str:
+        """The file with the numbers of slot values."""
+        return f"run/{self.id}/numbers-{revision:04}.pickle"
+
+
+@attrs.frozen
+class Expanded:
+    """What comes of expanding some states.
+
+    Attributes:
+        found: the next states that differ from each other, in the order of discovery: ``state``, ``position``,
+            ``parent`` (by its place among the states expanded) and ``arrival``.
+        generated: for each action instance, how many steps it took.
+        counters: see `kernel.append`.
+        steps_seen: for each step predicate, the first steps that show it.
+        dead: the first states without a next state.
+    """
+
+    found: dict[str, NDArray[Any]]
+    generated: list[int]
+    counters: list[int]
+    steps_seen: list[list[StepSeen]]
+    dead: list[int]
+
+
+class Worker(Generic[S]):
+    """What a process keeps between tasks of one run. All of it can be read again.
+
+    Parameters:
+        run: the run.
+        expander: expands the states of a task, which take the place of those of the task before.
+        budget: the memory that the states may take.
+    """
+
+    def __init__(self, run: Run, expander: Expander[S], budget: Budget) -> None:
+        self.run, self.expander, self.storage = run, expander, Storage(run.place)
+        self._budget, self._revision = budget, -1
+
+    @property
+    def tables(self) -> Tables[S]:
+        """What was learned."""
+        return self.expander.tables
+
+    def agree(self, revision: int) -> Packing:
+        """Use the driver's numbers.
+
+        Parameters:
+            revision: of the numbers.
+
+        Returns:
+            How states are packed.
+        """
+        forget_news(self.expander)
+        if revision != self._revision:
+            numbering: Numbering = pickle.loads(self.storage.read_sealed(self.run.numbering(revision)))
+            know(self.tables, numbering.values)
+            if self.expander.store.packing.sizes != numbering.sizes:
+                packing = Packing(numbering.sizes)
+                self.tables.pack(packing)
+                self._hold(np.zeros((0, packing.words), np.uint64), packing)
+            self._revision = revision
+        return self.expander.store.packing
+
+    def _hold(self, states: NDArray[np.uint64], packing: Packing, outside: NDArray[np.uint8] | None = None) -> None:
+        """Have these states in the place of all that the expander has."""
+        memory, threads, is_constrained = self._budget.memory.for_states, self.expander.workers, outside is not None
+        self.expander.store = store = Store(
+            packing, self.tables.instances, memory, threads, len(states), is_constrained
+        )
+        store.states[: len(states)] = states
+        if outside is not None:
+            store.outside[: len(states)] = outside
+        store.counters[kernel.STATES] = len(states)
+
+    def expand(self, level: dict[str, NDArray[Any]], samples: int, steps_wanted: list[int]) -> Expanded:
+        """Expand some states of a level.
+
+        Parameters:
+            level: the columns ``state``, packed as was agreed, and, if the spec has a constraint,
+                ``outside``, 1 for a state that is.
+            samples: on how many of them what was learned is compared with the actions themselves.
+            steps_wanted: for each step predicate, how many more steps are wanted that show it.
+
+        Raises:
+            NewValues: there are values without a number.
+            SpecError: the spec misbehaved.
+            ShapeChanged, NotRecorded, NewKind: the search has to start again; see `Adjustments`.
+        """
+        expander, states = self.expander, level["state"]
+        count = len(states)
+        self._hold(states, expander.store.packing, level.get("outside"))
+        expander.store.grow(COMING * count)
+        for index in np.linspace(0, count - 1, samples, dtype=int):
+            expander.comparison.state(expander.row(index))
+        generated, dead = np.zeros(self.tables.instances, np.int64), list[int]()
+        steps_seen: list[list[StepSeen]] = [[] for _ in steps_wanted]
+        block = expander.tuning.block * expander.workers.count
+        for first in range(0, count, block):
+            expander.watch.pause()
+            missing = [wanted - len(seen) for wanted, seen in zip(steps_wanted, steps_seen, strict=True)]
+            found = expander.find(first, min(first + block, count), missing)
+            with interrupts_wait():
+                result = expander.keep(found, self.run.traces - len(dead))
+            generated += result.counts[:, 0]
+            dead += result.dead
+            for seen, more in zip(steps_seen, result.steps_seen, strict=True):
+                seen += more
+        if news := self.tables.news():
+            raise NewValues(news)
+        store, new = expander.store, slice(count, expander.store.count)
+        return Expanded(
+            found={
+                "state": store.states[new],
+                "position": np.arange(store.count - count, dtype=np.uint32),
+                "parent": store.parents[new],
+                "arrival": store.arrivals[new],
+            },
+            generated=generated.tolist(),
+            counters=store.counters.tolist(),
+            steps_seen=steps_seen,
+            dead=dead,
+        )
+
+    def shown(self, states: NDArray[np.uint64], wanted: list[int]) -> NDArray[np.bool_]:
+        """Evaluate the state predicates on some states.
+
+        Parameters:
+            states: packed as was agreed.
+            wanted: for each predicate, how many more states that show it are wanted.
+
+        Returns:
+            Shape (states, predicates).
+        """
+        if not len(states) or not any(wanted):
+            return np.zeros((len(states), len(wanted)), np.bool_)
+        self._hold(states, self.expander.store.packing)
+        return self.expander.check(0, wanted, [False] * len(wanted))
+
+    def steps_into(self, level: dict[str, NDArray[Any]], targets: NDArray[np.uint64]) -> list[tuple[int, int, int]]:
+        """The steps from some states of a level into some of the next: state, action instance, target."""
+        self.expand(level, 0, [0] * len(self.tables.step_checks))  # so that all paths are known
+        return steps_into(self.expander, lambda: targets, 0, len(level["state"]))
+
+
+def forget_news(expander: Expander[Any]) -> None:
+    """Take back the numbers of values that the driver has not numbered."""
+    if expander.tables.forget_news():
+        expander.workers.end_helpers()  # they know these numbers
+        expander.forget_guards()
+
+
+def know(tables: Tables[Any], values: list[list[Any]]) -> None:
+    """Number values as they are numbered elsewhere.
+
+    Parameters:
+        tables: to know them.
+        values: of each slot, in the order of their numbers; those that have numbers come first.
+    """
+    for domain, numbered in zip(tables.layout.domains, values, strict=True):
+        for value in numbered:
+            domain.number(value)
+    tables.agree()
+
+
+def loaded(run: Run) -> Worker[Any]:
+    """A worker with what the driver has learned until now.
+
+    Raises:
+        LeadlineError: this machine does not see the work directory.
+    """
+    try:
+        crate: Crate = pickle.loads(Storage(run.place).read_sealed(run.crate))
+    except LeadlineError as error:
+        raise LeadlineError(
+            f"{socket.gethostname()} does not see the driver's work directory {run.place}: "
+            f"--work-dir must name one that all machines share ({error})"
+        ) from error
+    tables, budget, threads = unpacked(crate), Budget(Limits(traces=run.traces)), Workers(1)
+    tables.agree()
+    packing = Packing(tables.agreed or [])
+    tables.pack(packing)
+    store = Store(packing, tables.instances, budget.memory.for_states, threads, 0)
+    return Worker(run, Expander(tables, store, threads, Watch(budget, threads)), budget)

@@ -1,0 +1,1 @@
+"""Traces: finding, ordering, saving, replaying and comparing them."""

@@ -1,0 +1,114 @@
+"""Replay: re-execute a recorded trace on the model, and say precisely where it departs."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from checker.action import ActionInstance
+from checker.errors import TraceError
+from checker.names import nearest
+from checker.properties import Property
+from checker.spec import Spec
+from checker.trace import Trace, complaint_at_end
+from checker.traces.itf import Json, Recorded, TraceFile, encode, encode_state, shown
+
+S = TypeVar("S")
+
+
+def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
+    """Follow a recorded trace on the model, from its initial state through every action.
+
+    Parameters:
+        spec: the spec, with the bounds that the trace was recorded with.
+        recorded: what the trace file says.
+
+    Returns:
+        The trace, with the model's own states.
+
+    Raises:
+        TraceError: the model does not go where the trace went, naming the step and the variable, or
+            the trace's end is no evidence about its property any more.
+    """
+    about = _property(spec, recorded)
+    states = [_initial(spec, recorded.states[0])]
+    instances: list[ActionInstance[S]] = []
+    for index, target in enumerate(recorded.states[1:], start=1):
+        instance = _instance(spec, index, target)
+        states.append(_follow(spec, index, instance, states, target))
+        instances.append(instance)
+    if about is not None and complaint_at_end(spec, about, states) is None:
+        verb = "shows" if about.kind.is_witness else "violates"
+        raise TraceError(f"every step is as recorded, but the end no longer {verb} {about.name}: {about.sentence}")
+    return Trace(spec, states, instances, about)
+
+
+def _property(spec: Spec[S], recorded: TraceFile) -> Property | None:
+    if recorded.about is None:
+        return None
+    known = {item.name: item for item in spec.checks}
+    if recorded.about not in known:
+        raise TraceError(f"{spec.name} has no property {recorded.about!r}{nearest(recorded.about, known)}")
+    return known[recorded.about]
+
+
+def _initial(spec: Spec[S], target: Recorded) -> S:
+    differences = {state: _difference(state, state, target) for state in spec.initials()}
+    for state, difference in differences.items():
+        if not difference:
+            return state
+    raise TraceError(f"the recorded initial state is none of the spec's: {next(iter(differences.values()))}")
+
+
+def _instance(spec: Spec[S], index: int, target: Recorded) -> ActionInstance[S]:
+    if target.action is None:
+        raise TraceError(f'step {index} does not say which action it takes: "#meta" lacks "action" and "parameters"')
+    names = [action.name for action in spec.actions]
+    if target.action not in names:
+        raise TraceError(f"step {index}: {spec.name} has no action {target.action!r}{nearest(target.action, names)}")
+    for instance in spec.instances:
+        arguments = {name: encode(value) for name, value in instance.arguments.items()}
+        if instance.action.name == target.action and arguments == target.arguments:
+            return instance
+    raise TraceError(f"step {index}: {target.label} is not possible with {spec.named_bounds}")
+
+
+def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list[S], target: Recorded) -> S:
+    successors = spec.take(instance, states[-1])
+    for successor in successors:
+        if not _difference(successor, states[0], target):
+            return successor
+    if not successors:
+        raise TraceError(f"step {index}: {instance} is not enabled in the state before it")
+    raise TraceError(f"step {index}: {instance} leads elsewhere: {_difference(successors[0], states[0], target)}")
+
+
+def _difference(state: Any, first: Any, target: Recorded) -> str:
+    """The first variable whose value is not as recorded, in words; empty if there is none."""
+    values = encode_state(state, first)
+    for name in [*values, *target.values]:
+        if name not in target.values or name not in values:
+            return f"the {'model' if name in values else 'file'} has a variable {name!r}, the other does not"
+        if values[name] != target.values[name]:
+            return _where(name, values[name], target.values[name])
+    return ""
+
+
+def _where(path: str, ours: Json, theirs: Json) -> str:
+    """Descend to the innermost part that differs."""
+    for name, inner, other in _parts(ours, theirs):
+        if inner != other:
+            return _where(f"{path}{name}", inner, other)
+    return f"{path} is {shown(ours)} in the model, {shown(theirs)} in the file"
+
+
+def _parts(ours: Json, theirs: Json) -> list[tuple[str, Json, Json]]:
+    match ours, theirs:
+        case {"#tup": list(items)}, {"#tup": list(others)} if len(items) == len(others):
+            return [(f"[{index}]", *pair) for index, pair in enumerate(zip(items, others, strict=True))]
+        case {"tag": tag, "value": dict(fields)}, {"tag": other, "value": dict(others)} if tag == other:
+            return _parts(fields, others)
+        case ({"tag": str()}, _) | (_, {"tag": str()}):
+            return []
+        case dict(), dict() if ours.keys() == theirs.keys() and not any(name.startswith("#") for name in ours):
+            return [(f".{name}", ours[name], theirs[name]) for name in ours]
+    return []

@@ -1,0 +1,132 @@
+"""Imports go one way, as the design has it: checker, model, invariants, reports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PACKAGES = ("checker", "model", "invariants", "reports")
+MAY_IMPORT = {
+    "checker": {"checker"},
+    "model": {"checker", "model"},
+    "invariants": {"checker", "model", "invariants"},
+    "reports": {"checker", "model", "invariants", "reports"},
+}
+FOR_PEOPLE = {"cattrs", "click", "rich"}
+FOR_SEARCHING = {"hypothesis", "networkx"}
+MAY_NOT_USE = {
+    "checker": FOR_PEOPLE,
+    "model": FOR_PEOPLE | FOR_SEARCHING,
+    "invariants": FOR_PEOPLE | FOR_SEARCHING,
+    "reports": FOR_SEARCHING,
+}
+
+
+def module_name(path: Path) -> str:
+    """The name a file is imported by."""
+    parts = path.relative_to(PROJECT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for package in PACKAGES for path in sorted((PROJECT / package).rglob("*.py"))}
+
+
+def imports_in(text: str, names: set[str] | None = None) -> Iterator[tuple[str, bool]]:
+    """Every module that a text imports, and whether that happens while the text itself is imported.
+
+    What is imported for type checking only, or inside a function, does not happen then. A name that is
+    itself a module counts as that module, not as the package it is imported from.
+    """
+
+    def walk(node: ast.AST, at_once: bool) -> Iterator[tuple[str, bool]]:
+        match node:
+            case ast.Import(names=aliases):
+                yield from ((alias.name, at_once) for alias in aliases)
+            case ast.ImportFrom(module=module, names=aliases, level=level):
+                assert level == 0, "relative imports are not used"
+                for alias in aliases:
+                    whole = f"{module}.{alias.name}"
+                    yield (whole if whole in (names or set()) else str(module)), at_once
+            case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=body, orelse=otherwise):
+                for inner in body:
+                    yield from walk(inner, False)
+                for inner in otherwise:
+                    yield from walk(inner, at_once)
+            case _:
+                later = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+                for inner in ast.iter_child_nodes(node):
+                    yield from walk(inner, at_once and not later)
+
+    yield from walk(ast.parse(text), True)
+
+
+def imports_of(module: str) -> list[tuple[str, bool]]:
+    """What `imports_in` finds in one of our files."""
+    return list(imports_in(FILES[module].read_text(encoding="utf-8"), set(FILES)))
+
+
+def test_every_package_was_found() -> None:
+    assert {name.split(".")[0] for name in FILES} == set(PACKAGES)
+    assert {"checker.engines.oracle", "model.atomic.actions", "invariants.catalog", "reports.cli.app"} <= set(FILES)
+
+
+def test_imports_are_found_wherever_they_are() -> None:
+    text = (
+        "import a, b.c\nfrom d import e\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import f\n"
+        "else:\n    import g\ndef h():\n    from i import j\nclass K:\n    import l\n"
+    )
+    assert list(imports_in(text, {"d.e"})) == [
+        ("a", True),
+        ("b.c", True),
+        ("d.e", True),
+        ("typing", True),
+        ("f", False),
+        ("g", True),
+        ("i", False),
+        ("l", True),
+    ]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_imports_of_ours_only_what_is_below_it(package: str) -> None:
+    ours = {*PACKAGES, "tests"}
+    wrong = [
+        f"{module} imports {imported}"
+        for module in FILES
+        if module.split(".")[0] == package
+        for imported, _ in imports_of(module)
+        if imported.split(".")[0] in ours - MAY_IMPORT[package]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_does_not_do_the_work_of_another(package: str) -> None:
+    used = {
+        imported.split(".")[0]
+        for module in FILES
+        if module.split(".")[0] == package
+        for imported, _ in imports_of(module)
+    }
+    assert used & MAY_NOT_USE[package] == set()
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for module in FILES:
+        graph.add_edges_from(
+            (module, imported) for imported, at_once in imports_of(module) if at_once and imported in FILES
+        )
+    assert graph.number_of_edges() > 50
+    assert [sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1] == []
+    assert list(nx.selfloop_edges(graph)) == []
+
+
+def test_only_the_command_line_and_the_loader_know_the_catalog() -> None:
+    knowing = {module for module in FILES for imported, _ in imports_of(module) if imported == "invariants.catalog"}
+    assert knowing == {"reports.loading", "reports.cli.specs", "reports.answers.readings"}

@@ -1,0 +1,131 @@
+"""`leadline fuzz`: what it finds, that it finds it again, and what it says of a search that found nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker.engines.random.search import fuzz
+from checker.result import Verdict
+from checker.traces.itf import decode_trace, encode_trace
+from checker.traces.replay import replay
+from invariants.catalog import CATALOG
+from tests.tools.cli import STAIRS, Run, call, interrupted, leadline, write
+
+BEFORE_0_11 = ("fuzz", "atomic/hw-truncation", "-i", "strong_isr")
+QUICK_SEED = "4"
+"""A seed that finds the loss of data in a few hundred steps."""
+
+
+def without_seconds(run: Run) -> dict[str, Any]:
+    """The JSON object, but for what differs from run to run."""
+    return {**run.json, "seconds": None, "distinct_states_by_second": None, "leadline": None}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_default_budget_finds_the_loss_before_0_11_and_shortens_it_to_12_states_at_most(seed: int) -> None:
+    spec = CATALOG["atomic/hw-truncation"]  # with all its properties: weak_isr is violated sooner
+    result = fuzz(spec, seed_value=seed)
+    violated = {item.property.name: len(item.traces[0]) for item in result.properties if item.traces}
+    (trace,) = result.of("strong_isr").traces
+    assert result.verdict is result.of("strong_isr").verdict is Verdict.VIOLATED
+    assert 10 <= violated["strong_isr"] <= 12  # 10 is the shortest there is
+    assert 9 <= violated["weak_isr"] <= 11
+    assert replay(spec, decode_trace(encode_trace(trace))).states == trace.states
+
+
+def test_the_command_has_the_default_budget_of_the_function(tmp_path: Path) -> None:
+    run = call(*BEFORE_0_11, "--seed", QUICK_SEED, "--json", "-", folder=tmp_path)
+    found = fuzz(CATALOG["atomic/hw-truncation"].with_properties(["strong_isr"]), seed_value=int(QUICK_SEED))
+    assert run.json["settings"] == found.settings == {"examples": 10_000, "steps": 50, "seed": 4}
+    assert run.json["generated_states"] == found.statistics.generated
+
+
+def test_a_violation_ends_in_1_and_is_saved_as_a_trace_that_replays(tmp_path: Path) -> None:
+    run = leadline(*BEFORE_0_11, "--seed", QUICK_SEED, "--trace-out", "traces", folder=tmp_path)
+    assert (run.code, run.err) == (1, "")
+    file = "traces/atomic-hw-truncation-seed4-strong_isr.itf.json"
+    assert f"saved {file}" in run.lines
+    assert "(examples=10000,steps=50,seed=4)" in run.out
+    assert "violated: strong_isr" in run.lines
+    replayed = call("replay", file, folder=tmp_path)
+    length = len(re.findall(r"^ *\d+/\d+  ", run.out, re.MULTILINE))
+    assert (replayed.code, replayed.out) == (
+        0,
+        f"as recorded: atomic/hw-truncation, {length} states, which violates strong_isr\n",
+    )
+
+
+def test_the_same_seed_searches_the_same_in_another_process_and_another_seed_does_not(tmp_path: Path) -> None:
+    first = leadline(*BEFORE_0_11, "--seed", QUICK_SEED, "--json", "-", folder=tmp_path, PYTHONHASHSEED="1")
+    again = leadline(*BEFORE_0_11, "--seed", QUICK_SEED, "--json", "-", folder=tmp_path, PYTHONHASHSEED="2")
+    other = call(*BEFORE_0_11, "--seed", "6", "--json", "-", folder=tmp_path)
+    assert without_seconds(first) == without_seconds(again)
+    assert first.json["generated_states"] != other.json["generated_states"]
+
+
+def test_finding_nothing_ends_in_3_and_says_that_it_proves_nothing(tmp_path: Path) -> None:
+    run = call("fuzz", "atomic/kip-320", "--examples", "15", folder=tmp_path)
+    assert (run.code, run.err) == (3, "")
+    assert re.search(
+        r"^incomplete: [\d,]+ random behaviours of at most 50 steps are only a sample$", run.out, re.MULTILINE
+    )
+    assert not re.search(r"\bholds\b", run.out)
+    assert re.search(r"^strong_isr +incomplete *$", run.out, re.MULTILINE)
+    assert re.search(r"^record_committed +shown +\d+ states *$", run.out, re.MULTILINE)
+
+
+def test_the_report_gives_the_steps_taken_the_distinct_states_and_the_mix_of_actions(tmp_path: Path) -> None:
+    run = call("fuzz", "atomic/kip-320", "--examples", "300", "--json", "-", folder=tmp_path)
+    assert run.code == 3
+    result = run.json
+    assert result["engine"] == "fuzz"
+    mix = {item["name"]: item for item in result["actions"]}
+    assert list(mix) == [action.name for action in CATALOG["atomic/kip-320"].actions]
+    steps = sum(item["generated"] for item in mix.values())
+    assert 200 < steps < result["generated_states"]  # the others are the beginnings of behaviours
+    assert all(item["generated"] > 0 for item in mix.values())
+    assert sum(item["distinct"] for item in mix.values()) + 1 == result["distinct_states"]
+    assert 100 < result["distinct_states"] <= 957  # no more than can be reached
+    assert 10 < result["depth"] <= 51
+
+
+def test_steps_bound_the_length_of_a_behaviour(tmp_path: Path) -> None:
+    run = call("fuzz", "atomic/kip-320", "--examples", "15", "--steps", "7", "--json", "-", folder=tmp_path)
+    assert (run.code, run.json["depth"], run.json["settings"]["steps"]) == (3, 8, 7)
+
+
+def test_more_examples_take_more_steps(tmp_path: Path) -> None:
+    few, more = (call("fuzz", "atomic/kip-320", "--examples", n, "--json", "-", folder=tmp_path) for n in ("5", "15"))
+    assert few.json["generated_states"] * 2 < more.json["generated_states"]
+
+
+def test_bounds_and_properties_are_chosen_as_for_explore(tmp_path: Path) -> None:
+    write(tmp_path, stairs=STAIRS)
+    run = call("fuzz", "stairs.py", "-b", "top=3", "-i", "third_step_free", "--json", "-", folder=tmp_path)
+    assert run.code == 1
+    assert run.json["bounds"] == {"top": 3}
+    assert [(item["name"], item["trace_length"]) for item in run.json["properties"]] == [("third_step_free", 4)]
+    unchecked = call("fuzz", "stairs.py", "-b", "top=3", "--no-invariants", "--examples", "5", folder=tmp_path)
+    assert unchecked.code == 3
+    assert "violated" not in unchecked.out
+
+
+def test_control_c_ends_in_3_with_a_partial_report(tmp_path: Path) -> None:
+    run = interrupted(
+        "fuzz",
+        "atomic/kip-320",
+        "-b",
+        "brokers=3",
+        "--examples",
+        "100000",
+        folder=tmp_path,
+        when=r" [1-9][\d,]* distinct",
+    )
+    assert run.code == 3
+    assert "Traceback" not in run.err
+    assert "incomplete: interrupted" in run.lines
+    assert re.search(r"^[1-9][\d,]* distinct states, [\d,]+ generated", run.out, re.MULTILINE)

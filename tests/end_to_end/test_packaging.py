@@ -1,0 +1,162 @@
+"""The wheel, installed for real in a fresh environment, does what the checkout does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+import zipfile
+from email.message import Message
+from email.parser import HeaderParser
+from pathlib import Path
+
+import pytest
+
+from reports.suite import SHIPPED, read_suite
+from tests.tools.cli import environment
+
+PROJECT = Path(__file__).parents[2]
+
+
+def run(*command: str | Path, folder: Path) -> str:
+    """Run a command that must succeed; what it wrote to standard output."""
+    process = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, encoding="utf-8", check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the checkout as pip builds it anywhere: with the build system it asks for."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, PROJECT, folder=folder)
+    (built,) = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts of a fresh environment with the wheel in it; the dependencies are this environment's."""
+    folder = tmp_path_factory.mktemp("fresh")
+    venv.create(folder, symlinks=True, with_pip=False)
+    python = folder / "bin" / "python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", wheel, folder=folder)
+    packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=folder).strip())
+    # a line of a .pth file makes the packages there importable, but not this environment's editable install
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return python.parent
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    """What the wheel says of itself."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return HeaderParser().parsestr(archive.read(name).decode("utf-8"))
+
+
+def test_the_wheel_has_the_four_packages_whole_the_suite_and_the_licence(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    packages = ("checker", "invariants", "model", "reports")
+    sources = {str(path.relative_to(PROJECT)) for package in packages for path in (PROJECT / package).rglob("*.py")}
+    assert sources <= names
+    assert {"reports/suite.toml", "reports/html/page.html", "reports/html/page.css", "reports/html/page.js"} <= names
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == set(packages)
+
+
+def test_the_wheel_says_what_it_needs_and_what_it_is(metadata: Message) -> None:
+    assert metadata["Name"] == "leadline"
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    requirements = metadata.get_all("Requires-Dist") or []
+    assert {text for text in requirements if text.startswith("pyspark")} == {
+        f"pyspark<5,>=4.0; extra == '{extra}'"
+        for extra in ("spark", "test")  # which names the first
+    }
+    assert any(text.startswith("pytest") and text.endswith("; extra == 'test'") for text in requirements)
+    needed = [text for text in requirements if "extra ==" not in text]
+    declared = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    assert {re.split("[<>]", text)[0] for text in needed} == {re.split("[<>]", text)[0] for text in declared}
+    assert all("<" in text and ">=" in text for text in needed)  # pinned by ranges
+
+
+def test_what_is_installed_is_imported_and_not_the_checkout(installed: Path, tmp_path: Path) -> None:
+    paths = "; ".join(
+        f"import {name}; print({name}.__file__)" for name in ("checker", "invariants", "model", "reports")
+    )
+    files = run(installed / "python", "-c", paths, folder=tmp_path).split()
+    assert len(files) == 4
+    assert all(Path(file).is_relative_to(installed.parent) for file in files)
+
+
+def test_the_installed_command_lists_the_specs(installed: Path, metadata: Message, tmp_path: Path) -> None:
+    listed = run(installed / "leadline", "specs", folder=tmp_path)
+    assert [line.split()[0] for line in listed.splitlines() if line.startswith("atomic/")] == [
+        "atomic/hw-truncation",
+        "atomic/kip-101",
+        "atomic/kip-279",
+        "atomic/kip-320-first-try",
+        "atomic/kip-320",
+    ]
+    version = metadata["Version"]
+    assert run(installed / "leadline", "--version", folder=tmp_path) == f"leadline, version {version}\n"
+
+
+def test_the_installed_command_checks_a_suite_in_another_folder(installed: Path, tmp_path: Path) -> None:
+    suite = '[[check]]\nspec = "atomic/kip-101"\nexpect = "holds"\ndistinct_states = 1177\n'
+    (tmp_path / "leadline.toml").write_text(suite, encoding="utf-8")
+    assert run(installed / "leadline", "check", folder=tmp_path).endswith("1 of 1 checks as expected\n")
+
+
+def test_the_installed_command_finds_the_shipped_suite(installed: Path, tmp_path: Path) -> None:
+    code = "from reports.suite import SHIPPED, read_suite; print(len(read_suite(SHIPPED)))"
+    assert run(installed / "python", "-c", code, folder=tmp_path) == f"{len(read_suite(SHIPPED))}\n"
+
+
+READ_ONLY = """
+mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" "$0" && HOME=/proc XDG_CACHE_HOME=/proc exec "$@"
+"""
+
+CACHE = """
+import logging, os, sys
+logging.basicConfig(format="%(message)s")
+import checker.engines.compiled.kernel
+import numba
+folder = numba.config.CACHE_DIR
+print(os.stat(folder).st_mode & 0o777 == 0o700, folder == os.environ["NUMBA_CACHE_DIR"], folder)
+"""
+
+
+def test_compiled_code_is_kept_for_a_run_where_it_cannot_be_kept_for_longer(tmp_path: Path) -> None:
+    """As in a container with a read-only root and no home, in which Numba refuses to compile."""
+    copied = tmp_path / "copied"
+    shutil.copytree(PROJECT / "checker", copied / "checker", ignore=shutil.ignore_patterns("__pycache__"))
+    command = ["unshare", "-m", "sh", "-c", READ_ONLY, str(copied), sys.executable, "-c", CACHE]
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no process may be given another view of the file system here")
+    changes = {"PYTHONPATH": str(copied), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]}
+    done = subprocess.run(command, cwd=copied, env=changes, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    private, for_others, folder = done.stdout.split()
+    assert (private, for_others) == ("True", "True")
+    assert not Path(folder).exists()
+    assert "set NUMBA_CACHE_DIR to a folder for it" in done.stderr
+
+
+def test_what_spark_submit_runs_is_the_command(tmp_path: Path) -> None:
+    """As a script: Python looks for modules in its folder first."""
+    script = Path(__file__).parents[2] / "reports" / "submit.py"
+    shown = subprocess.run(
+        [sys.executable, str(script), "explore", "atomic/kip-101", "--engine", "oracle"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "holds: every reachable state was searched" in shown.stdout

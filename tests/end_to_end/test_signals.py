@@ -1,0 +1,183 @@
+"""A process that is asked to end does so with a report, however it is asked; and no spec ends it by itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.tools.cli import COMMAND, STAIRS, environment, leadline, write
+
+SLOW = """
+import os, time
+from collections.abc import Iterator
+from attrs import frozen
+from checker import Spec, action
+
+@frozen
+class Clock:
+    hour: int = 0
+
+@action()
+def tick(state: Clock) -> Iterator[Clock]:
+    if state.hour == 3:
+        open("begun", "w").close()
+        time.sleep(60)
+    yield Clock(state.hour + 1)
+
+spec = Spec(name="slow", initial_states=lambda bounds: [Clock()], actions=[tick])
+"""
+
+
+@pytest.fixture(autouse=True)
+def hangups_are_heard() -> Iterator[None]:
+    """Also where tests run with SIGHUP ignored, as with nohup: the commands would inherit that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path, slow=SLOW)
+
+
+def started(*arguments: str, folder: Path, before: str = "") -> subprocess.Popen[str]:
+    """The command, once its spec is in the middle of a call."""
+    process = subprocess.Popen(
+        ["sh", "-c", f'{before}exec "$@"', "sh", COMMAND, *arguments],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not (folder / "begun").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name)
+def test_a_signal_ends_a_search_with_a_report_and_a_last_checkpoint(number: signal.Signals, folder: Path) -> None:
+    process = started("explore", "slow.py", "--checkpoint", "saved", "--json", "result.json", folder=folder)
+    process.send_signal(number)
+    process.send_signal(signal.SIGHUP)  # a shell and a terminal both may
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (3, "")
+    assert "incomplete: interrupted" in out.splitlines()
+    assert (folder / "result.json").exists()
+    if number != signal.SIGTERM:
+        return
+    again = leadline("explore", "slow.py", "--resume", "saved", "--depth", "4", folder=folder)
+    assert (again.code, "4 distinct states" in again.out) == (3, True)
+
+
+@pytest.mark.parametrize("engine", ["oracle", "fuzz"])
+def test_the_other_engines_report_too(engine: str, folder: Path) -> None:
+    command = ("fuzz", "slow.py") if engine == "fuzz" else ("explore", "slow.py", "--engine", engine)
+    process = started(*command, folder=folder)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (3, "")
+    assert "incomplete: interrupted" in out.splitlines()
+
+
+def test_a_signal_that_is_ignored_stays_so(folder: Path) -> None:
+    """As under nohup."""
+    process = started("explore", "slow.py", folder=folder, before="trap '' HUP; ")
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.terminate()
+    assert process.communicate(timeout=60)[0]
+    assert process.returncode == 3
+
+
+LEARNING = """
+from collections.abc import Iterator
+from attrs import frozen
+from checker import Spec, action
+
+@frozen
+class Number:
+    value: int = 1
+
+@action(factor=range(40))
+def grow(state: Number, factor: int) -> Iterator[Number]:
+    yield Number(state.value * 40 + factor)
+
+spec = Spec(name="learning", initial_states=lambda bounds: [Number()], actions=[grow])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_to_all_processes_of_a_search_leaves_none(number: signal.Signals, tmp_path: Path) -> None:
+    """As from a terminal that is closed, or from Slurm."""
+    write(tmp_path, learning=LEARNING)
+    process = subprocess.Popen(
+        [COMMAND, "explore", "learning.py", "--workers", "3"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline, helpers = time.monotonic() + 60, list[psutil.Process]()
+    while not (helpers := psutil.Process(process.pid).children()):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (3, "")
+    assert "incomplete: interrupted" in out.splitlines()
+    assert not psutil.wait_procs(helpers, timeout=10)[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_a_signal_in_the_first_moments_is_one_line(number: signal.Signals, tmp_path: Path) -> None:
+    """From the moment on at which Python has begun to load us; until then, it is Python's."""
+    code = (
+        "import os, signal, sys\n"
+        "from reports.cli import main\n"
+        f"load, number = __import__, {int(number)}\n"
+        "def sent(name, *rest, **named):\n"
+        "    if name == 'click':\n"
+        "        signal.raise_signal(number)\n"
+        "    return load(name, *rest, **named)\n"
+        "import builtins\n"
+        "builtins.__import__ = sent\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "leadline: interrupted\n")
+
+
+# --- a spec that ends its process ---
+
+
+@pytest.mark.parametrize("engine", ["compiled", "oracle", "fuzz"])
+def test_a_spec_that_ends_its_process_is_an_error(engine: str, tmp_path: Path) -> None:
+    body = "    if state.height < state.top:\n"
+    write(tmp_path, stairs=STAIRS.replace(body, f"    import os\n    os._exit(0)\n{body}", 1))
+    command = ("fuzz", "stairs.py") if engine == "fuzz" else ("explore", "stairs.py", "--engine", engine)
+    complaint = leadline(*command, folder=tmp_path).complaint
+    assert "action up(foot=left) must not exit, but raised SystemExit: os._exit(0)" in complaint
+
+
+def test_a_file_that_ends_its_process_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path, it="import os\nos._exit(0)\n")
+    assert leadline("explore", "it.py", folder=tmp_path).complaint.startswith("cannot load it.py, line 2: SystemExit")

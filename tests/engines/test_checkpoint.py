@@ -1,0 +1,538 @@
+"""A search that was ended goes on from its checkpoint, and ends with the same figures."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import logging
+import os
+import pickle
+import random
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import attrs
+import numpy as np
+import psutil
+import pytest
+from numpy.typing import NDArray
+
+from checker import LeadlineError, Limits, Spec, Verdict, action
+from checker.durable import sealed, unsealed
+from checker.engines import compiled, oracle
+from checker.engines.compiled import checkpoint, kernel, store
+from checker.engines.compiled.checkpoint import Saved
+from checker.engines.compiled.packing import Packing
+from checker.engines.compiled.store import Store
+from checker.engines.compiled.threads import Workers
+from checker.errors import Damaged
+from checker.locks import FolderLock
+from checker.settings import CompiledSettings, Tuning
+from invariants.catalog import CATALOG
+from tests.tools.agreement import Wide, answers
+from tests.tools.cli import STAIRS, leadline, write
+
+SPEC = CATALOG["atomic/kip-279"]
+KEEP_GOING = Limits(keep_going=True)
+SMALL = Tuning(block=50)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_search_that_is_cut_off_anywhere_goes_on(seed: int, tmp_path: Path) -> None:
+    expected = answers(compiled.explore(SPEC, KEEP_GOING))
+    folder = tmp_path / "saved"
+    first = Limits(keep_going=True, max_states=100 + 61 * seed)
+    compiled.explore(SPEC, first, settings=CompiledSettings(checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL))
+    for more in range(2):
+        most = Limits(keep_going=True, max_states=300 + 200 * more + 61 * seed)
+        compiled.explore(SPEC, most, settings=CompiledSettings(resume=folder, checkpoint_every=1e-9, tuning=SMALL))
+    assert (
+        answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, workers=3, tuning=SMALL)))
+        == expected
+    )
+    assert (
+        answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, tuning=SMALL))) == expected
+    )
+
+
+def saved_states(folder: Path) -> int:
+    """How many states a checkpoint has, at least."""
+    with contextlib.suppress(OSError):
+        return (folder / "parents.bin").stat().st_size // 4
+    return 0
+
+
+def test_a_search_goes_on_deeper(tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    first = compiled.explore(SPEC, Limits(depth=6), settings=CompiledSettings(checkpoint=folder))
+    assert (first.reason, first.statistics.depth) == ("reached depth 6", 6)
+    deeper = compiled.explore(SPEC, Limits(depth=9), settings=CompiledSettings(resume=folder))
+    assert answers(deeper) == answers(compiled.explore(SPEC, Limits(depth=9)))
+
+
+def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    bounds = {"brokers": 3, "log_size": 2, "records": 2}
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from checker import compiled\n"
+        "from checker.engines.compiled import calling\n"
+        "from checker.settings import CompiledSettings, Tuning\n"
+        "from invariants.catalog import CATALOG\n"
+        "calling.FEW = 0  # as in this process: it counts as code\n"
+        f"spec = CATALOG['atomic/kip-320'].with_bounds({bounds!r}).with_properties([])\n"
+        "settings = CompiledSettings(checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, tuning=Tuning(block=500))\n"
+        "compiled.explore(spec, settings=settings)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(folder)])
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline and not saved_states(folder) > 1:
+        time.sleep(0.05)
+    killed = process.poll() is None
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert killed, "the search was over too soon to be killed"
+    spec = CATALOG["atomic/kip-320"].with_bounds(bounds).with_properties([])
+    resumed = compiled.explore(spec, settings=CompiledSettings(resume=folder, tuning=Tuning(block=500)))
+    assert answers(resumed) == answers(compiled.explore(spec))
+
+
+def test_what_is_not_whole_does_not_count(tmp_path: Path) -> None:
+    """Killed while the arrays grow: the last `search.pickle` says how many entries count."""
+    folder = tmp_path / "saved"
+    compiled.explore(SPEC, Limits(keep_going=True, depth=7), settings=CompiledSettings(checkpoint=folder))
+    for name in folder.glob("*.bin"):
+        with name.open("ab") as file:
+            file.write(b"half a sta")
+    assert answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
+        compiled.explore(SPEC, KEEP_GOING)
+    )
+
+
+def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    begun = checkpoint.Checkpoint(folder, 30)
+    begun.begin(SPEC, KEEP_GOING)
+    begun.close()
+    assert answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
+        compiled.explore(SPEC, KEEP_GOING)
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "limits", "message"),
+    [
+        (CATALOG["atomic/kip-101"], Limits(), "is a checkpoint of atomic/kip-279: it cannot go on as this"),
+        (SPEC.with_bounds({"max_epoch": 2}), Limits(), "other bounds, brokers=2,log_size=2,records=2,max_epoch=1"),
+        (SPEC.with_properties(["weak_isr"]), Limits(), "other properties, "),
+        (SPEC, Limits(keep_going=True), "a search without --keep-going"),
+        (SPEC, Limits(traces=2), "a search with --traces 1"),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_refused(spec: Any, limits: Limits, message: str, tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
+    with pytest.raises(LeadlineError, match=message):
+        compiled.explore(spec, limits, settings=CompiledSettings(resume=folder))
+
+
+OWN = """
+from collections.abc import Iterator
+from attrs import frozen
+from checker import Spec, action
+from helper import STEP
+import rules.most
+
+@frozen
+class Counter:
+    value: int = 0
+
+@action()
+def count(state: Counter) -> Iterator[Counter]:
+    if state.value < 9 and state.value < rules.most.most():
+        yield Counter(state.value + STEP)
+
+spec = Spec(name="count", initial_states=lambda bounds: [Counter()], actions=[count])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"), [("count.py", "< 9", "< 8"), ("helper.py", "1", "2"), ("rules/most.py", "20", "30")]
+)
+def test_a_checkpoint_of_other_code_is_refused(name: str, old: str, new: str, tmp_path: Path) -> None:
+    (tmp_path / "count.py").write_text(OWN)
+    (tmp_path / "helper.py").write_text("STEP = 1")
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "__init__.py").write_text("")
+    (tmp_path / "rules" / "most.py").write_text("def most(): return 20")
+    assert leadline("explore", "count.py", "--checkpoint", "saved", folder=tmp_path).code == 0
+    assert leadline("explore", "count.py", "--resume", "saved", folder=tmp_path).code == 0
+    (tmp_path / name).write_text((tmp_path / name).read_text().replace(old, new))
+    refused = leadline("explore", "count.py", "--resume", "saved", folder=tmp_path)
+    assert "saved is a checkpoint of other code: the spec or leadline has changed since" in refused.complaint
+
+
+def counting(most: int) -> Spec[Any]:
+    @action()
+    def count(wide: Wide) -> Iterator[Wide]:
+        if wide.numbers[0] < most:
+            yield Wide((wide.numbers[0] + 1,))
+
+    return Spec(name="count", initial_states=lambda bounds: [Wide((0,))], actions=[count])
+
+
+def test_what_a_function_is_closed_over_counts_as_code(tmp_path: Path) -> None:
+    compiled.explore(counting(5), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    assert compiled.explore(counting(5), settings=CompiledSettings(resume=tmp_path / "saved")).statistics.distinct == 6
+    with pytest.raises(LeadlineError, match="other code"):
+        compiled.explore(counting(50), settings=CompiledSettings(resume=tmp_path / "saved"))
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (Limits(keep_going=True, depth=3), "reached depth 3"),
+        (Limits(keep_going=True, max_states=10), "reached 10 states"),
+    ],
+)
+def test_smaller_limits_stop_a_search_that_goes_on(limits: Limits, reason: str, tmp_path: Path) -> None:
+    first = compiled.explore(
+        SPEC, Limits(keep_going=True, depth=6), settings=CompiledSettings(checkpoint=tmp_path / "saved")
+    )
+    again = compiled.explore(SPEC, limits, settings=CompiledSettings(resume=tmp_path / "saved"))
+    assert again.verdict is Verdict.INCOMPLETE
+    assert again.reason == reason
+    assert again.statistics.distinct == first.statistics.distinct
+
+
+def test_a_search_that_goes_on_finds_all_traces(tmp_path: Path) -> None:
+    """The earlier run's tables are not saved, and its steps are needed for traces."""
+    spec = CATALOG["atomic/hw-truncation"]
+    compiled.explore(spec, Limits(traces=4, depth=6), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    resumed = compiled.explore(spec, Limits(traces=4), settings=CompiledSettings(resume=tmp_path / "saved"))
+    assert answers(resumed) == answers(oracle.explore(spec, Limits(traces=4)))
+    for item in resumed.properties:
+        for trace in item.traces:
+            assert trace.states[0] in spec.initials()
+            assert all(step.after in spec.take(step.instance, step.before) for step in trace.steps)
+
+
+def test_a_search_that_goes_on_finds_what_is_violated_later(tmp_path: Path) -> None:
+    """What an earlier run saw of a state's parent counts only for what the predicate read there."""
+    spec = CATALOG["atomic/hw-truncation"]
+    expected = answers(oracle.explore(spec, KEEP_GOING))
+    for depth in range(2, 9):
+        folder = tmp_path / str(depth)
+        compiled.explore(spec, Limits(keep_going=True, depth=depth), settings=CompiledSettings(checkpoint=folder))
+        assert answers(compiled.explore(spec, KEEP_GOING, settings=CompiledSettings(resume=folder))) == expected
+
+
+@contextlib.contextmanager
+def small_files(size: int) -> Iterator[Callable[[], None]]:
+    """Let no file grow beyond a size, as on a full disk, until the end of this or until what it gives is called."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def give_back() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield give_back
+    finally:
+        give_back()
+
+
+class Once(logging.Handler):
+    """Calls something when there is a message."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        super().__init__()
+        self.call, self.messages = call, list[str]()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+        self.call()
+
+
+def test_a_search_goes_on_when_a_checkpoint_fails(tmp_path: Path) -> None:
+    """The next checkpoint, and the last one, are whole again."""
+    folder, log = tmp_path / "saved", logging.getLogger("leadline")
+    expected = answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(tuning=SMALL)))
+    with small_files(4096) as give_back:
+        log.addHandler(once := Once(give_back))
+        result = compiled.explore(
+            SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL)
+        )
+    log.removeHandler(once)
+    assert answers(attrs.evolve(result, note="")) == expected
+    assert result.note.startswith("a checkpoint was not saved: cannot write ")
+    assert result.note.endswith(": File too large")
+    assert once.messages == [result.note.replace("saved:", "saved, but the search goes on:")]
+    assert (
+        answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, tuning=SMALL))) == expected
+    )
+
+
+def test_a_result_is_not_lost_with_its_last_checkpoint(tmp_path: Path) -> None:
+    """What was saved before still counts."""
+    folder, expected = tmp_path / "saved", answers(compiled.explore(SPEC, KEEP_GOING))
+    with small_files(4096):
+        result = compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=folder))
+    assert result.note.startswith("the last checkpoint was not saved: cannot write ")
+    assert answers(attrs.evolve(result, note="")) == expected
+    assert answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == expected
+
+
+def test_a_disk_that_is_full_at_the_start_is_an_error(tmp_path: Path) -> None:
+    with small_files(1024), pytest.raises(LeadlineError, match=r"cannot write .*search.pickle: File too large"):
+        compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    assert not (tmp_path / "saved" / "search.pickle.new").exists()
+
+
+def test_states_that_cannot_be_pickled_are_refused_at_the_start(tmp_path: Path) -> None:
+    @attrs.frozen
+    class Local:
+        number: int = 0
+
+    @attrs.frozen
+    class Holder:
+        held: Local
+
+    @action()
+    def hold(state: Holder) -> Iterator[Holder]:
+        yield Holder(Local(1))
+
+    spec = Spec(name="local", initial_states=lambda bounds: [Holder(Local())], actions=[hold])
+    with pytest.raises(LeadlineError, match="a checkpoint needs states that can be pickled"):
+        compiled.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+
+
+def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path) -> None:
+    spec = Spec(
+        name="several",
+        initial_states=lambda bounds: [Wide((number,)) for number in range(9)],
+        actions=counting(20).actions,
+    )
+    folder = tmp_path / "saved"
+    few = compiled.explore(spec, Limits(max_states=5), settings=CompiledSettings(checkpoint=folder))
+    assert few.reason == "reached 5 states"
+    assert answers(compiled.explore(spec, settings=CompiledSettings(resume=folder))) == answers(compiled.explore(spec))
+
+
+def test_folders_that_will_not_do(tmp_path: Path) -> None:
+    with pytest.raises(LeadlineError, match="holds no checkpoint to resume"):
+        compiled.explore(SPEC, settings=CompiledSettings(resume=tmp_path))
+    folder = tmp_path / "saved"
+    compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
+    with pytest.raises(LeadlineError, match="holds a search already: go on with --resume"):
+        compiled.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
+    (folder / "parents.bin").write_bytes(b"")
+    with pytest.raises(LeadlineError, match=r"parents.bin is damaged: it is too short"):
+        compiled.explore(SPEC, settings=CompiledSettings(resume=folder))
+    assert json.loads((folder / "spec.json").read_text())["spec"] == "atomic/kip-279"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LeadlineError, match="cannot write"):
+        compiled.explore(SPEC, settings=CompiledSettings(checkpoint=tmp_path / "file" / "saved"))
+
+
+# --- one search at a time ---
+
+
+def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
+    using = f"another search, process {os.getpid()} on {socket.gethostname()}, is using {folder}"
+    lock = FolderLock(folder)
+    with pytest.raises(LeadlineError, match=using):
+        compiled.explore(SPEC, settings=CompiledSettings(resume=folder))
+    with pytest.raises(LeadlineError, match=using):
+        compiled.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
+    lock.release()
+    assert compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(resume=folder)).reason == "reached depth 3"
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".bin") == ["search.pickle", "spec.json"]
+
+
+STOPPED = """
+import sys
+from pathlib import Path
+from checker import compiled
+from checker.settings import CompiledSettings
+from invariants.catalog import CATALOG
+spec = CATALOG["atomic/kip-320"].with_bounds({"brokers": 3, "log_size": 2, "records": 2, "max_epoch": 3})
+settings = CompiledSettings(checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, workers=3)
+compiled.explore(spec.with_properties([]), settings=settings)
+"""
+
+
+def test_a_process_that_is_suspended_keeps_its_folder_and_one_that_is_killed_does_not(tmp_path: Path) -> None:
+    """Also while it has helpers, which inherit its open files."""
+    folder = tmp_path / "saved"
+    with subprocess.Popen([sys.executable, "-c", STOPPED, str(folder)]) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not (psutil.Process(process.pid).children() and saved_states(folder) > 1):
+                assert process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            process.send_signal(signal.SIGSTOP)
+            with pytest.raises(LeadlineError, match=f"another search, process {process.pid} on "):
+                FolderLock(folder)
+        finally:
+            process.kill()
+            process.wait()
+    FolderLock(folder).release()
+
+
+def test_a_file_system_without_locks_is_noted(tmp_path: Path) -> None:
+    with mock.patch("fcntl.flock", side_effect=OSError(errno.ENOLCK, "No locks available")):
+        result = compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    assert result.note == f"{tmp_path / 'saved'} was not protected from a second search: No locks available"
+
+
+# --- damage ---
+
+
+def flipped(data: bytes, place: int, bit: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
+
+
+def damages(name: str, data: bytes, draw: random.Random) -> Iterator[bytes]:
+    """What a disk, a copy that was cut off, or another process may make of a file."""
+    for _ in range(30):
+        yield flipped(data, draw.randrange(len(data)), draw.randrange(8))
+    for _ in range(8):
+        yield data[: draw.randrange(len(data))]
+    first = draw.randrange(len(data))
+    yield data[:first] + bytes(min(4096, len(data) - first)) + data[first + 4096 :]  # a hole
+    yield bytes(len(data))
+    yield data[first:] + data[:first]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint in the middle of a search."""
+    folder = tmp_path_factory.mktemp("whole") / "saved"
+    compiled.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(checkpoint=folder))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["spec.json", "search.pickle", "parents.bin", "arrivals.bin", "states-*.bin"])
+def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: str, whole: Path, tmp_path: Path) -> None:
+    """41 damages of each file: 205 in all."""
+    (original,) = whole.glob(name)
+    expected, draw, refusals = answers(compiled.explore(SPEC, KEEP_GOING)), random.Random(name), 0
+    data = original.read_bytes()
+    for number, damaged in enumerate(damages(name, data, draw)):
+        folder = tmp_path / str(number)
+        shutil.copytree(whole, folder)
+        (folder / original.name).write_bytes(damaged)
+        refusal = ""
+        try:
+            found = compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
+        except LeadlineError as error:
+            refusal = str(error)
+        if refusal:
+            refusals += 1
+            assert str(folder / original.name) in refusal or f"{folder} is a checkpoint of " in refusal
+            assert "\n" not in refusal
+        else:
+            assert answers(found) == expected
+            assert damaged == data or name == "spec.json"  # a blank in it may become another one
+        shutil.rmtree(folder)
+    assert refusals >= 35
+
+
+def rewritten(folder: Path, change: Callable[[Saved, dict[str, NDArray[Any]]], None]) -> None:
+    """Change what a checkpoint holds and give it checksums that match."""
+    path = folder / "search.pickle"
+    saved = pickle.loads(unsealed(path.read_bytes(), path))
+    count = int(saved.counters[kernel.STATES])
+    kinds = {"parents.bin": np.uint32, "arrivals.bin": np.uint16, f"states-{saved.packings}.bin": np.uint64}
+    arrays = {name: np.fromfile(folder / name, kind).reshape(count, -1) for name, kind in kinds.items()}
+    change(saved, {name.partition("-")[0].partition(".")[0]: array for name, array in arrays.items()})
+    for name, array in arrays.items():
+        array.tofile(folder / name)
+        saved.checksums[name] = zlib.crc32(array.tobytes())
+    path.write_bytes(sealed(pickle.dumps(saved)))
+
+
+IMPOSSIBLE: dict[str, Callable[[Saved, dict[str, NDArray[Any]]], Any]] = {
+    "states that are equal": lambda saved, arrays: arrays["states"].__setitem__(400, arrays["states"][70]),
+    "a hole of zeros": lambda saved, arrays: arrays["states"].__setitem__(slice(200, 300), 0),
+    "a parent behind its state": lambda saved, arrays: arrays["parents"].__setitem__(400, 401),
+    "parents in another order": lambda saved, arrays: arrays["parents"].__setitem__(400, 0),
+    "an action that there is not": lambda saved, arrays: arrays["arrivals"].__setitem__(400, 999),
+    "a level that ends behind the states": lambda saved, arrays: setattr(saved.progression, "level_end", 10**9),
+    "a sighting that is not a state": lambda saved, arrays: saved.progression.seen[0].append(10**9),
+    "fewer values than are used": lambda saved, arrays: saved.values[0].clear(),
+    "another number of slots": lambda saved, arrays: saved.values.pop(),
+}
+
+
+@pytest.mark.parametrize("what", IMPOSSIBLE)
+def test_what_no_search_can_have_saved_is_refused_whatever_its_checksums(
+    what: str, whole: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "saved"
+    shutil.copytree(whole, folder)
+    rewritten(folder, lambda saved, arrays: None)
+    assert (
+        compiled.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(resume=folder)).reason
+        == "reached depth 9"
+    )
+    rewritten(folder, lambda saved, arrays: IMPOSSIBLE[what](saved, arrays))
+    with pytest.raises(Damaged, match="is damaged: "):
+        compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
+
+
+def test_an_old_format_is_refused(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    shutil.copytree(whole, folder)
+    written = json.loads((folder / "spec.json").read_text())
+    del written["checksum"]
+    (folder / "spec.json").write_text(json.dumps({**written, "format": 2}))
+    with pytest.raises(LeadlineError, match="is a checkpoint of another version of leadline: it cannot go on as this"):
+        compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
+
+
+@pytest.mark.parametrize("begin", [lambda kept: kept.check(1, [1000], 1), lambda kept: kept.rebuild()])
+def test_control_c_is_heard_while_a_checkpoint_is_loaded(begin: Callable[[Store], None]) -> None:
+    """Between two slices of the states, when they are looked through and when they are entered in the table."""
+    kept = Store(Packing([1000]), 1, 2**20, Workers(1), 1000)
+    kept.states[:1000, 0], kept.parents[:1000], kept.arrivals[:1000] = range(1000), 0, 0
+    kept.counters[kernel.STATES] = 1000
+    run, heard = Workers.run, 0
+
+    def pressed(self: Workers, loop: Callable[..., Any], *rest: Any, **named: Any) -> Any:
+        def interrupted(*arguments: Any) -> Any:
+            nonlocal heard
+            heard += 1
+            signal.raise_signal(signal.SIGINT)
+            return loop(*arguments)
+
+        return run(self, interrupted, *rest, **named)
+
+    with mock.patch.object(store, "SLICE", 100):
+        begin(kept)
+        with mock.patch.object(Workers, "run", pressed), pytest.raises(KeyboardInterrupt):
+            begin(kept)
+    assert heard == 1
+
+
+def test_the_interval_is_an_option(tmp_path: Path) -> None:
+    write(tmp_path, stairs=STAIRS)
+    assert leadline("explore", "stairs.py", "--checkpoint", "c", "--checkpoint-every", "0.5", folder=tmp_path).code == 0
+    alone = leadline("explore", "stairs.py", "--checkpoint-every", "5", folder=tmp_path)
+    assert "say where, with --checkpoint or --resume" in alone.complaint

@@ -1,0 +1,132 @@
+"""Whatever a spec's code does to look at a state, the compiled engine gives the oracle's answers.
+
+Each construct is used in an invariant and in an action, before and after everything else is read, with all comparisons
+of learned calls switched off, so that recording has to be exact by itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
+
+import pytest
+from attrs import evolve, frozen
+
+from checker import Spec, Verdict, action, invariant
+from checker.engines import compiled, oracle
+from checker.engines.compiled.learn.reach import Reach
+from checker.engines.compiled.learn.recording import Precision
+from checker.settings import CompiledSettings
+from tests.tools.constructs import CONSTRUCTS, RARE, STEPS, Colour, State, is_rare, spec_of
+from tests.tools.going_wrong import ONLY_LEARNED, answer
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+@pytest.mark.parametrize("guard", [True, False], ids=["action", "invariant"])
+@pytest.mark.parametrize("name", CONSTRUCTS)
+def test_a_construct_is_exact_or_refused(name: str, guard: bool, first: bool) -> None:
+    spec = spec_of(CONSTRUCTS[name], guard=guard, first=first)
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) in (
+        answer(oracle.explore, spec),
+        "refused",
+    )
+
+
+def test_code_that_a_later_state_brings_is_followed() -> None:
+    @action()
+    def arm(s: State) -> Iterator[State]:
+        if s.procs[0].n == 1:
+            yield evolve(s, seen=is_rare)
+
+    @invariant("what the state holds finds nothing")
+    def right(s: State) -> bool:
+        return s.seen is None or not s.seen(s.cells)
+
+    spec = Spec(name="brought", initial_states=lambda _: [State()], actions=[*STEPS, arm], properties=[right])
+    expected = answer(oracle.explore, spec)
+    assert expected[0] is Verdict.VIOLATED
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected
+
+
+@frozen
+class Indexed(State):
+    def __getitem__(self, place: int) -> Any:
+        return [*self.colours][place]
+
+
+def test_an_index_of_a_class_of_its_own_may_give_a_copied_element() -> None:
+    @action()
+    def go_wrong(s: Indexed) -> Iterator[State]:
+        if s.cells[0] == 1 and s[0] is Colour.BLUE:
+            yield evolve(s, error=True)
+
+    @invariant("nothing goes wrong")
+    def right(s: State) -> bool:
+        return not s.error
+
+    spec = Spec(name="own", initial_states=lambda _: [Indexed()], actions=[*STEPS, go_wrong], properties=[right])
+    expected = answer(oracle.explore, spec)
+    assert expected[0] is Verdict.VIOLATED
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected
+
+
+PRECISION = {
+    "simple": Precision.COPIES,
+    "colour is": Precision.COPIES,
+    "none": Precision.COPIES,
+    "match": Precision.ELEMENTS,
+    "sorted with key": Precision.COPIES,
+    "eq of states": Precision.COPIES,
+    "isinstance": Precision.COPIES,
+    "isinstance type(self)": Precision.FIELDS,
+    "type is": Precision.FIELDS,
+    "__class__ is self.__class__": Precision.COPIES,
+    "copy": Precision.FIELDS,
+    "cache": Precision.FIELDS,
+    "descriptor": Precision.STATES,
+    "is of procs": Precision.STATES,
+    "referents": Precision.STATES,
+    "eval": Precision.STATES,
+}
+
+
+@pytest.mark.parametrize(("name", "precision"), PRECISION.items())
+def test_reads_are_recorded_as_precisely_as_a_construct_allows(name: str, precision: Precision) -> None:
+    assert Reach(CONSTRUCTS[name], [RARE], copies=True).precision == precision
+
+
+def test_is_with_a_part_of_the_state_tells_no_copies_apart() -> None:
+    assert Reach(CONSTRUCTS["colour is"], [RARE], copies=True).told_apart == set()
+    assert Reach(CONSTRUCTS["none in a loop"], [RARE], copies=True).told_apart == {type(None)}
+    assert Reach(CONSTRUCTS["colour is, in a loop"], [RARE], copies=True).told_apart == {Colour}
+
+
+class Slotted:
+    """Holds a function where no dictionary shows it."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+
+def same_numbers(state: Any) -> bool:
+    first, second = state
+    return first is second
+
+
+HOLDERS = {
+    "slots": Slotted(same_numbers),
+    "a namespace": SimpleNamespace(function=same_numbers),
+    "a mapping": SimpleNamespace(function=MappingProxyType({0: same_numbers}).__getitem__(0)),
+    "a mapping in slots": Slotted(MappingProxyType({0: [same_numbers]})),
+    "a queue": Slotted(deque([same_numbers])),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
+def test_functions_are_found_whatever_holds_them(holder: Any) -> None:
+    """Missed, its reads would be recorded more precisely than its code allows."""
+    assert Reach(lambda state: holder.function(state), [RARE], copies=True).precision == Precision.STATES

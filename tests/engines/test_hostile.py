@@ -1,0 +1,54 @@
+"""Random specs that look at their states in every way get the oracle's answers from the compiled engine.
+
+All comparisons of learned calls are switched off, so that recording has to be exact by itself. To try more specs:
+``HOSTILE_SPECS=20000 python -m pytest tests/engines/test_hostile.py -n 2``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from checker import Limits, SpecError
+from checker.engines import compiled, oracle, purity
+from checker.settings import CompiledSettings
+from tests.tools import hostile
+from tests.tools.going_wrong import ONLY_LEARNED
+
+SPECS = int(os.environ.get("HOSTILE_SPECS", "60"))
+LIMITS = Limits(depth=5, keep_going=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_extra_calls() -> Iterator[None]:
+    """Purity is checked in two states only: its calls would fill the specs' caches before the recorded ones do."""
+    with mock.patch.multiple(purity, FIRST=2, GROWTH=10**9):
+        yield
+
+
+def answer(explore: Callable[..., Any], text: str, **settings: Any) -> Any:
+    """What an engine says of a spec, or "refused"."""
+    spec = hostile.spec_of(text)
+    try:
+        result = explore(spec, LIMITS, **settings)
+    except SpecError:
+        return "refused"
+    statistics = result.statistics
+    verdicts = [(item.property.name, item.verdict, list(map(len, item.traces))) for item in result.properties]
+    return verdicts, statistics.levels, statistics.generated, statistics.actions
+
+
+@pytest.mark.parametrize("seed", range(SPECS))
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_a_random_spec_is_explored_as_by_the_oracle(seed: int) -> None:
+    text = hostile.source(seed)
+    of_compiled, of_oracle = (
+        answer(compiled.explore, text, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)),
+        answer(oracle.explore, text),
+    )
+    # the oracle also evaluates a property that is violated already, and may find there that it raises
+    assert of_compiled == of_oracle or "refused" in (of_compiled, of_oracle), text

@@ -1,0 +1,75 @@
+"""Specs that ask whether two objects are the same: equal states must not be told apart by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import attrs
+import pytest
+
+from checker import Limits, Spec, SpecError, Verdict, action, component, invariant, put
+from checker.engines import compiled, oracle, purity
+from checker.settings import CompiledSettings, Tuning
+
+
+@attrs.frozen
+class Owner:
+    name: str
+
+
+NOBODY = Owner("nobody")
+
+
+@attrs.frozen
+class Lock:
+    owners: tuple[Owner, ...] = component()
+    turn: int = 0
+
+
+@action()
+def goes_on(lock: Lock) -> Iterator[Lock]:
+    if lock.turn < 5:
+        yield attrs.evolve(lock, turn=lock.turn + 1)
+
+
+@action()
+def is_released(lock: Lock) -> Iterator[Lock]:
+    if lock.turn == 4 and lock.owners[0] != NOBODY:
+        yield put(lock, "owners", 0, NOBODY)
+
+
+@invariant("the lock is held, as its owner is another object")
+def held(lock: Lock) -> bool:
+    return lock.owners[0] is not NOBODY
+
+
+@invariant("the lock is held")
+def held_by_value(lock: Lock) -> bool:
+    return lock.owners[0] != NOBODY
+
+
+def spec_of(item: Any) -> Spec[Lock]:
+    start = Lock((Owner("ann"), Owner("bob")))
+    return Spec(name="lock", initial_states=lambda _: [start], actions=[goes_on, is_released], properties=[item])
+
+
+@pytest.mark.parametrize("explore", [oracle.explore, compiled.explore])
+def test_equal_objects_that_are_told_apart_are_refused(explore: Callable[..., Any]) -> None:
+    with pytest.raises(SpecError, match=r"invariant held is not deterministic.*`is`.*=="):
+        explore(spec_of(held), Limits(keep_going=True))
+    assert explore(spec_of(held_by_value)).verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize("compared", [True, False])
+def test_what_is_not_noticed_is_as_the_oracle_has_it(compared: bool) -> None:
+    """States are made of the very objects that the spec's functions gave, where these may be told apart."""
+    tuning = Tuning(made_again=1000 if compared else 1, made_again_later=10**9)
+    with mock.patch.multiple(purity, FIRST=0, GROWTH=10**9):
+        assert oracle.explore(spec_of(held)).verdict is Verdict.VIOLATED
+        if compared:
+            with pytest.raises(SpecError, match="invariant held"):
+                compiled.explore(spec_of(held), settings=CompiledSettings(tuning=tuning))
+        else:
+            assert compiled.explore(spec_of(held), settings=CompiledSettings(tuning=tuning)).verdict is Verdict.VIOLATED

@@ -1,0 +1,216 @@
+"""`leadline mutate`: what is changed, what becomes of each mutant, and what the report says of it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from checker.judging import Way, judged, originals
+from checker.mutation import mutations_of
+from reports.loading import load_spec
+from tests.tools.cli import COMMAND, call, environment
+
+TANK = """
+from collections.abc import Iterator
+
+from attrs import evolve, frozen
+
+from checker import Spec, action, invariant, witness
+
+DOUBLE = lambda level: 2 * level
+
+
+@frozen
+class Tank:
+    level: int = 0
+    valve: bool = False
+
+    def room(self) -> int:
+        return 3 - self.level
+
+
+def gate(function):
+    def gated(state: Tank) -> Iterator[Tank]:
+        if not state.valve:
+            yield from function(state)
+
+    return gated
+
+
+@action("the tank is filled")
+@gate
+def fill(state: Tank) -> Iterator[Tank]:
+    if state.room() > 0:
+        yield evolve(state, level=state.level + 1, valve=DOUBLE(state.level) > 3)
+
+
+@action("the tank is emptied")
+def drain(state: Tank) -> Iterator[Tank]:
+    wanted = 0
+    while wanted < 0:
+        wanted = 0
+    if state.valve:
+        yield evolve(state, level=wanted, valve=False)
+
+
+@invariant("the tank does not overflow")
+def no_overflow(state: Tank) -> bool:
+    return state.level <= 3
+
+
+@witness("the tank is full")
+def full(state: Tank) -> bool:
+    return state.level == 3
+
+
+spec = Spec(name="tank", initial_states=lambda _: [Tank()], actions=[fill, drain], properties=[no_overflow, full])
+"""
+GATED = "tank.py gate.gated: yield from function(state) => yield from ()"
+FATES = {
+    "action gated skipped": "killed",
+    "action drain skipped": "survived",
+    "tank.py Tank.room: 3 - self.level => (3 + self.level)": "equivalent",
+    "tank.py fill: 1 => (2)": "killed",
+    GATED: "not mutated",
+    "tank.py fill: state.room() > 0 => True": "equivalent",
+    "tank.py fill: evolve(state, level=state.level + 1, valve=DOUBLE(state.level) > 3) => "
+    "evolve(state, level=state.level + 1)": "survived",
+    "tank.py drain: wanted < 0 => False": "equivalent",
+    "tank.py drain: wanted < 0 => (wanted <= 0)": "incomplete",
+    "tank.py drain: evolve(state, level=wanted, valve=False) => evolve(state, valve=False)": "survived",
+    "tank.py drain: state.valve => not (state.valve)": "survived",
+}
+
+
+@pytest.fixture
+def tank(tmp_path: Path) -> Path:
+    """A spec in which some mistakes are noticed, and some are not."""
+    (tmp_path / "tank.py").write_text(TANK)
+    return tmp_path
+
+
+def test_each_mutant_is_searched(tank: Path) -> None:
+    spec = load_spec(str(tank / "tank.py"))
+    chosen = [each for each in mutations_of(spec).possible if each.name in FATES]
+    way = Way(engine="oracle", max_seconds=2, workers=2)
+    outcomes = list(judged(spec, chosen, originals(spec, chosen, way), way))
+    assert {each.name: each.fate.value for each in outcomes} == FATES
+    by_name = {each.name: each for each in outcomes}
+    assert by_name["action gated skipped"].violated == {"full": 0}
+    assert by_name["tank.py fill: 1 => (2)"].violated == {"no_overflow": 3}
+    assert "a variable of the function around it" in by_name[GATED].text
+    assert "only a witness could notice" in by_name["action drain skipped"].text
+    assert [len(list(each(next(iter(spec.initials()))))) for each in spec.actions] == [1, 0], "not changed in here"
+
+
+def test_engines_agree_on_mutants(tank: Path) -> None:
+    spec = load_spec(str(tank / "tank.py"))
+    names = ("action gated skipped", "tank.py fill: 1 => (2)", "tank.py drain: wanted < 0 => False")
+    chosen = [each for each in mutations_of(spec).possible if each.name in names]
+    both = []
+    for engine in ("oracle", "compiled"):
+        way = Way(engine=engine, all_properties=True)
+        found = judged(spec, chosen, originals(spec, chosen, way), way)
+        both.append([(each.name, each.fate, each.violated, each.distinct, each.generated) for each in found])
+    assert both[0] == both[1]
+
+
+def test_what_is_not_mutated_is_said(tank: Path) -> None:
+    refused = dict(mutations_of(load_spec(str(tank / "tank.py"))).refused)
+    assert refused["tank.py line 8"] == "it is a lambda"
+
+
+def test_survivors_can_be_explained(tank: Path) -> None:
+    arguments = ("mutate", "tank.py", "--engine", "oracle", "--only", "action")
+    run = call(*arguments, folder=tank)
+    assert run.code == 1
+    assert "1 mutant not explained" in run.out
+    (tank / "known.toml").write_text('[[explained]]\nmutant = "action drain skipped"\nwhy = "it may stay full"\n')
+    run = call(*arguments, "--explained", "known.toml", folder=tank)
+    assert run.code == 0
+    assert "explained: it may stay full" in run.out
+    (tank / "known.toml").write_text('[[explained]]\nmutant = "action drained skipped"\nwhy = "it may stay full"\n')
+    run = call(*arguments, "--explained", "known.toml", folder=tank)
+    assert run.code == 2
+    assert "did you mean 'action drain skipped'" in run.complaint
+
+
+def test_a_run_is_resumed(tank: Path) -> None:
+    arguments = ("mutate", "tank.py", "--engine", "oracle", "--only", "action", "--json")
+    assert call(*arguments, "run.json", folder=tank).code == 1
+    saved = json.loads((tank / "run.json").read_text())
+    assert saved["counts"]["killed"] == saved["counts"]["survived"] == 1
+    (survived,) = (each for each in saved["mutants"] if each["fate"] == "survived")
+    survived["text"] = "as it was saved"
+    (tank / "run.json").write_text(json.dumps(saved))
+    resumed = call(*arguments, "again.json", "--resume", "run.json", folder=tank)
+    assert resumed.code == 1
+    assert "as it was saved" in resumed.out
+    (tank / "tank.py").write_text(TANK + "# changed\n")
+    assert call(*arguments, "again.json", "--resume", "run.json", folder=tank).complaint == (
+        "cannot resume from run.json: the code has changed since"
+    )
+
+
+def test_an_original_that_is_not_exhausted_says_nothing(tank: Path) -> None:
+    run = call("mutate", "tank.py", "--engine", "oracle", "--max-states", "2", folder=tank)
+    assert run.code == 3
+    assert "was not searched completely: reached 2 states" in run.out
+
+
+def test_a_sample_is_the_same_each_time(tank: Path) -> None:
+    lists = [call("mutate", "tank.py", "--sample", "5", "--list", folder=tank).out for _ in range(2)]
+    assert lists[0] == lists[1]
+    assert lists[0].count("\n") == 5
+
+
+def test_a_page_is_written(tank: Path) -> None:
+    run = call("mutate", "tank.py", "--engine", "oracle", "--kind", "action", "--html", "page.html", folder=tank)
+    assert run.code == 1, run
+    page = (tank / "page.html").read_text()
+    assert "action drain skipped" in page
+    assert "it is a lambda" in page
+
+
+def test_mistakes_in_the_rules_of_kafka_are_found(tmp_path: Path) -> None:
+    bounds = ("-b", "records=1,max_epoch=1")
+    run = call(
+        "mutate", "rpc/kip-320", *bounds, "--only", "mistake hw-of", "--all-properties", "--json", "-", folder=tmp_path
+    )
+    content = run.json
+    fates = {each["name"]: each["fate"] for each in content["mutants"]}
+    assert fates == {
+        "mistake hw-of-leader-alone": "killed",
+        "mistake hw-of-caught-up": "killed",
+        "mistake hw-of-all-that-fetch": "survived",
+    }
+    assert run.code == 0, "the survivor is explained by the table of mistakes"
+    alone = {each["name"]: each["alone"] for each in content["properties"]}
+    assert "mistake hw-of-leader-alone" not in alone["strong_isr"]
+
+
+def test_ctrl_c_leaves_a_report(tank: Path) -> None:
+    command = [COMMAND, "mutate", "tank.py", "--engine", "oracle", "--json", "run.json", "--workers", "1"]
+    process = subprocess.Popen(
+        [*command, "--only", "wanted < 0", "--max-seconds", "100"],
+        cwd=tank,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not psutil.Process(process.pid).children() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.5)  # the last of two mutants runs for ever
+    process.send_signal(signal.SIGINT)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, printed
+    assert "incomplete: interrupted" in printed
+    assert json.loads((tank / "run.json").read_text())["stopped"].startswith("interrupted")

@@ -1,0 +1,305 @@
+"""Executors and drivers are killed in the middle of a search, also on a real cluster: its figures stay exact."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import psutil
+import pytest
+
+from checker import Spec
+from checker.engines import compiled
+from checker.engines import spark as distributed
+from checker.engines.spark.session import Session
+from checker.settings import SparkSettings, SparkTuning
+from invariants.catalog import CATALOG
+from tests.tools.agreement import spark_answers as answers
+from tests.tools.cli import environment
+
+BOUNDS = {"brokers": 3, "log_size": 1, "records": 1, "max_epoch": 2}
+SIZES = SparkTuning(large=5000, small=3000)
+
+DRIVER = f"""
+import json, sys
+from checker import distributed
+from checker.settings import SparkSettings, SparkTuning, Tuning
+from invariants.catalog import CATALOG
+tuning = {SIZES!r}
+spec = CATALOG["atomic/kip-320"].with_bounds({BOUNDS!r}).with_properties([])
+master, place = sys.argv[1:3]
+conf = dict(setting.split("=", 1) for setting in sys.argv[3:])
+settings = SparkSettings(master=master, work_dir=place, conf=conf, shards=4, keep_files=True, tuning=tuning)
+found = distributed.explore(spec, settings=settings).statistics
+print(json.dumps([found.distinct, found.generated, found.depth, {{k: v.distinct for k, v in found.actions.items()}}]))
+"""
+
+COMMAND = f"""
+import attrs, sys
+from checker import distributed
+from checker.engines.spark import starting
+from checker.settings import SparkTuning, Tuning
+from reports.cli import main
+def explore(spec, limits, progress, settings):
+    return starting.explore(spec, limits, progress, attrs.evolve(settings, tuning={SIZES!r}))
+distributed.explore = explore
+sys.argv[0] = "leadline"
+main()
+"""
+
+
+def the_spec() -> Spec[Any]:
+    return CATALOG["atomic/kip-320"].with_bounds(BOUNDS).with_properties([])
+
+
+def figures() -> list[Any]:
+    found = compiled.explore(the_spec()).statistics
+    return [
+        found.distinct,
+        found.generated,
+        found.depth,
+        {name: count.distinct for name, count in found.actions.items()},
+    ]
+
+
+@contextlib.contextmanager
+def process(*command: str, **changes: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that is ended, with all that it started, however the test ends."""
+    started = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**changes)
+    )
+    try:
+        yield started
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            parent = psutil.Process(started.pid)
+            for child in (*parent.children(recursive=True), parent):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    child.kill()
+        started.communicate(timeout=60)
+
+
+def wait_for(what: Callable[[], Any], running: subprocess.Popen[str]) -> Any:
+    """Wait until something is true, while a process runs."""
+    deadline = time.monotonic() + 120
+    while not (found := what()):
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def levels(place: Path) -> int:
+    """How many levels are written."""
+    return len(list((place / "levels").glob("*.json")))
+
+
+def test_a_driver_is_killed_and_resumed(spark: Session, tmp_path: Path) -> None:
+    place = tmp_path / "work"
+    with process(sys.executable, "-c", DRIVER, "local[2]", str(place)) as driver:
+        wait_for((place / "search.pickle").exists, driver)
+        begun = levels(place)
+        wait_for(lambda: levels(place) > begun + 1, driver)
+        assert driver.poll() is None
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.wait()
+    killed_at = levels(place)
+    resumed = distributed.explore(the_spec(), session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES))
+    assert resumed.statistics.depth > killed_at
+    assert answers(resumed) == answers(compiled.explore(the_spec()))
+
+
+CONF = ("spark.executor.cores=1", "spark.executor.memory=512m", "spark.driver.host=127.0.0.1")
+
+
+@contextlib.contextmanager
+def command(place: Path, master: str = "local[2]", *more: str) -> Iterator[subprocess.Popen[str]]:
+    """The command, searching with a work directory."""
+    bounds = ",".join(f"{name}={value}" for name, value in BOUNDS.items())
+    arguments = ("explore", "atomic/kip-320", "-b", bounds, "--no-invariants", "--engine", "spark")
+    where = ("--master", master, "--work-dir", str(place), *more)
+    with process(sys.executable, "-c", COMMAND, *arguments, *where) as driver:
+        yield driver
+
+
+def wait_for_a_level(place: Path, driver: subprocess.Popen[str]) -> None:
+    """Wait until Spark has searched a level."""
+    wait_for((place / "search.pickle").exists, driver)
+    begun = levels(place)
+    wait_for(lambda: levels(place) > begun, driver)
+
+
+def assert_it_goes_on(spark: Session, place: Path) -> None:
+    """What is in a work directory leads to the figures of a search that nothing ended."""
+    resumed = distributed.explore(the_spec(), session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES))
+    assert answers(resumed) == answers(compiled.explore(the_spec()))
+
+
+@pytest.mark.parametrize(
+    ("when", "number"),
+    [("starting", signal.SIGINT), ("searching", signal.SIGINT), ("searching", signal.SIGTERM)],
+)
+def test_a_signal_ends_in_a_partial_report(spark: Session, tmp_path: Path, when: str, number: signal.Signals) -> None:
+    """Java and its Python workers end too, and no library has a word to say."""
+    with command(tmp_path) as driver:
+        wait_for(lambda: started("SparkSubmit", driver.pid), driver)
+        if when == "searching":
+            wait_for_a_level(tmp_path, driver)
+        children = psutil.Process(driver.pid).children(recursive=True)
+        driver.send_signal(number)
+        out, err = driver.communicate(timeout=60)
+    assert (driver.returncode, err) == (3, "")
+    assert "incomplete: interrupted" in out.splitlines()
+    assert not psutil.wait_procs(children, timeout=10)[1]
+    assert_it_goes_on(spark, tmp_path)
+
+
+def test_the_drivers_java_is_killed(spark: Session, tmp_path: Path) -> None:
+    with command(tmp_path) as driver:
+        wait_for_a_level(tmp_path, driver)
+        (java,) = started("SparkSubmit", driver.pid)
+        java.kill()
+        out, err = driver.communicate(timeout=60)
+    assert (driver.returncode, out) == (2, "")
+    assert err.startswith("leadline: Spark gave up: ")
+    assert err.count("\n") == 1
+    assert_it_goes_on(spark, tmp_path)
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, hidden: Path | None = None) -> Iterator[str]:
+    """A standalone cluster on this machine: a master and two workers, each a process of its own.
+
+    Parameters:
+        folder: for the workers.
+        hidden: a folder in whose place workers see another, an empty one, as machines without a shared disk do.
+    """
+    import pyspark
+
+    from checker.engines.spark.java import java_home
+
+    home = java_home()
+    changes = {"SPARK_LOCAL_IP": "127.0.0.1"} | ({"JAVA_HOME": str(home)} if home else {})
+    start, port = str(Path(pyspark.__file__).parent / "bin" / "spark-class"), free_port()
+    url = f"spark://127.0.0.1:{port}"
+    of_spark = "org.apache.spark.deploy"
+    with contextlib.ExitStack() as stack:
+        options = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        master = stack.enter_context(process(start, f"{of_spark}.master.Master", *options, **changes))
+        wait_for(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), master)
+        for number in range(2):
+            changes["SPARK_WORKER_DIR"] = str(folder / f"worker-{number}")
+            options = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g", url)
+            hide = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(hidden)) if hidden else ()
+            stack.enter_context(process(*hide, start, f"{of_spark}.worker.Worker", *options, **changes))
+        yield url
+
+
+def started(what: str, by: int | None = None) -> list[psutil.Process]:
+    """The processes that one has started, by default this one, by a word of their command line."""
+    found = []
+    for child in psutil.Process(by).children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if any(what in word for word in child.cmdline()) and child.name() != "bash":
+                found.append(child)
+    return found
+
+
+def test_an_executor_of_a_cluster_is_killed(java: None, tmp_path: Path) -> None:
+    place = tmp_path / "work"
+    with cluster(tmp_path) as url, process(sys.executable, "-c", DRIVER, url, str(place), *CONF) as driver:
+        wait_for((place / "search.pickle").exists, driver)
+        begun = levels(place)
+        wait_for(lambda: levels(place) > begun, driver)
+        both = started("CoarseGrainedExecutorBackend")
+        assert len(both) == 2
+        both[0].kill()
+        out, err = driver.communicate(timeout=120)
+    assert driver.returncode == 0, err
+    assert json.loads(out) == figures()
+    assert levels(place) > begun + 2
+
+
+OTHER_PYTHON = """#!/bin/sh
+exec {python} -c '
+import runpy, sys
+class Version(tuple):
+    major, minor, micro = 3, 9, 0
+if sys.argv[1:2] == ["-m"]:
+    sys.version_info, sys.argv = Version((3, 9, 0, "final", 0)), sys.argv[2:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+' "$@"
+"""
+"""A Python that says it is 3.9, as far as Spark asks."""
+
+
+def can_hide() -> bool:
+    """Whether a process can be given another view of the file system."""
+    done = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def test_what_a_cluster_lacks_is_one_line(java: None, tmp_path: Path) -> None:
+    """The same Python, a shared disk: what Spark says in pages of Java.
+
+    Where no process may be given another view of the file system, the disk is shared, and that is not tested.
+    """
+    other, hidden = tmp_path / "python", tmp_path / "hidden"
+    hidden.mkdir()
+    other.write_text(OTHER_PYTHON.format(python=sys.executable))
+    other.chmod(0o755)
+    which = " (PYSPARK_PYTHON, or --conf spark.pyspark.python=...)"
+    expected = {
+        f"spark.pyspark.python={other}": "Spark gave up: Python in worker has different version: 3.9 than that in "
+        f"driver: 3.{sys.version_info.minor}: executors need the Python of the driver{which}",
+    }
+    if hide := can_hide():
+        shown = f"{socket.gethostname()} does not see the driver's work directory {hidden}: "
+        expected[""] = f"{shown}--work-dir must name one that all machines share (cannot read "
+    with cluster(tmp_path, hidden=hidden if hide else None) as url:
+        for number, (more, complaint) in enumerate(expected.items()):
+            options = [option for setting in [*more.split(), *CONF] for option in ("--conf", setting)]
+            place = tmp_path / str(number) if more else hidden
+            with command(place, url, *options) as driver:
+                out, err = driver.communicate(timeout=240)
+            assert (driver.returncode, out) == (2, ""), err
+            *notes, last = err.splitlines()
+            assert last.startswith(f"leadline: {complaint}")
+            (note,) = notes
+            assert note.startswith("leadline: Spark's driver listens on 127.0.0.1 without authentication")
+
+
+@pytest.mark.parametrize("killed", ["expand", "keep"])
+def test_a_python_worker_is_killed(spark: Session, killed: str) -> None:
+    """Its caches are lost, and made anew."""
+    run, spec, times = Session.run, the_spec(), 0
+
+    def run_and_kill(self: Session, task: Any, *rest: Any, **named: Any) -> Any:
+        nonlocal times
+        if task.__name__ == killed and times < 2:
+            times += 1
+            for worker in started("pyspark.daemon"):
+                if worker.ppid() in {daemon.pid for daemon in started("pyspark.daemon")}:
+                    worker.kill()
+        return run(self, task, *rest, **named)
+
+    with mock.patch.object(Session, "run", run_and_kill):
+        found = distributed.explore(spec, session=spark, settings=SparkSettings(tuning=SIZES))
+    assert times == 2
+    assert answers(found) == answers(compiled.explore(spec))

@@ -1,0 +1,173 @@
+"""Random walks through the learned tables: what they find, count and repeat."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+from checker import Spec, Verdict, action, component, explore, invariant, put
+from checker.engines.compiled.contents import content
+from checker.engines.compiled.sample import MOST, Sampled
+from checker.engines.random.search import fuzz
+from checker.result import Result, Walked
+from invariants.catalog import CATALOG
+
+LOSS = CATALOG["atomic/hw-truncation"]
+
+
+@attrs.frozen
+class Dial:
+    """One of the dials of a lock."""
+
+    at: int = 0
+
+
+@attrs.frozen
+class Lock:
+    """Twelve dials of ten digits."""
+
+    dials: tuple[Dial, ...] = component(each="dial", default=(Dial(),) * 12)
+
+
+@action(dial=range(12))
+def turn(state: Lock, dial: int) -> Iterator[Lock]:
+    yield put(state, "dials", dial, "at", (state.dials[dial].at + 1) % 10)
+
+
+@invariant("the lock stays closed")
+def closed(state: Lock) -> bool:
+    return not (state.dials[3].at == 8 and state.dials[7].at == state.dials[11].at == 7)
+
+
+LOCK = Spec(name="lock", initial_states=lambda _: [Lock()], actions=[turn], properties=[closed])
+
+
+def repeatable(result: Result) -> Any:
+    """All that the same seed must give again."""
+    traces = [
+        [(step.action, step.after) for step in trace.steps] for item in result.properties for trace in item.traces
+    ]
+    statistics = attrs.evolve(result.statistics, seconds=0.0, memory=0, calls=0, compared=0)
+    return traces, statistics, result.reason, result.note
+
+
+def walked(result: Result) -> Walked:
+    """What a random search has covered."""
+    assert result.statistics.walked is not None
+    return result.statistics.walked
+
+
+def test_a_bug_in_a_space_of_ten_to_the_twelve_states_is_found() -> None:
+    result = fuzz(LOCK, examples=100_000, steps=80)
+    (trace,) = result.of("closed").traces
+    assert result.verdict is Verdict.VIOLATED
+    assert not closed(trace.states[-1])
+    assert len(trace) == 23  # the shortest there is
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+def test_the_number_of_workers_makes_no_difference(uniform: bool) -> None:
+    one, two = (fuzz(LOSS, examples=600, seed_value=5, workers=workers, uniform=uniform) for workers in (1, 3))
+    assert repeatable(one) == repeatable(two)
+    assert repeatable(one) != repeatable(fuzz(LOSS, examples=600, seed_value=6, uniform=uniform))
+
+
+SETS = """
+from collections.abc import Iterator
+import attrs
+from checker import Spec, action
+from checker.engines.random.search import fuzz
+
+@attrs.frozen
+class Room:
+    inside: frozenset[str] = frozenset()
+    outside: frozenset[str] = frozenset({"ann", "bob", "eve", "joe", "sue"})
+
+@action()
+def enter(state: Room) -> Iterator[Room]:
+    for name in state.outside:
+        yield Room(state.inside | {name}, state.outside - {name})
+
+@action()
+def leave(state: Room) -> Iterator[Room]:
+    for name in state.inside:
+        yield Room(state.inside - {name}, state.outside | {name})
+
+statistics = fuzz(Spec(name="room", initial_states=lambda _: [Room()], actions=[enter, leave]), examples=9, steps=6)
+print(attrs.evolve(statistics.statistics, seconds=0.0, memory=0, calls=0, compared=0))
+"""
+
+
+def test_the_order_of_sets_makes_no_difference() -> None:
+    root = Path(__file__).parents[2]
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", SETS],
+            cwd=root,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(root), "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "12"
+    }
+    assert len(outputs) == 1
+    assert "steps=54" in outputs.pop()
+
+
+def test_contents_do_not_depend_on_the_order_of_sets_but_on_all_else() -> None:
+    assert content("S.x", frozenset("abc")) == content("S.x", frozenset("cba"))
+    others = [content("S.x", frozenset("ab")), content("S.y", frozenset("abc")), content("S.x", tuple("abc"))]
+    assert len({content("S.x", frozenset("abc")), *others}) == 4
+    assert content("S", Dial(1)) != content("S", Dial(2))
+
+
+def test_coverage_of_a_space_that_is_known_is_exact() -> None:
+    result, whole = fuzz(CATALOG["atomic/kip-320"], examples=10_000), explore(CATALOG["atomic/kip-320"])
+    coverage = walked(result)
+    assert coverage.is_exact
+    assert 900 < result.statistics.distinct <= whole.statistics.distinct == 957
+    assert sum(coverage.depths) == result.statistics.distinct
+    assert sum(count.distinct for count in result.statistics.actions.values()) + 1 == result.statistics.distinct
+    assert sum(coverage.lengths) == coverage.behaviours == 10_000
+    assert result.statistics.never_enabled == []
+
+
+def test_more_states_than_the_sample_holds_are_estimated() -> None:
+    result = fuzz(LOCK.with_properties([]), examples=2000, steps=40, uniform=True)
+    coverage = walked(result)
+    assert not coverage.is_exact
+    # Nearly every state is new: after some steps, two behaviours hardly ever meet.
+    assert 0.85 * coverage.steps < result.statistics.distinct < 1.03 * coverage.steps
+    assert (result.statistics.out_degree_min, result.statistics.out_degree_max) == (12, 12)
+
+
+@pytest.mark.parametrize("states", [100, MOST, 3 * MOST, 50 * MOST])
+def test_the_estimate_is_within_three_percent(states: int) -> None:
+    hashes = np.random.default_rng(states).integers(0, 2**64, states, np.uint64)
+    sampled, zeros = Sampled(), np.zeros(states, np.int64)
+    for part in np.array_split(np.concatenate([hashes, hashes[::-1]]), 7):
+        sampled.add(part, zeros[: len(part)], zeros[: len(part)], zeros[: len(part)])
+    assert sampled.is_exact == (states <= MOST)
+    assert sampled.distinct == (states if states <= MOST else pytest.approx(states, rel=0.03))
+
+
+def test_every_step_of_a_counterexample_is_one_that_the_spec_takes() -> None:
+    result = fuzz(CATALOG["atomic/kip-101"].with_bounds({"max_epoch": 2}), examples=1000)
+    for item in result.properties:
+        for trace in item.traces:
+            for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
+                assert after in trace.spec.take(instance, before)
+
+
+def test_a_search_ends_when_its_time_is_up() -> None:
+    result = fuzz(CATALOG["atomic/kip-320"], examples=10**9, max_seconds=1.0)
+    assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 1 seconds")
+    assert result.statistics.distinct > 0

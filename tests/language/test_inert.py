@@ -1,0 +1,97 @@
+"""What a spec's modules hold is looked at without running it: some values raise when they are touched."""
+
+from __future__ import annotations
+
+import functools
+import types
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from checker import Verdict
+from checker.engines import compiled
+from checker.engines.code_digest import code_digest
+from checker.engines.compiled.learn.layout import Layout
+from checker.engines.compiled.learn.recording import Precision, Recorder, Unread
+from checker.inert import is_a, stored
+from checker.names import counted
+from checker.settings import CompiledSettings
+from reports.loading import load_spec
+
+
+@attrs.frozen
+class Clock:
+    """A state."""
+
+    hour: int = 0
+
+
+class Untouchable:
+    """Raises whatever is asked of it, as a proxy of a web framework does outside a request."""
+
+    def _refuse(self, *_: Any) -> Any:
+        raise BaseException("touched")
+
+    __getattribute__ = __eq__ = __hash__ = __iter__ = __len__ = __bool__ = __repr__ = __call__ = _refuse  # type: ignore[assignment]
+
+
+# within a dict, as pytest touches what a test module holds
+UNTOUCHABLE: dict[str, Any] = {
+    "any object": Untouchable(),
+    "a copied element": Unread(Recorder(Layout(Clock()), [0], precision=Precision.COPIES), 0),
+}
+
+OWN = """
+from collections.abc import Iterator
+from functools import cache, partial
+from attrs import frozen
+from checker import Spec, action
+from tests.language.test_inert import UNTOUCHABLE
+
+first, second = UNTOUCHABLE.values()
+held = [first, {"key": second}, (second,), partial(print, first)]
+
+@frozen
+class Clock:
+    hour: int = 0
+
+@cache
+def following(hour: int) -> int:
+    return hour + 1
+
+@action()
+def strike(state: Clock) -> Iterator[Clock]:
+    if state.hour < 5:
+        yield Clock(following(state.hour))
+    if state.hour > 5:
+        yield Clock(len([first is second, held, {}.first, {}.second, {}.held]))
+
+spec = Spec(name="clock", initial_states=lambda _: [Clock()], actions=[strike])
+"""
+
+
+def test_a_module_with_such_values_can_be_loaded_digested_searched_and_saved(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    spec = load_spec(str(tmp_path / "own.py"))
+    assert code_digest(spec) == code_digest(spec)
+    result = compiled.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    assert (result.verdict, result.statistics.distinct) == (Verdict.HOLDS, 6)
+
+
+@pytest.mark.parametrize("which", UNTOUCHABLE)
+def test_the_real_class_is_what_counts(which: str) -> None:
+    value = UNTOUCHABLE[which]
+    assert not is_a(value, int, str, types.FunctionType)
+    assert is_a(value, type(value))
+    assert stored(value, "nothing", 5) == 5
+
+
+def test_attributes_are_found_as_python_finds_them() -> None:
+    cached = functools.cache(counted)
+    assert stored(Clock(3), "hour") == 3
+    assert stored(Clock, "__module__") == __name__
+    assert stored(cached, "__module__") == stored(counted, "__module__") == "checker.names"
+    assert stored(cached, "__wrapped__") is counted
+    assert stored(5, "nothing") is None

@@ -1,0 +1,147 @@
+"""States that specs reach, written as data directories: the audit says of the disks what the spec says of the state.
+
+The archive of bugs is tried with one release of each bug; ``ARCHIVE=all pytest tests/reports/test_audit_states.py``
+tries every release and rule in which a bug shows.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker.properties import Kind, Property
+from checker.result import Verdict
+from checker.spec import Spec
+from invariants.audit.cluster import audit
+from invariants.audit.partition import CHECKS
+from invariants.catalog import CATALOG
+from invariants.logs import follower_log_is_prefix
+from invariants.promises import committed_never_lost
+from invariants.view import Complaint
+from reports.bugs import Run, read_archive
+from reports.loading import load_spec
+from reports.suite import SHIPPED, read_suite
+from tests.tools.disk_states import write_state
+
+ON_DISKS = {check.name for check in CHECKS}
+"""The properties that the audit checks."""
+
+NOT_ON_DISKS = {
+    "acked_never_lost": "no broker writes down what it acknowledged",
+    "durable_as_promised": "no broker writes down what it acknowledged",
+    "reads_monotonic": "no broker writes down what consumers read",
+    "reads_not_taken_back": "no broker writes down what consumers read",
+    "follower_reads": "no broker writes down what consumers read",
+    "leader_candidates_complete": "it compares the ISR with all that consumers ever read",
+    "hw_monotonic": "it compares two states, and the disks show one",
+    "isr_joined_with_all": "it compares two states, and the disks show one",
+    "leaders_elected_alive": "it compares two states, and the disks show one",
+    "isr_members_active": "sessions and controlled shutdowns are in the controller's memory",
+    "quorum_in_maximal_isr": "a leader's maximal ISR is in its memory",
+    "remote_leo_not_ahead": "the log end offsets that a leader knows of are in its memory",
+    "isr_within_replicas": "it compares what the controllers decided, which the audit takes as given",
+    "isr_and_elr_disjoint": "it compares what the controllers decided, which the audit takes as given",
+}
+"""Properties of specs that no audit can check, and why."""
+
+
+def expected_of(state: Any, item: Property) -> bool:
+    """Whether the disks of a state show that it violates a property.
+
+    They show less than the spec knows of two properties, and more of one:
+
+    - A spec remembers which records could be read. A disk shows it by a high watermark above them: the loss is
+      visible as long as a broker has the record, below its high watermark. A follower may also have taken a high
+      watermark that covers records of its own which nobody could read (KAFKA-14704), which looks the same.
+    - A follower that has no record of its leader's epoch may still have to truncate. Whether it has is in its memory.
+    """
+    if item.name == committed_never_lost.name:
+        return any(
+            held is not None and held != kept
+            for _, leader in state.believed_leaders()
+            if leader.epoch >= state.quorum.epoch
+            for replica in state.replicas
+            for _, held, kept in replica.log.beside(leader.log, replica.high_watermark)
+        )
+    if item.name == follower_log_is_prefix.name:
+        return any(
+            any(
+                record.epoch == state.replicas[broker].epoch
+                for broker in complaint.brokers
+                if not state.believes_to_lead(broker)
+                for record in state.replicas[broker].log.records
+            )
+            for complaint in item.complaints(state)
+            if isinstance(complaint, Complaint)
+        )
+    return item.complaint(state) is not None
+
+
+def assert_the_same(spec: Spec[Any], state: Any, folder: Path) -> set[str]:
+    """Assert that the audit of a state's disks finds what the spec says of the state; return what it finds."""
+    write_state(state, folder)
+    result = audit([str(folder)], workers=1)
+    assert all(reason.startswith("no broker given knows that it leads ") for reason in result.reasons)
+    found = {finding.check for finding in result.errors}
+    checks = [item for item in spec.checks if item.kind is Kind.INVARIANT and item.name in ON_DISKS]
+    assert found == {item.name for item in checks if expected_of(state, item)}
+    return found
+
+
+def test_of_every_property_it_is_known_whether_disks_show_it() -> None:
+    every = {each.name for spec in CATALOG.values() for each in spec.checks if not each.kind.is_witness}
+    assert every == (every & ON_DISKS) | NOT_ON_DISKS.keys()
+    assert not ON_DISKS & NOT_ON_DISKS.keys()
+
+
+COUNTEREXAMPLES = {each.title: each for each in read_suite(SHIPPED) if each.check.expect == "violated"}
+
+
+@pytest.mark.parametrize("title", COUNTEREXAMPLES)
+def test_the_end_of_every_counterexample_is_wrong_on_disks_as_it_is_in_the_spec(title: str, tmp_path: Path) -> None:
+    for item in COUNTEREXAMPLES[title].run(None).result.properties:
+        if item.verdict is not Verdict.VIOLATED or item.property.kind is not Kind.INVARIANT:
+            continue
+        (trace, *_) = item.traces
+        found = assert_the_same(load_spec(trace.spec.name), trace.states[-1], tmp_path / item.property.name)
+        if item.property.name in ON_DISKS:
+            assert item.property.name in found
+
+
+def archived() -> list[Run]:
+    """The runs of the archive in which a bug shows: all, or of each bug the last."""
+    archive = read_archive()
+    runs = [[run for run in archive.runs(bug) if run.expected == "violated"] for bug in archive.bugs]
+    return [run for own in runs for run in (own if os.environ.get("ARCHIVE") == "all" else own[-1:])]
+
+
+@pytest.mark.parametrize("run", archived(), ids=lambda run: f"{run.bug.ticket}-{run.spec.name}")
+def test_the_disks_of_a_bug_of_the_archive_show_what_the_spec_shows(run: Run, tmp_path: Path) -> None:
+    """Every state of the trace, so that what leads to the bug raises no false alarm either."""
+    (trace, *_) = run.searched().result.properties[0].traces
+    spec = load_spec(trace.spec.name)
+    for place, state in enumerate(trace.states):
+        found = assert_the_same(spec, state, tmp_path / str(place))
+    if run.bug.property in ON_DISKS:
+        assert run.bug.property in found
+    else:
+        assert run.bug.property in NOT_ON_DISKS
+
+
+@pytest.mark.parametrize(
+    "name", ["atomic/hw-truncation", "atomic/kip-320", "rpc/kip-101", "rpc/kip-320", "kafka/0.11", "kafka/4.1"]
+)
+def test_states_at_random_are_judged_alike(name: str, tmp_path: Path) -> None:
+    spec, chance = CATALOG[name], random.Random(name)
+    spec = spec.with_bounds({"max_epoch": 2, "brokers": 3})
+    state = spec.initials()[0]
+    for step in range(160):
+        following = [after for _, after in spec.successors(state)]
+        state = chance.choice(following) if following and step % 40 else spec.initials()[0]
+        if step % 10 == 9:
+            found = assert_the_same(spec, state, tmp_path / str(step))
+            assert not found or name not in ("atomic/kip-320", "rpc/kip-320"), found

@@ -1,0 +1,107 @@
+"""The archive of bugs, and the command that runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from checker.errors import LeadlineError
+from model.kafka.releases import RELEASES, column_of
+from reports.bugs import Bug, read_archive
+from tests.tools.cli import call
+
+ARCHIVE = read_archive()
+CHEAP = "KAFKA-13916"
+"""A bug whose runs take a second or two in all."""
+
+
+def test_the_archive_has_the_bugs_that_everybody_knows() -> None:
+    known = {name for bug in ARCHIVE.bugs for name in (bug.ticket, *bug.also)}
+    assert known >= {
+        *("KIP-101", "KAFKA-1211", "KAFKA-6361", "KAFKA-6880", "KAFKA-7128", "KAFKA-7164", "KAFKA-7415", "KAFKA-1120"),
+        *("KAFKA-7235", "KAFKA-2334", "KAFKA-13141", "KAFKA-14704", "KAFKA-13916", "KAFKA-14140", "KAFKA-14617"),
+        *("KAFKA-15221", "KAFKA-15583", "KAFKA-15495", "KAFKA-18106"),
+    }
+
+
+@pytest.mark.parametrize("bug", ARCHIVE.bugs, ids=lambda bug: bug.ticket)
+def test_what_is_asserted_of_a_bug_makes_sense(bug: Bug) -> None:
+    """Its releases, rules, property and bounds exist, and the rules are those that changed where it was fixed."""
+    runs = ARCHIVE.runs(bug)
+    affected = [run.spec.name for run in runs if run.part == "affected"]
+    assert all(name.startswith(of) for name, of in zip(affected, bug.affected, strict=True))
+    assert [run.part for run in runs].count("put back") == len(bug.fixed)
+    assert bool(bug.rules) != bool(bug.defaults)
+    for name in bug.fixed:
+        column = column_of(name)
+        assert column is not None
+        assert all(column.values[rule] != value for rule, value in bug.rules.items())
+
+
+def test_a_bug_is_looked_for_in_all_releases_after_the_one_that_mended_it() -> None:
+    (bug,) = ARCHIVE.about("KAFKA-2334")[0]
+    later = [run.spec.name for run in ARCHIVE.runs(bug) if run.part == "later"]
+    names = [column.name for column in RELEASES]
+    assert [name.partition("+")[0] for name in later] == names[names.index("kafka/2.2") + 1 :]
+
+
+def test_nothing_in_the_archive_is_a_result() -> None:
+    text = (Path(__file__).parents[2] / "reports" / "bugs.toml").read_text()
+    assert not any(f"\n{key} =" in text for key in ("verdict", "trace_length", "distinct_states"))
+
+
+def test_bugs_that_cannot_be_reached_say_why() -> None:
+    assert ARCHIVE.unreached
+    assert all(bug.reason for bug in ARCHIVE.unreached)
+
+
+def test_the_story_of_a_bug(tmp_path: Path) -> None:
+    run = call("bugs", CHEAP.lower(), "--json", "bugs.json", "--html", "bugs.html", folder=tmp_path)
+    assert run.code == 0, run.out
+    (found,) = json.loads((tmp_path / "bugs.json").read_text())["bugs"]
+    (bug,) = ARCHIVE.about(CHEAP)[0]
+    assert (found["ticket"], found["also"], found["sentence"]) == (bug.ticket, bug.also, bug.sentence)
+    for each in found["runs"]:
+        assert each["verdict"] == each["expected"]
+        assert (each["trace_length"] is None) == (each["verdict"] == "holds")
+        assert each["distinct_states"] > 0
+        assert each["bounds"]["brokers"] == 2
+    specs = [each["spec"] for each in found["runs"]]
+    assert specs[:3] == ["kafka/3.2-kraft", "kafka/3.3", "kafka/3.3+isr_eligibility=any"]
+    assert f"{len(specs)} of {len(specs)} runs as expected" in run.out
+    assert "isr_members_active is violated" in run.out
+    assert "side by side: leadline diff kafka/3.2-kraft kafka/3.3 -b records=0,acks=all," in run.out
+    assert CHEAP in (tmp_path / "bugs.html").read_text()
+
+
+def test_json_to_standard_output_is_all_that_goes_there(tmp_path: Path) -> None:
+    run = call("bugs", "KAFKA-10706", "--json", "-", folder=tmp_path)
+    assert run.code == 0
+    assert [each["ticket"] for each in json.loads(run.out)["unreached"]] == ["KAFKA-10706"]
+
+
+def test_the_list_runs_nothing(tmp_path: Path) -> None:
+    run = call("bugs", "--list", folder=tmp_path)
+    assert run.code == 0
+    assert all(bug.ticket in run.out for bug in (*ARCHIVE.bugs, *ARCHIVE.unreached))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[[bugs", "is not TOML"),
+        ("[[bugs]]\nticket = 3", "is not an archive of bugs"),
+    ],
+)
+def test_an_archive_that_makes_no_sense_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "bugs.toml").write_text(text)
+    with pytest.raises(LeadlineError, match=complaint):
+        read_archive(tmp_path / "bugs.toml")
+
+
+def test_a_release_that_is_none_is_refused() -> None:
+    bug = Bug(ticket="KAFKA-0", sentence="", property="log_matching", affected=["kafka/9.9"], fixed=[])
+    with pytest.raises(LeadlineError, match=r"KAFKA-0: kafka/9\.9 is not a release"):
+        ARCHIVE.runs(bug)

@@ -1,0 +1,200 @@
+"""What happened: the turning points of traces, by a spec's drawing or by what actions read and wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from checker import Spec, Trace, action, component, invariant
+from checker.drawing import Drawing, Event, Row
+from checker.engines import ENGINES
+from checker.engines.oracle import explore
+from checker.traces.causes import Cause, causes
+from invariants.catalog import CATALOG
+from model.kafka.mistakes import the_leader_alone
+from model.kafka.releases import column_of
+from reports.rules import differing_rules
+from reports.story import what_happened
+from tests.tools.kafka_mutants import of_release
+from tests.tools.refusals import refused
+
+
+def found(name: str, item: str, **bounds: Any) -> Trace[Any]:
+    """The shortest counterexample of a shipped spec."""
+    spec = CATALOG[name].with_bounds(bounds).with_properties([item])
+    return ENGINES["compiled"](spec).properties[0].traces[0]
+
+
+def told(trace: Trace[Any]) -> list[tuple[int, str]]:
+    """The steps that are explained, as views number them, each with its label."""
+    return [(event.state + 1, event.label) for event in what_happened(trace)]
+
+
+def test_a_lost_record_is_followed_from_its_commit_to_the_violation() -> None:
+    trace = found("rpc/hw-truncation", "committed_never_lost")
+    assert told(trace) == [(5, "committed"), (6, "HW lost"), (8, "lost"), (12, "violated")]
+    _, missed, lost, seen = (event.text for event in what_happened(trace))
+    assert missed == "broker 1 crashes, and the response that carried high watermark 1 is lost: broker 1's own stays 0"
+    assert "truncates to its own high watermark, 0" in lost
+    assert "rule truncates_first_to: own high watermark" in lost
+    assert "loses m0, committed in step 5" in lost
+    assert seen == trace.complaint
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "bounds", "steps"),
+    [
+        # never replicated: nobody truncates it
+        ("rpc/kip-101", "acked_never_lost", {}, [(2, "acknowledged"), (5, ""), (6, "lost"), (6, "violated")]),
+        # KIP-279's fast leader changes: the logs differ and the answer does not show it
+        (
+            "rpc/kip-101",
+            "logs_prefix_consistent",
+            {"max_epoch": 2},
+            [(2, "written"), (9, "written"), (12, "kept"), (14, "violated")],
+        ),
+        # a crash takes what was not flushed
+        (
+            "rpc/hw-truncation",
+            "logs_prefix_consistent",
+            {"lossy_crashes": 1},
+            [(3, "committed"), (6, "lost"), (8, "elected"), (10, "overwritten"), (11, "kept"), (11, "violated")],
+        ),
+        # KAFKA-7128: a follower joins the ISR by a high watermark that is behind
+        (
+            "atomic/kip-279",
+            "strong_isr",
+            {"brokers": 3, "log_size": 1, "records": 1},
+            [(10, "committed"), (12, "joined"), (12, "violated")],
+        ),
+        # the last replica standing: another broker has the record, but may not be elected
+        (
+            "kafka/4.0",
+            "durable_as_promised",
+            {"acks": "all", "min_insync_replicas": 2, "max_epoch": 2, "crashes": 0, "lossy_crashes": 1},
+            [(6, "committed"), (8, "lost"), (10, "elected"), (11, "violated")],
+        ),
+        ("atomic/kip-101", "strong_isr", {"max_epoch": 2}, [(9, "committed"), (12, "lost"), (12, "violated")]),
+    ],
+)
+def test_each_kind_of_loss_and_divergence_has_its_turning_points(
+    name: str, item: str, bounds: dict[str, Any], steps: list[tuple[int, str]]
+) -> None:
+    assert told(found(name, item, **bounds)) == steps
+
+
+# Without a word from the spec
+
+
+@attrs.frozen
+class Lamp:
+    on: bool = False
+
+
+@attrs.frozen
+class Room:
+    presses: int
+    lamps: tuple[Lamp, ...] = component(each="lamp")
+
+
+@action("lamp {lamp} is switched on", lamp=range(3))
+def switch(state: Room, lamp: int) -> Iterator[Room]:
+    if not state.lamps[lamp].on and (lamp == 0 or state.lamps[lamp - 1].on):
+        lamps = (*state.lamps[:lamp], Lamp(on=True), *state.lamps[lamp + 1 :])
+        yield attrs.evolve(state, lamps=lamps)
+
+
+@invariant("lamp 1 is off")
+def second_is_off(state: Room) -> bool:
+    return not state.lamps[1].on
+
+
+def room(**changes: Any) -> Spec[Room]:
+    parts: dict[str, Any] = {
+        "name": "room",
+        "initial_states": lambda _: [Room(0, (Lamp(), Lamp(), Lamp()))],
+        "actions": [switch],
+        "properties": [second_is_off],
+    }
+    return Spec(**parts | changes)
+
+
+def test_the_causes_are_the_steps_that_wrote_what_was_read_later() -> None:
+    (trace,) = explore(room()).properties[0].traces
+    assert causes(trace) == [
+        Cause(1, ("lamps[0].on",), readers=(2,), read_by_property=False),
+        Cause(2, ("lamps[1].on",), readers=(), read_by_property=True),
+    ]
+    assert [event.text for event in what_happened(trace)] == [
+        "lamp 0 is switched on: sets lamps[0].on, which step 3 reads",
+        "lamp 1 is switched on: sets lamps[1].on, which the property reads",
+        "lamp 1 is off",
+    ]
+
+
+@action("a lamp is looked at")
+def look(state: Room) -> Iterator[Room]:
+    yield attrs.evolve(state, presses=state.presses + 1)
+
+
+def test_a_step_that_nothing_depends_on_is_no_cause() -> None:
+    spec = room(actions=[look, switch])
+    states = [*spec.initials()]
+    instances = [spec.instances[0], *spec.instances[1:3]]
+    for instance in instances:
+        states += spec.take(instance, states[-1])
+    assert [each.state for each in causes(Trace(spec, states, instances, second_is_off))] == [2, 3]
+
+
+def test_a_spec_may_say_itself_what_happened() -> None:
+    drawing = Drawing(
+        rows=lambda state: {"room": Row()},
+        events=lambda steps: [Event(len(steps), "it is bright"), Event(1, "a hand is at lamp 0", "begun", good=True)],
+    )
+    (trace,) = explore(room(drawing=drawing)).properties[0].traces
+    assert told(trace) == [(2, "begun"), (3, ""), (3, "violated")]
+
+
+@pytest.mark.parametrize(
+    ("events", "complaint"),
+    [
+        (lambda steps: ["bright"], "the drawing's events must be of class Event, not 'bright'"),
+        (lambda steps: [Event(9, "late")], "the drawing's events name state 9, of a behaviour of 2 steps"),
+        (lambda steps: 1 // 0, "the drawing's events raised ZeroDivisionError"),
+    ],
+)
+def test_events_that_make_no_sense_are_refused(events: Any, complaint: str) -> None:
+    spec = room(drawing=Drawing(rows=lambda state: {}, events=events))
+    (trace,) = explore(room()).properties[0].traces
+    with refused(complaint):
+        spec.events(tuple(trace.steps))
+
+
+# Rules
+
+
+def test_the_rules_in_which_two_protocols_differ_are_named() -> None:
+    rules = differing_rules(CATALOG["atomic/kip-101"], CATALOG["atomic/kip-279"])
+    assert rules == ["rule truncates_to: end of own last epoch → end of agreement"]
+    assert differing_rules(CATALOG["atomic/kip-101"], CATALOG["atomic/kip-101"]) == []
+    assert differing_rules(CATALOG["atomic/kip-101"], CATALOG["rpc/kip-101"]) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("2.0.0", "2.0.1"), ("2.7", "2.8"), ("3.0", "3.2-kraft"), ("3.4.1", "3.5"), ("4.0", "4.1")]
+)
+def test_a_release_differs_in_the_rules_that_changed_in_it(before: str, after: str) -> None:
+    lines = differing_rules(CATALOG[f"kafka/{before}"], CATALOG[f"kafka/{after}"])
+    column = column_of(f"kafka/{after}")
+    assert column is not None
+    assert {line.split()[1] for line in lines if line.startswith("rule ")} == {f"{rule}:" for rule in column.changed}
+
+
+def test_a_rule_that_is_in_no_table_and_bounds_that_differ_are_named_too() -> None:
+    lines = differing_rules(
+        CATALOG["kafka/3.7"].with_bounds({"acks": "1"}), of_release("kafka/3.7", counts=the_leader_alone)
+    )
+    assert lines == ["rule counts: the maximal isr → the leader alone", "bound acks: 1 → all"]

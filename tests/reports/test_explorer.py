@@ -1,0 +1,104 @@
+"""The explorer: pages of a state space, one step at a time, from a server on the loopback interface."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from checker import LeadlineError, TraceError
+from checker.engines import ENGINES
+from invariants.catalog import CATALOG
+from reports.explorer import LOOPBACK, answer, path_of, server, trace_of
+from tests.tools.cli import call
+
+SPEC = CATALOG["atomic/hw-truncation"].with_properties(["strong_isr", "record_committed"])
+
+
+def test_a_path_and_its_trace_are_the_same_behaviour() -> None:
+    (trace, *_) = ENGINES["compiled"](SPEC).properties[0].traces
+    followed = trace_of(SPEC, path_of(trace))
+    assert (followed.states, followed.instances) == (trace.states, trace.instances)
+    assert followed.about is not None
+    assert followed.about.name == "strong_isr"
+
+
+def test_a_page_has_a_link_for_each_step_that_is_enabled() -> None:
+    found = answer(SPEC, "/?path=0")
+    assert found.status == 200
+    (start,) = SPEC.initials()
+    links = re.findall(r'href="/\?path=0,(\d+)"', found.content)
+    assert links == [str(number) for number in range(len(list(SPEC.successors(start))))]
+    assert 'strong_isr <span class="holds">true</span>' in found.content
+
+
+def test_a_page_at_a_violation_says_so_and_leads_back() -> None:
+    (trace, *_) = ENGINES["compiled"](SPEC).properties[0].traces
+    path = ",".join(map(str, path_of(trace)))
+    found = answer(SPEC, f"/?path={path}").content
+    assert 'strong_isr <span class="violated">violated</span>' in found
+    assert f'href="/?path={path.rpartition(",")[0]}">undo' in found
+
+
+def test_the_way_is_saved_as_a_trace_that_replays(tmp_path: Path) -> None:
+    found = answer(SPEC, "/trace.itf.json?path=0,1,0")
+    assert len(json.loads(found.content)["states"]) == 3
+    (tmp_path / "walk.itf.json").write_text(found.content, encoding="utf-8")
+    run = call("replay", "walk.itf.json", folder=tmp_path)
+    assert (run.code, run.out) == (0, "as recorded: atomic/hw-truncation, 3 states\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "text"),
+    [
+        ("/?path=0,99", 400, "there is no choice 99"),
+        ("/?path=0,-1", 400, "a path is up to 1,000 numbers"),
+        ("/?path=" + "0," * 1000 + "0", 400, "a path is up to 1,000 numbers"),
+        ("/etc/passwd", 404, "there is nothing at this address"),
+    ],
+)
+def test_other_addresses_are_refused_in_a_line(target: str, status: int, text: str) -> None:
+    found = answer(SPEC, target)
+    assert (found.status, found.kind) == (status, "text/plain")
+    assert text in found.content
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """The address of a server that runs."""
+    with server(SPEC, 0) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield f"http://{LOOPBACK}:{running.server_address[1]}/"
+        running.shutdown()
+        thread.join()
+
+
+def test_the_server_answers_whoever_asks_for_it_on_this_machine(address: str) -> None:
+    with urllib.request.urlopen(address) as response:
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert "what can happen next" in response.read().decode()
+    elsewhere = urllib.request.Request(address, headers={"Host": "example.org"})
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(elsewhere)
+    with pytest.raises(urllib.error.HTTPError, match="501"):
+        urllib.request.urlopen(address, data=b"")
+
+
+def test_a_port_that_is_taken_is_named(address: str) -> None:
+    port = int(address.rstrip("/").rpartition(":")[2])
+    with pytest.raises(LeadlineError, match=f"cannot listen on port {port}"):
+        server(SPEC, port)
+
+
+def test_a_trace_that_the_spec_does_not_have_has_no_path() -> None:
+    (trace, *_) = ENGINES["compiled"](SPEC).properties[0].traces
+    other = CATALOG["atomic/kip-320"].with_bounds({"brokers": 3})
+    with pytest.raises((TraceError, ValueError)):
+        path_of(type(trace)(other, trace.states, trace.instances))

@@ -1,0 +1,251 @@
+"""Pages made from runs: the answers to readers' questions, and the verdict matrix."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from checker import Verdict
+from checker.errors import LeadlineError
+from invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from model.kafka.releases import DESIGNS, RELEASES
+from reports.bugs import read_archive
+from reports.cli.answers import SHIPPED as ANSWERS
+from reports.markdown import answers_page, matrix_page
+from reports.matrix import SHIPPED, Column, read_matrix
+from reports.suite import read_suite
+from tests.tools.cli import call
+
+PROJECT = Path(__file__).parents[2]
+
+
+def test_the_page_of_answers_is_what_the_runs_say() -> None:
+    """If it is not, `leadline answers > reports/pages/answers.md` makes it anew."""
+    outcomes = [prepared.run() for prepared in read_suite(ANSWERS)]
+    assert [f"{outcome.prepared.title}: {outcome.failure}" for outcome in outcomes if outcome.failure] == []
+    lines = answers_page("What readers ask, answered by runs", ANSWERS.relative_to(PROJECT), outcomes)
+    assert (PROJECT / "reports" / "pages" / "answers.md").read_text().splitlines() == [
+        part for line in lines for part in line.splitlines() or [""]
+    ]
+
+
+def test_every_answer_says_in_words_what_the_run_says_in_figures() -> None:
+    for check in tomllib.loads(ANSWERS.read_text())["check"]:
+        assert check["note"]
+        assert check["name"].endswith(("?", "disk."))
+
+
+def test_every_article_is_asked_about() -> None:
+    notes = " ".join(check["note"] for check in tomllib.loads(ANSWERS.read_text())["check"])
+    assert [seed for seed in ("000", "001", "002", "003", "004") if seed not in notes] == []
+
+
+DESIGNS_MATRIX = SHIPPED.with_name("designs.toml")
+STATES_MATRIX = SHIPPED.with_name("states.toml")
+PAGES = {SHIPPED: "matrix.md", DESIGNS_MATRIX: "designs.md", STATES_MATRIX: "states.md"}
+
+
+def test_the_shipped_matrices_have_every_release_and_every_design() -> None:
+    releases, designs = read_matrix(SHIPPED), read_matrix(DESIGNS_MATRIX)
+    assert releases.specs == [column.name for column in RELEASES]
+    assert designs.specs == [column.name for column in DESIGNS]
+    assert designs.properties is None
+    for matrix in (releases, designs):
+        prepared = matrix.prepared()
+        assert len(prepared) == len(matrix.specs) * len(matrix.configurations)
+        for bound in ("acks", "min_insync_replicas", "unclean_leader_election", "lossy_crashes", "session_expiries"):
+            assert len({getattr(spec.bounds, bound) for _, spec in prepared}) > 1, bound
+
+
+@pytest.mark.parametrize("matrix", PAGES, ids=PAGES.values())
+def test_a_page_of_a_matrix_is_of_that_matrix(matrix: Path) -> None:
+    """Its figures are not compared: they take minutes.
+
+    `leadline matrix --markdown > reports/pages/matrix.md` writes it, and `leadline matrix reports/designs.toml ...`.
+    """
+    text = (PROJECT / "reports" / "pages" / PAGES[matrix]).read_text()
+    headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    assert headings == [configuration.name for configuration in read_matrix(matrix).configurations]
+    assert "never shown" not in text
+
+
+def test_the_page_of_state_counts_has_every_release_and_what_rules_cost() -> None:
+    matrix = read_matrix(STATES_MATRIX)
+    assert matrix.prepared()
+    assert matrix.specs[: len(RELEASES)] == [column.name for column in RELEASES]
+    assert all(name.startswith("kafka/4.1+") for name in matrix.specs[len(RELEASES) :])
+    assert [row[0] for row in table_rows("states.md") if row[0].startswith("kafka/")] == matrix.specs * 2
+
+
+def test_states_are_counted_and_compared_with_those_without_the_changed_rule(tmp_path: Path) -> None:
+    (tmp_path / "counts.toml").write_text(
+        'title = "Sizes"\nproperties = []\nspecs = ["kafka/4.1", "kafka/4.1+hw_checkpoint=exact"]\n'
+        "bounds = { records = 1, max_epoch = 1 }\nmax_states = 500\n"
+        '[[configurations]]\nname = "one crash"\n[[configurations]]\nname = "more"\nbounds = { records = 3 }\n'
+    )
+    small, exact, large, _ = read_matrix(tmp_path / "counts.toml").columns()
+    sizes = [column.result.statistics.distinct for column in (small, exact)]
+    assert small.cells["distinct states"].text == f"{sizes[0]}"
+    assert exact.cells["distinct states"].text == f"{sizes[1]} (× {sizes[1] / sizes[0]:.2f})"
+    assert large.cells["distinct states"].text.startswith("incomplete (500, depth ")
+    run = call("matrix", "counts.toml", "--markdown", folder=tmp_path)
+    assert run.code == 0
+    assert run.lines[:3] == ["# Sizes", "", "Made from runs: `leadline matrix counts.toml --markdown`."]
+    assert f"- **one crash**: {min(sizes)} to {max(sizes)} states." in run.lines
+
+
+NOT_ON_THE_PAGES = {"follower_log_is_prefix": {"rpc/kip-279"}}
+"""Known to fail in larger bounds than the matrix has; `tests/model/test_kafka_and_atomic.py` plays a counterexample."""
+
+
+def violated_on_the_pages() -> dict[str, set[str]]:
+    """The specs in which the pages and the archive of bugs have each property violated."""
+    failing: dict[str, set[str]] = {item.name: set() for item in KAFKA_PROPERTIES}
+    specs = read_matrix(DESIGNS_MATRIX).specs
+    for name, *cells in table_rows("designs.md"):
+        if name in failing:
+            failing[name] |= {spec for spec, cell in zip(specs, cells, strict=True) if "violated" in cell}
+    names: list[str] = []
+    labels = {label: name for name, label in read_matrix(SHIPPED).labels.items()}
+    for spec, *cells in table_rows("matrix.md"):
+        if spec == "release":
+            names = [labels[cell] for cell in cells]
+        if spec in CATALOG:
+            lost = [cell.startswith(("**violated", "by design")) for cell in cells]
+            for name in (name for name, is_lost in zip(names, lost, strict=True) if is_lost):
+                failing[name].add(spec)
+    for bug in read_archive().bugs:
+        failing[bug.property] |= {name for name in bug.affected if name in CATALOG}
+    return failing
+
+
+def table_rows(page: str) -> Iterator[list[str]]:
+    for line in (PROJECT / "reports" / "pages" / page).read_text().splitlines():
+        if line.startswith("|"):
+            yield [cell.strip(" `") for cell in line.strip("|").split("|")]
+
+
+def test_properties_say_themselves_where_runs_have_them_violated() -> None:
+    failing = violated_on_the_pages()
+    for item in KAFKA_PROPERTIES:
+        known = failing[item.name] | NOT_ON_THE_PAGES.get(item.name, set())
+        assert {spec for spec in item.fails_in if not spec.startswith("atomic/")} == known, item.name
+
+
+SMALL = """\
+specs = ["rpc/hw-truncation", "rpc/kip-320"]
+properties = ["weak_isr", "acked_never_lost", "leader_in_isr", "broker_rejoins_isr"]
+bounds = { records = 1, crashes = 1 }
+[[configurations]]
+name = "one crash"
+[[configurations]]
+name = "alone"
+bounds = { brokers = 1 }
+"""
+
+
+def test_a_cell_says_what_a_search_says(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    matrix = read_matrix(tmp_path / "small.toml")
+    first, second, alone, also_alone = matrix.columns()
+    assert {name: cell.text for name, cell in first.cells.items()} == {
+        "weak_isr": "violated (8)",
+        "acked_never_lost": "violated (6)",
+        "leader_in_isr": "holds (384)",
+        "broker_rejoins_isr": "shown (6)",
+    }
+    assert (second.spec, second.cells["weak_isr"].verdict) == ("rpc/kip-320", Verdict.HOLDS)
+    assert alone.cells["broker_rejoins_isr"].text == "never shown"
+    assert alone.configuration is also_alone.configuration is matrix.configurations[1]
+
+
+def test_a_cell_of_a_search_that_was_stopped_says_how_deep_it_went(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text("max_states = 50\n" + SMALL)
+    first: Column = next(read_matrix(tmp_path / "small.toml").columns())
+    assert first.cells["leader_in_isr"].text.startswith("incomplete (depth ")
+    assert first.cells["leader_in_isr"].verdict is Verdict.INCOMPLETE
+
+
+def test_the_matrix_command_shows_tables(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    run = call("matrix", "small.toml", folder=tmp_path)
+    assert run.code == 0
+    assert run.lines[:3] == ["one crash", "records=1,crashes=1", "property            hw-truncation  kip-320"]
+    assert "weak_isr            violated (8)   holds (" in run.out
+
+
+BY_RELEASE = """\
+specs = ["kafka/3.7", "kafka/4.0", "kafka/4.1"]
+properties = ["durable_as_promised", "leader_in_isr"]
+bounds = { records = 1, crashes = 0, lossy_crashes = 1, min_insync_replicas = 2 }
+[labels]
+durable_as_promised = "promised records are lost"
+[[configurations]]
+name = "a log is lost"
+"""
+
+
+def test_a_matrix_of_releases_has_a_summary_and_a_page_with_links_to_traces(tmp_path: Path) -> None:
+    (tmp_path / "releases.toml").write_text(BY_RELEASE)
+    run = call("matrix", "releases.toml", "--html", "page.html", folder=tmp_path)
+    assert run.code == 0
+    assert "promised records are lost in 3.7 to 4.0; nothing in 4.1." in run.out
+    page = (tmp_path / "page.html").read_text()
+    assert '<th scope="row">kafka/4.1</th><td class="holds"><a href="#check-3">holds' in page
+    assert '<th scope="row">kafka/4.0</th><td class="violated"><a href="#t' in page
+
+
+def test_what_a_configuration_does_not_promise_is_no_bug(tmp_path: Path) -> None:
+    (tmp_path / "releases.toml").write_text(BY_RELEASE + 'by_design = ["durable_as_promised"]\n')
+    columns = list(read_matrix(tmp_path / "releases.toml").columns())
+    assert [column.cells["durable_as_promised"].by_design for column in columns] == [True, True, False]
+    assert not any(cell.is_bug for column in columns for cell in column.cells.values())
+
+
+def test_the_matrix_command_writes_markdown(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    run = call("matrix", "small.toml", "--markdown", folder=tmp_path)
+    assert run.code == 0
+    assert "| `weak_isr` | **violated** (8) | holds (" in run.out
+    matrix = read_matrix(tmp_path / "small.toml")
+    assert run.out.splitlines() == list(matrix_page(matrix, matrix.columns(), "leadline matrix small.toml --markdown"))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("specs = [", "is not TOML"),
+        ("specs = []", "is no matrix: required field missing, at configurations"),
+        ('specs = ["rpc/kip-3200"]\n[[configurations]]\nname = "x"', "did you mean 'rpc/kip-320'"),
+        ('specs = ["rpc/kip-320"]\n[[configurations]]\nname = "x"\nbounds = {broker = 2}', "unknown bound 'broker'"),
+        (
+            'specs = ["rpc/kip-320"]\n[[configurations]]\nname = "x"\nbounds = {brokers = 2.5}',
+            "at configurations[0].bounds",
+        ),
+        ('spec = ["rpc/kip-320"]\nspecs = []\nconfigurations = []', "spec"),
+    ],
+)
+def test_a_matrix_that_makes_no_sense_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "matrix.toml").write_text(text)
+    run = call("matrix", "matrix.toml", folder=tmp_path)
+    assert run.code == 2
+    assert complaint in run.complaint
+
+
+def test_a_matrix_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LeadlineError, match="cannot read"):
+        read_matrix(tmp_path / "none.toml")
+
+
+def test_the_page_command_says_what_is_not_as_expected(tmp_path: Path) -> None:
+    (tmp_path / "suite.toml").write_text(
+        '[[check]]\nname = "Is it safe?"\nnote = "No."\nspec = "rpc/kip-320"\nexpect = "holds"\n'
+        'properties = ["acked_never_lost"]\nbounds = { records = 1 }\n'
+    )
+    run = call("answers", "suite.toml", folder=tmp_path)
+    assert run.code == 1
+    assert "**Not as expected: expected holds, but acked_never_lost is violated.**" in run.out
+    assert "leadline explore rpc/kip-320 -b records=1 -i acked_never_lost" in run.out

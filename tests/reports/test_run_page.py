@@ -1,0 +1,189 @@
+"""The page of a run: what `explore`, `fuzz` and `report` make of a result."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from playwright.sync_api import Browser
+
+from checker import Limits, Result
+from checker.engines import ENGINES
+from checker.engines.progress import MOST_SAMPLES, Pace, paced
+from checker.result import Statistics
+from invariants.catalog import CATALOG
+from reports.html.plots import levels_plot, rates
+from reports.html.run import run_page, with_traces
+from reports.json_report import read_run, result_object
+from reports.origin import Origin
+from reports.run_view import view_of_result
+from tests.tools.browser import chromium, needs_chromium
+from tests.tools.cli import STAIRS, call, write
+from tests.tools.opened import Opened
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium."""
+    yield from chromium()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with stairs."""
+    return write(tmp_path, stairs=STAIRS)
+
+
+def small(**changes: Any) -> Result:
+    """A result that took no time."""
+    result = ENGINES["oracle"](CATALOG["atomic/kip-320"].with_bounds({"log_size": 1, "records": 1}))
+    return attrs.evolve(result, **changes)
+
+
+# Plots
+
+
+def test_the_plot_of_a_deep_search_is_one_shape_and_not_one_for_each_depth() -> None:
+    few, many = (levels_plot([1] * depth, "plot").count("<path") for depth in (10, 500))
+    assert many <= few + 5  # another number of ticks
+
+
+def test_a_witness_that_is_never_shown_is_not_called_violated(folder: Path) -> None:
+    write(folder, short=STAIRS.replace("state.height == state.top", "state.height > state.top"))
+    assert call("explore", "short.py", "-i", "top_reached", "--html", "o.html", folder=folder).code == 1
+    assert "violated: never shown: top_reached" in (folder / "o.html").read_text(encoding="utf-8")
+
+
+# The pace of a search
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_tells_how_fast_it_was(engine: str) -> None:
+    spec = CATALOG["atomic/kip-101"].with_bounds({"brokers": 3, "log_size": 1, "records": 1})
+    result = paced(lambda progress: ENGINES[engine](spec, Limits(keep_going=True), progress))
+    samples, statistics = result.statistics.samples, result.statistics
+    assert samples[-1] == (round(statistics.seconds, 3), statistics.distinct)
+    assert list(samples) == sorted(samples)
+    assert len(samples) > 1 or engine == "compiled"  # which may be done before it tells anything
+
+
+def test_of_a_long_search_some_samples_are_kept_the_last_one_among_them_and_told_on() -> None:
+    told = []
+    pace = Pace(told.append)
+    for tenth in range(20_001):
+        pace(Statistics(seconds=tenth / 10, distinct=tenth * 7))
+    seconds = [second for second, _ in pace.samples]
+    assert MOST_SAMPLES / 3 <= len(seconds) <= MOST_SAMPLES
+    assert (seconds[0], pace.samples[-1]) == (0.0, (2000.0, 140_000))
+    assert max(later - sooner for sooner, later in itertools.pairwise(seconds)) < 2000 / MOST_SAMPLES * 4
+    assert len(told) == 20_001
+
+
+def test_rates_are_of_the_time_between_two_samples() -> None:
+    assert rates([(1.0, 10), (1.0, 10), (3.0, 40)]) == [(0.0, 1.0, 10.0), (1.0, 3.0, 15.0)]
+
+
+# The page
+
+
+def test_a_run_is_read_as_it_was_written() -> None:
+    result = paced(lambda progress: ENGINES["oracle"](small().spec, Limits(), progress))
+    run = view_of_result(result, Origin("0.1", "leadline explore", "2026-01-01T00:00:00+00:00"))
+    read = read_run(json.loads(json.dumps(result_object(run, {}))))
+    seconds = {"seconds": round(run.statistics.seconds, 3), "level_done": None}
+    assert read == attrs.evolve(run, statistics=attrs.evolve(run.statistics, **seconds))
+
+
+@needs_chromium
+def test_explore_writes_the_page_of_its_run_with_an_example_of_each_witness(browser: Browser, folder: Path) -> None:
+    run = call("explore", "stairs.py", "-b", "top=3", "--html", "run.html", folder=folder)
+    assert (run.code, run.err) == (1, "")
+    opened = Opened(browser, folder / "run.html")
+    assert opened.page.locator("h1").inner_text() == "violated: third_step_free - stairs.py:spec"
+    assert opened.page.locator("summary .violated").inner_text() == "violated: third_step_free"
+    opened.page.locator("details.run summary").click()
+    assert opened.page.locator(".plot").count() == 1  # too short for a rate
+    rows = opened.page.locator("details.run table").first.locator("tbody tr")
+    assert [row.split("\t")[:3] for row in rows.all_inner_texts()] == [
+        ["on_stairs", "incomplete", ""],
+        ["third_step_free", "violated", "4 states"],
+        ["top_reached", "shown", "4 states"],
+    ]
+    rows.nth(2).get_by_role("link").click()
+    opened.wait_for("t2-s4")
+    assert (opened.complaints, opened.requests) == ([], [(folder / "run.html").as_uri()])
+
+
+def test_fuzz_writes_the_page_of_its_run(folder: Path) -> None:
+    assert call("fuzz", "stairs.py", "-b", "top=3", "--html", "run.html", folder=folder).code == 1
+    page = (folder / "run.html").read_text(encoding="utf-8")
+    assert "fuzz (examples=10000,steps=50,seed=0)" in page.replace(", ", ",")
+    assert 'id="t1-s4"' in page
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_long_search_has_its_rate_over_time_and_its_note(browser: Browser, tmp_path: Path, scheme: str) -> None:
+    samples = tuple((second / 2, 1000 * second) for second in range(1, 30))
+    result = small(note="the last checkpoint was not saved: <no room>")
+    result.statistics.samples, result.statistics.seconds = samples, 14.5
+    (tmp_path / "run.html").write_text(
+        run_page("a run", [with_traces(result, view_of_result(result), "a run")]), encoding="utf-8"
+    )
+    opened = Opened(browser, tmp_path / "run.html", color_scheme=scheme)
+    plots = opened.page.locator(".plot")
+    assert plots.count() == 2
+    assert (
+        plots.nth(1).get_attribute("aria-label") == "distinct states a second, over 14.5 seconds: from 2,000 to 2,000"
+    )
+    assert "distinct states a second" in plots.nth(1).inner_text()
+    assert opened.page.locator(".run .note").inner_text() == "the last checkpoint was not saved: <no room>"
+    assert opened.complaints == []
+
+
+def test_a_saved_result_makes_the_page_of_its_run_wherever_it_was_moved(folder: Path) -> None:
+    options = ["--json", "r.json", "--trace-out", "traces", "--html", "run.html", "-i", "third_step_free"]
+    assert call("explore", "stairs.py", "-b", "top=3", *options, folder=folder).code == 1
+    run = call("report", "r.json", "--html", "again.html", "--spec", "stairs.py", folder=folder)
+    assert (run.code, run.out, run.err) == (0, "saved again.html: 1 trace\n", "")
+    pages = [(folder / name).read_text(encoding="utf-8") for name in ("run.html", "again.html")]
+    assert pages[0] == pages[1]
+    moved = folder / "moved"
+    moved.mkdir()
+    for file in (folder / "r.json", *(folder / "traces").iterdir()):
+        file.rename(moved / file.name)
+    assert call("report", "moved/r.json", "--html", "moved.html", "--spec", "stairs.py", folder=folder).code == 0
+    assert (folder / "moved.html").read_text(encoding="utf-8") == pages[1]
+
+
+def test_a_result_that_is_not_whole_ends_in_one_line(folder: Path) -> None:
+    call("explore", "stairs.py", "--json", "r.json", folder=folder)
+    content = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+    del content["states_per_depth"]
+    (folder / "r.json").write_text(json.dumps(content), encoding="utf-8")
+    complaint = call("report", "r.json", "--html", "x.html", folder=folder).complaint
+    assert complaint == "r.json is not a result as this version writes it: make it anew with --json"
+    (folder / "r.json").write_text("{", encoding="utf-8")
+    assert "is not a whole JSON file" in call("report", "r.json", "--html", "x.html", folder=folder).complaint
+
+
+def test_what_a_spec_raises_is_not_blamed_on_the_result(folder: Path) -> None:
+    call("explore", "stairs.py", "-b", "top=3", "--json", "r.json", "--trace-out", ".", folder=folder)
+    drawing = "bounds=Bounds(),\n    drawing=Drawing(rows=lambda state: {}['row']),\n"
+    drawn = STAIRS.replace("bounds=Bounds(),\n", drawing).replace(
+        "\nfrom checker", "\nfrom checker.drawing import Drawing\nfrom checker"
+    )
+    write(folder, stairs=drawn)
+    complaint = call("report", "r.json", "--html", "x.html", "--spec", "stairs.py", folder=folder).complaint
+    assert complaint.startswith("the drawing's rows raised KeyError: 'row'")
+
+
+@pytest.mark.parametrize("command", ["explore", "fuzz"])
+def test_a_page_that_cannot_be_written_is_refused_before_the_search(folder: Path, command: str) -> None:
+    complaint = call(command, "stairs.py", "--html", "no/x.html", folder=folder).complaint
+    assert complaint == "cannot write no/x.html: No such file or directory"

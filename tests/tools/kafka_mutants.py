@@ -1,0 +1,62 @@
+"""Mistakes one can make with the rules of the `kafka` family: a rule changed, or an action replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from checker import Action, Spec
+from invariants.catalog import find, kafka, with_mistake
+from model.kafka.mistakes import mistake
+from model.kafka.protocols import Protocol
+from model.kafka.releases import DESIGNS, column_of
+from model.kafka.state import Partition
+from model.mistakes import Taken
+from tests.tools.kafka_states import KIP_320
+from tests.tools.mutants import with_actions
+
+KafkaAction = Action[Partition, Any]
+
+
+# --- how mutants are made -----------------------------------------------------------------------------------
+
+
+def changed(base: Protocol = KIP_320, **rules: Any) -> Spec[Partition]:
+    """A protocol with some rules changed."""
+    return _spec(attrs.evolve(base, **rules))
+
+
+def replaced(functions: dict[KafkaAction, Taken], base: Protocol = KIP_320) -> Spec[Partition]:
+    """A protocol with some actions replaced: same name and parameters, another function."""
+    return with_actions(_spec(base), functions)
+
+
+def _spec(protocol: Protocol) -> Spec[Partition]:
+    (column,) = (each for each in DESIGNS if each.name == f"rpc/{protocol.name}")
+    return kafka(protocol, column)
+
+
+# --- releases since 2.7 -------------------------------------------------------------------------------------
+
+
+def of_release(name: str, **rules: Any) -> Spec[Partition]:
+    """A release with some rules changed to what is no value of the table."""
+    column = column_of(name)
+    assert column is not None
+    return kafka(attrs.evolve(column.protocol(), **rules), column)
+
+
+def release_with(name: str, functions: dict[KafkaAction, Taken]) -> Spec[Partition]:
+    """A release with some actions replaced."""
+    spec = find(name)
+    assert spec is not None
+    return with_actions(spec, functions)
+
+
+def wrong(name: str, release: str = "rpc/kip-320") -> Spec[Partition]:
+    """A release or a design with a known mistake."""
+    column = column_of(release)
+    assert column is not None
+    assert mistake(name).concerns(column.protocol())
+    return with_mistake(mistake(name), column)
