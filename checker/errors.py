@@ -6,9 +6,9 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-_LIBRARIES = (
+_LIBRARIES = (  # and what stands in for `attrs.evolve`
     *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
-    str(Path(__file__).parent / "compiled" / "recording.py"),  # which stands in for `attrs.evolve`
+    str(Path(__file__).parent / "engines" / "compiled" / "learn" / "recording.py"),
 )
 
 

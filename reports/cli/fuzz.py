@@ -70,7 +70,7 @@ def fuzz(
 
     \b
     leadline fuzz atomic/hw-truncation --seed 7
-    leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --examples 1000000 --max-seconds 60
+    leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --max-seconds 60
     """
     settings = {"examples": examples, "steps": steps, "seed": seed, **({"uniform": True} if uniform else {})}
     with only_the_result_on_stdout(json_file):

@@ -49,7 +49,7 @@ def test_a_violation_ends_in_1_and_is_saved_as_a_trace_that_replays(tmp_path: Pa
     assert (run.code, run.err) == (1, "")
     file = "traces/atomic-hw-truncation-seed4-strong_isr.itf.json"
     assert f"saved {file}" in run.lines
-    assert "(examples=10000,steps=50,seed=4)" in run.out
+    assert "(examples=10000,steps=50,seed=4)" in run.out.replace("\n", "")
     assert "violated: strong_isr" in run.lines
     replayed = call("replay", file, folder=tmp_path)
     length = len(re.findall(r"^ *\d+/\d+  ", run.out, re.MULTILINE))

@@ -87,7 +87,7 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from checker import compiled\n"
+        "from checker.engines import compiled\n"
         "from checker.engines.compiled import calling\n"
         "from checker.settings import CompiledSettings, Tuning\n"
         "from invariants.catalog import CATALOG\n"
@@ -367,7 +367,7 @@ def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
 STOPPED = """
 import sys
 from pathlib import Path
-from checker import compiled
+from checker.engines import compiled
 from checker.settings import CompiledSettings
 from invariants.catalog import CATALOG
 spec = CATALOG["atomic/kip-320"].with_bounds({"brokers": 3, "log_size": 2, "records": 2, "max_epoch": 3})

@@ -32,7 +32,7 @@ SIZES = SparkTuning(large=5000, small=3000)
 
 DRIVER = f"""
 import json, sys
-from checker import distributed
+from checker.engines import spark as distributed
 from checker.settings import SparkSettings, SparkTuning, Tuning
 from invariants.catalog import CATALOG
 tuning = {SIZES!r}
@@ -46,7 +46,7 @@ print(json.dumps([found.distinct, found.generated, found.depth, {{k: v.distinct 
 
 COMMAND = f"""
 import attrs, sys
-from checker import distributed
+from checker.engines import spark as distributed
 from checker.engines.spark import starting
 from checker.settings import SparkTuning, Tuning
 from reports.cli import main

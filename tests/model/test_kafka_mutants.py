@@ -226,9 +226,17 @@ def test_mutant_of_a_release_is_killed(
 def test_the_table_of_mistakes_is_that_of_the_mutants() -> None:
     text = (Path(__file__).parents[2] / "model" / "README.md").read_text()
     _, table = text.split("| mistake | bounds | shortest trace | violated |\n| --- | --- | --- | --- |\n")
+    made = [
+        *(
+            (f"`{name}`", dict(mistake(name).bounds), *found)
+            for name, release, *found in WRONG
+            if release == "kafka/4.1"
+        ),
+        *((name, bounds, *found) for name, _, bounds, *found in RELEASE_MUTANTS),
+    ]
     rows = [
         f"| {name} | `{bounds_text(bounds)}` | {states} | {', '.join(f'`{each}`' for each in violated)} |"
-        for name, _, bounds, states, violated in RELEASE_MUTANTS
+        for name, bounds, states, violated in made
     ]
     assert table.partition("\n\n")[0].split("\n") == rows
 
