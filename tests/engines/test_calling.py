@@ -121,7 +121,7 @@ def test_an_interrupt_among_the_first_states_ends_the_search() -> None:
 
 @pytest.mark.parametrize("spec", [CHAIN, PUZZLE], ids=["narrow levels", "one value"])
 def test_what_is_slower_than_calling_is_given_up(spec: Spec[Any]) -> None:
-    with mock.patch.multiple(outlook, FIRST_LOOK=0.0, BEHIND=1e9):
+    with mock.patch.multiple(outlook, FIRST_LOOK=0.0, BEHIND=1e9, LEVELS=20, STATES=50):
         result = explore(spec, ALL)
     assert told(result) == told(oracle.explore(spec, ALL))
     learning = result.statistics.learning
@@ -130,7 +130,7 @@ def test_what_is_slower_than_calling_is_given_up(spec: Spec[Any]) -> None:
 
 
 def test_the_time_of_all_attempts_counts() -> None:
-    with mock.patch.multiple(outlook, FIRST_LOOK=0.0, BEHIND=1e9):
+    with mock.patch.multiple(outlook, FIRST_LOOK=0.0, BEHIND=1e9, LEVELS=20, STATES=50):
         result = explore(PUZZLE, Limits(max_seconds=1e-6, keep_going=True))
     assert str(result.stop) == "reached 1e-06 seconds"
     assert result.statistics.distinct < 360
@@ -139,20 +139,22 @@ def test_the_time_of_all_attempts_counts() -> None:
 @pytest.mark.parametrize(
     ("seconds", "expanded", "depth", "share", "is_given_up"),
     [
-        (1.0, 500, 10, 0.6, True),
-        (1.0, 500, 10, 0.4, False),
-        (1.0, 500, 100, 0.4, True),
-        (1.0, 900, 100, 1.0, False),
+        (1.0, 5_000, 10, 0.6, True),
+        (1.0, 5_000, 10, 0.4, False),
+        (1.0, 1_000, 10, 0.6, False),  # the first calls of any search are new
+        (1.0, 3_000, 300, 0.4, True),
+        (1.0, 300, 30, 0.4, False),  # the first levels of any space are narrow
+        (1.0, 9_000, 1_000, 1.0, False),
         (1.0, 0, 1, 1.0, False),
-        (outlook.FIRST_LOOK / 2, 1, 1, 1.0, False),
-        (outlook.LAST_LOOK * 2, 500, 10, 1.0, False),
+        (outlook.FIRST_LOOK / 2, 3_000, 1, 1.0, False),
+        (outlook.LAST_LOOK * 2, 5_000, 10, 1.0, False),
     ],
 )
 def test_when_a_search_is_given_up(seconds: float, expanded: int, depth: int, share: float, is_given_up: bool) -> None:
     learning = Learning({}, {}, called=round(1000 * share), by_oracle=1000, memory=0, widest=None)
     statistics = Statistics(expanded=expanded, depth=depth, learning=learning)
     try:
-        outlook.Outlook(rate=1000).check(seconds, lambda: statistics)
+        outlook.Outlook(rate=10_000).check(seconds, lambda: statistics)
     except outlook.GivenUp:
         assert is_given_up
     else:

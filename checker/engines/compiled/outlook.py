@@ -14,11 +14,13 @@ FIRST_LOOK, LAST_LOOK = 0.5, 4.0
 BEHIND = 0.8
 """A search that expands fewer states than this share of those that calling would have is behind."""
 
-NARROW = 20
-"""States a level, on average, that are not worth a round of compiled loops."""
+NARROW, LEVELS = 20, 200
+"""States a level, on average, that are not worth a round of compiled loops, and how many levels show it: the first
+levels of any space are narrow."""
 
-HOPELESS = 0.5
-"""Calls, as a share of those of the oracle, from which on learning cannot be much faster than calling."""
+HOPELESS, STATES = 0.5, 2_000
+"""Calls, as a share of those of the oracle, from which on learning cannot be much faster than calling, and how many
+states show it: the first calls of any search are new."""
 
 
 class GivenUp(Exception):
@@ -58,6 +60,7 @@ class Outlook:
         now = statistics()
         if not 0 < now.expanded < BEHIND * self.rate * seconds:
             return
-        learning = now.learning
-        if now.expanded < NARROW * now.depth or (learning is not None and learning.share > HOPELESS):
+        share = now.learning.share if now.learning is not None else 0.0
+        is_narrow = now.depth >= LEVELS and now.expanded < NARROW * now.depth
+        if is_narrow or (now.expanded >= STATES and share > HOPELESS):
             raise GivenUp(now)
