@@ -209,7 +209,7 @@ class History(Generic[P]):
             if state <= committed or broker not in after.isr - before.isr or _holds(_log(step.after, broker), commit):
                 continue
             text = f"broker {broker} joins the ISR without {short(commit.record)}"
-            yield from _elected_behind(steps[: state - 1], commit, committed)
+            yield from _elected_behind(steps[: state - 1], commit)
             if why is not None and why[0] < state:
                 yield Event(why[0], why[1])
             yield Event(state, f"{text}: {why[1]}" if why is not None and why[0] == state else text, JOINED)
@@ -315,14 +315,14 @@ def _elected_without(steps: Sequence[Step[Any]], broker: int, commit: Commit, lo
             yield Event(state, f"the controller elects broker {broker}, {which}; {has}", "elected")
 
 
-def _elected_behind(steps: Sequence[Step[Any]], commit: Commit, committed: int) -> Iterator[Event]:
-    """That the last leader elected has a record that was committed before, above its own high watermark."""
+def _elected_behind(steps: Sequence[Step[Any]], commit: Commit) -> Iterator[Event]:
+    """That the last leader elected had a record above its own high watermark."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         quorum, before = _quorum(step.after), _quorum(step.before)
         if quorum.leader in (None, before.leader):
             continue
         replica = step.after.replicas[quorum.leader]
-        if state > committed and replica.high_watermark <= commit.offset and _holds(replica.log, commit):
+        if replica.high_watermark <= commit.offset and _holds(replica.log, commit):
             text = f"broker {quorum.leader} is elected for epoch {quorum.epoch}; its own high watermark is "
             text += f"{replica.high_watermark}, which does not cover {short(commit.record)} yet"
             yield Event(state, text, "elected")

@@ -54,9 +54,7 @@ def serve(
         chosen, start = _trace(what, spec)
     else:
         if spec is not None:
-            raise click.UsageError(
-                f"--spec is for TRACE: the name of a trace file ends with {SUFFIX}, and {what} does not"
-            )
+            raise click.UsageError(f"--spec is for TRACE, a file whose name ends with {SUFFIX}: {what} is a spec")
         chosen, start = chosen_spec(with_rules_changed(what, rules), bounds, names, no_invariants=False), (0,)
     with server(chosen, port, note) as running:
         address = f"http://{LOOPBACK}:{running.server_address[1]}/?path={','.join(map(str, start))}"

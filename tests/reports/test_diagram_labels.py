@@ -72,7 +72,7 @@ def test_no_labels_overlap_and_each_is_nearest_to_its_own_arrow(browser: Browser
     labels = Opened(browser, tmp_path / "random.html").page.evaluate(MEASURED)
     assert len(labels) > 15
     for number, label in enumerate(labels):
-        assert NUMBERS_END <= label["left"], label
+        assert label["left"] >= NUMBERS_END, label
         nearest = min(range(len(label["distances"])), key=label["distances"].__getitem__)
         assert nearest == label["own"], label["text"]
         for other in labels[:number]:

@@ -96,8 +96,8 @@ def test_a_trace_that_is_longer_than_an_address_is_refused() -> None:
     ("arguments", "complaint"),
     [
         (("x.itf.json", "--rule", "elr=on", "-b", "brokers=3"), "--rule, -b is for SPEC: x.itf.json is a trace"),
-        (("rpc/kip-320", "--spec", "rpc/kip-101"), "--spec is for TRACE: the name of a trace file ends with .itf.json"),
-        (("rpc/kip-320", "--rule", "elr=on"), "rpc/kip-320"),
+        (("rpc/kip-320", "--spec", "rpc/kip-101"), "--spec is for TRACE, a file whose name ends with .itf.json"),
+        (("atomic/kip-320", "--rule", "elr=on"), "atomic/kip-320"),
         (("kafka/3.7", "--rule", "elr=maybe"), "elr"),
     ],
 )
