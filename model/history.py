@@ -72,7 +72,7 @@ class Counted:
 
 @attrs.frozen
 class Join:
-    """A step in which a leader took a broker for caught up, and into the ISR.
+    """A step in which a leader considered a broker caught up, and took it into the ISR.
 
     Attributes:
         broker: the broker that joins.
@@ -209,6 +209,7 @@ class History(Generic[P]):
             if state <= committed or broker not in after.isr - before.isr or _holds(_log(step.after, broker), commit):
                 continue
             text = f"broker {broker} joins the ISR without {short(commit.record)}"
+            yield from _elected_behind(steps[: state - 1], commit)
             if why is not None and why[0] < state:
                 yield Event(why[0], why[1])
             yield Event(state, f"{text}: {why[1]}" if why is not None and why[0] == state else text, JOINED)
@@ -266,9 +267,17 @@ def _holds(log: Log, commit: Commit) -> bool:
 
 
 def _lacking(state: Any, commit: Commit) -> list[int]:
-    """The brokers that should have a committed record and do not: leaders, and members of the true ISR."""
-    counted = {broker for broker, _ in state.believed_leaders()} | set(state.quorum.isr)
-    return [broker for broker in sorted(counted) if not _holds(_log(state, broker), commit)]
+    """The brokers that should have a committed record and do not: leaders, and members of the true ISR.
+
+    If they all have it, those that a leader believes to be in the ISR.
+    """
+    leaders = list(state.believed_leaders())
+    counted = {broker for broker, _ in leaders} | set(state.quorum.isr)
+    believed = {member for _, replica in leaders for member in replica.isr}
+    for brokers in (counted, believed):
+        if lacking := [broker for broker in sorted(brokers) if not _holds(_log(state, broker), commit)]:
+            return lacking
+    return []
 
 
 def _never_had(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:
@@ -301,8 +310,33 @@ def _elected_without(steps: Sequence[Step[Any]], broker: int, commit: Commit, lo
         if others:
             why = "the only member of the ISR" if before.isr == {broker} else "a member of the ISR"
             which = "which is not in the ISR" if broker not in before.isr else why
+            yield from _left_with(steps[:state], others[0], commit)
             has = f"broker {others[0]} has {short(commit.record)}, but is not in the ISR"
             yield Event(state, f"the controller elects broker {broker}, {which}; {has}", "elected")
+
+
+def _elected_behind(steps: Sequence[Step[Any]], commit: Commit) -> Iterator[Event]:
+    """That the last leader elected had a record above its own high watermark."""
+    for state, step in reversed(list(enumerate(steps, start=1))):
+        quorum, before = _quorum(step.after), _quorum(step.before)
+        if quorum.leader in (None, before.leader):
+            continue
+        replica = step.after.replicas[quorum.leader]
+        if replica.high_watermark <= commit.offset and _holds(replica.log, commit):
+            text = f"broker {quorum.leader} is elected for epoch {quorum.epoch}; its own high watermark is "
+            text += f"{replica.high_watermark}, which does not cover {short(commit.record)} yet"
+            yield Event(state, text, "elected")
+        return
+
+
+def _left_with(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:
+    """When a broker last left the ISR, if it had a record then."""
+    for state, step in reversed(list(enumerate(steps, start=1))):
+        if broker in _quorum(step.before).isr - _quorum(step.after).isr:
+            if _holds(_log(step.after, broker), commit):
+                text = f"{step.instance.sentence}: broker {broker}, which has {short(commit.record)}, leaves the ISR"
+                yield Event(state, text, "left")
+            return
 
 
 def _overwritten(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:

@@ -9,6 +9,7 @@ but GET requests, and reads no file. A framework would be a dependency for two a
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -32,15 +33,17 @@ Path = tuple[int, ...]
 """The number of an initial state, and then of each choice among `Spec.successors`."""
 
 MOST_STEPS = 1_000
-"""Steps of a path. A longer address is refused."""
+"""States of a path. A longer address is refused."""
 
 
 def path_of(trace: Trace[Any]) -> Path:
     """The path of a trace.
 
     Raises:
-        TraceError: the spec does not go there.
+        TraceError: the trace is too long, or the spec does not go there.
     """
+    if len(trace) > MOST_STEPS:
+        raise TraceError(f"a trace of {len(trace):,} states cannot be explored: the limit is {MOST_STEPS:,}")
     numbers = [trace.spec.initials().index(trace.states[0])]
     for step in trace.steps:
         possible = list(trace.spec.successors(step.before))
@@ -178,7 +181,8 @@ def server(spec: Spec[Any], port: int, note: Callable[[str], None] = lambda _: N
             if given.kind == "application/json":
                 self.send_header("Content-Disposition", 'attachment; filename="trace.itf.json"')
             self.end_headers()
-            self.wfile.write(content)
+            with contextlib.suppress(ConnectionError):  # the browser did not wait for the page
+                self.wfile.write(content)
 
         def log_message(self, *_: Any) -> None:
             """Requests are not worth a line each."""
@@ -189,7 +193,7 @@ def server(spec: Spec[Any], port: int, note: Callable[[str], None] = lambda _: N
             return Answer(HTTPStatus.FORBIDDEN, "text/plain", "ask for it at 127.0.0.1\n")
         try:
             return answer(spec, handler.path)
-        except Exception as error:  # of a spec's own code; the server goes on
+        except (Exception, SystemExit) as error:  # of a spec's own code; the server goes on
             note(f"unexpected {type(error).__name__}: {error}")
             return Answer(
                 HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", f"unexpected {type(error).__name__}: {error}\n"

@@ -9,6 +9,7 @@ import attrs
 
 from checker.bounds import bounds_text
 from checker.drawing import Event, Message, Row
+from checker.names import counted
 from checker.properties import Kind
 from checker.trace import Trace
 from checker.traces.causes import Cause, causes
@@ -16,6 +17,9 @@ from checker.traces.itf import TraceFile
 from checker.visible import visible
 from reports.rows import Rows, rows_of, rows_of_file
 from reports.spacetime import SpaceTime, losses, space_time
+
+MOST_CAUSES = 20
+"""Steps that are listed as causes of a trace's end, where the spec's drawing does not explain it."""
 
 
 @attrs.frozen
@@ -118,18 +122,27 @@ def what_happened(trace: Trace[Any]) -> tuple[Event, ...]:
     )
     if about.kind.is_witness:
         return (end,)
-    events = trace.spec.events(tuple(trace.steps))
-    return (*(events or [_event_of(cause, trace) for cause in causes(trace)]), end)
+    return (*(trace.spec.events(tuple(trace.steps)) or _events_of(causes(trace), trace)), end)
+
+
+def _events_of(found: Sequence[Cause], trace: Trace[Any]) -> list[Event]:
+    """The causes of a trace's end; of many, the last ones, and how many more there are."""
+    shown = [_event_of(cause, trace) for cause in found[-MOST_CAUSES:]]
+    if not (earlier := found[:-MOST_CAUSES]):
+        return shown
+    more = f"{counted(len(earlier), 'step')} up to this one set what later steps read"
+    return [Event(earlier[-1].state, more), *shown]
 
 
 def _event_of(cause: Cause, trace: Trace[Any]) -> Event:
     instance = trace.instances[cause.state - 1]
-    readers = [f"step {state + 1}" for state in cause.readers]
-    readers += ["the property"] if cause.read_by_property else []
-    read = " and ".join(filter(None, [", ".join(readers[:-1]), readers[-1]]))
-    wrote = ", ".join(cause.wrote)
-    verb = "read" if len(readers) > 1 or len(cause.wrote) == 0 else "reads"
-    return Event(cause.state, f"{instance.sentence or instance}: sets {wrote}, which {read} {verb}")
+    steps = [str(state + 1) for state in cause.readers]
+    listed = " and ".join(filter(None, [", ".join(steps[:-1]), *steps[-1:]]))
+    readers = [f"by step{'s' if len(steps) > 1 else ''} {listed}"] if steps else []
+    readers += ["by the property"] if cause.read_by_property else []
+    return Event(
+        cause.state, f"{instance.sentence or instance}: sets {', '.join(cause.wrote)}, read {' and '.join(readers)}"
+    )
 
 
 def story_of_file(recorded: TraceFile) -> Story:

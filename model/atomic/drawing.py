@@ -120,14 +120,14 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
 
 
 def joins(step: Step[Partition]) -> Iterator[Join]:
-    """The followers that a leader takes for caught up, with the protocol's rule."""
+    """The followers that a leader considers caught up, with the protocol's rule."""
     if step.action == "leader_expands_isr":
         leader, broker = step.arguments["leader"], step.arguments["joining"]
         replicas, protocol = step.before.replicas, step.before.protocol
         known, end = replicas[leader], replicas[broker].log.end_offset
         caught_up = (
             f"broker {leader} leads with log end offset {known.log.end_offset} and high watermark "
-            f"{known.high_watermark}, and takes broker {broker}, whose log ends at {end}, for caught up "
+            f"{known.high_watermark}, and considers broker {broker}, whose log ends at {end}, caught up "
             f"({protocol.name}'s {rule('admits', protocol.admits)})"
         )
         yield Join(broker, caught_up)

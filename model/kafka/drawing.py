@@ -234,7 +234,7 @@ def counted(step: Step[Partition]) -> Iterator[Counted]:
 
 
 def joins(step: Step[Partition]) -> Iterator[Join]:
-    """The followers that a leader takes for caught up, with the rule by which it does."""
+    """The followers that a leader considers caught up, with the rule by which it does."""
     before, after, protocol = step.before, step.after, step.before.protocol
     for leader, replica in after.believed_leaders():
         known = before.replicas[leader]
@@ -243,8 +243,8 @@ def joins(step: Step[Partition]) -> Iterator[Join]:
                 continue
             caught_up = (
                 f"broker {leader} leads with log end offset {known.log.end_offset} and high watermark "
-                f"{known.high_watermark}, and takes broker {broker}, which fetches from offset "
-                f"{replica.remote_leos[broker]}, for caught up ({protocol.name}'s {rule('admits', protocol.admits)})"
+                f"{known.high_watermark}, and considers broker {broker}, which fetches from offset "
+                f"{replica.remote_leos[broker]}, caught up ({protocol.name}'s {rule('admits', protocol.admits)})"
             )
             yield Join(broker, caught_up)
 

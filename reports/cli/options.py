@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -18,6 +18,15 @@ from reports.loading import load_spec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+rule_option = click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a rule of a release, e.g. --rule elr=on (repeat for more); the same as kafka/3.7+elr=on. "
+    "`leadline specs SPEC` lists them.",
+)
+
 
 def spec_options(command: Callable[..., int]) -> Callable[..., int]:
     """The argument SPEC with its rules and bounds, and the choice of properties.
@@ -27,7 +36,7 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(command)
     def with_rules(*args: Any, spec: str, rules: tuple[str, ...], **kwargs: Any) -> int:
-        return command(*args, spec="+".join([spec, *rules]), **kwargs)
+        return command(*args, spec=with_rules_changed(spec, rules), **kwargs)
 
     decorated = with_rules
     for decorate in (
@@ -47,18 +56,16 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
             metavar="NAME=VALUE,...",
             help="Change bounds, e.g. -b brokers=3,max_epoch=2. `leadline specs SPEC` lists them.",
         ),
-        click.option(
-            "--rule",
-            "rules",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Change a rule of a release, e.g. --rule elr=on (repeat for more); the same as kafka/3.7+elr=on. "
-            "`leadline specs SPEC` lists them.",
-        ),
+        rule_option,
         click.argument("spec"),
     ):
         decorated = decorate(decorated)
     return decorated
+
+
+def with_rules_changed(spec: str, rules: Iterable[str]) -> str:
+    """The name of a spec with rules changed, as in ``kafka/3.7+elr=on``."""
+    return "+".join([spec, *rules])
 
 
 def output_options(command: Command) -> Command:

@@ -2,48 +2,77 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path as File
+from typing import Any
 
 import click
 
 from checker.errors import TraceError
+from checker.spec import Spec
 from checker.traces.itf import SUFFIX, read_trace
-from reports.cli.options import chosen_spec
+from checker.visible import visible
+from reports.cli.options import chosen_spec, rule_option, with_rules_changed
 from reports.cli.trace import note, view_of
 from reports.exit_codes import AS_EXPECTED
-from reports.explorer import LOOPBACK, path_of, server
+from reports.explorer import LOOPBACK, Path, path_of, server
 from reports.lines import say
 
 
 @click.command()
 @click.argument("what", metavar="SPEC|TRACE")
+@rule_option
 @click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds.")
-@click.option("-i", "--invariant", "names", multiple=True, metavar="NAME", help="Judge by this property only.")
+@click.option(
+    "-i",
+    "--invariant",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Show only this property (repeat for more); by default all of the spec's.",
+)
 @click.option("--spec", metavar="SPEC", help="The spec of TRACE, if it is not the shipped one that the file names.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; by default a free one.")
-def serve(what: str, bounds: tuple[str, ...], names: tuple[str, ...], spec: str | None, port: int) -> int:
+def serve(
+    what: str, rules: tuple[str, ...], bounds: tuple[str, ...], names: tuple[str, ...], spec: str | None, port: int
+) -> int:
     """Serve pages of a spec's state space on this machine, until Ctrl-C.
 
-    Each page shows the way so far, what every property says at its end, and every step that is enabled, from any of
-    its states. The way can be saved as a trace file. With TRACE (.itf.json), it begins as that trace.
+    Each page shows the steps so far, what every property says of the last state, and every step that is enabled. The
+    steps can be undone, and saved as a trace file. With TRACE (.itf.json), the first page shows that trace.
 
     \b
     leadline serve rpc/kip-320 -b brokers=3
+    leadline serve kafka/3.7 --rule elr=on
     leadline serve traces/loss.itf.json
+
+    Exit code 0: ended with Ctrl-C; 2: a mistake in what was given.
     """
-    start: tuple[int, ...] = (0,)
     if what.endswith(SUFFIX):
-        view = view_of(read_trace(Path(what)), spec, ["serve", what])
-        if view.trace is None:
-            raise TraceError(f"the trace cannot be explored: {view.note}")
-        chosen, start = view.trace.spec, path_of(view.trace)
+        given = [("--rule", rules), ("-b", bounds), ("-i", names)]
+        if unused := ", ".join(option for option, values in given if values):
+            raise click.UsageError(f"{unused} is for SPEC: {what} is a trace, and says what it is of")
+        chosen, start = _trace(what, spec)
     else:
-        chosen = chosen_spec(what, bounds, names, no_invariants=False)
+        if spec is not None:
+            raise click.UsageError(f"--spec is for TRACE, a file whose name ends with {SUFFIX}: {what} is a spec")
+        chosen, start = chosen_spec(with_rules_changed(what, rules), bounds, names, no_invariants=False), (0,)
     with server(chosen, port, note) as running:
         address = f"http://{LOOPBACK}:{running.server_address[1]}/?path={','.join(map(str, start))}"
-        say(f"exploring {chosen.name} at {address} until Ctrl-C")
         try:
+            say(f"exploring {visible(chosen.name)} at {address} until Ctrl-C")
             running.serve_forever()
         except KeyboardInterrupt:
             return AS_EXPECTED
     return AS_EXPECTED
+
+
+def _trace(file: str, spec: str | None) -> tuple[Spec[Any], Path]:
+    """The spec of a trace file, and the path of the trace.
+
+    Raises:
+        LeadlineError: the file cannot be read, or its spec does not follow the trace.
+    """
+    view = view_of(read_trace(File(file)), spec, ["serve", file])
+    if view.trace is None:
+        raise TraceError(f"the trace cannot be explored: {view.note}")
+    return view.trace.spec, path_of(view.trace)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reports.html.run import Run
 
 MOST_EXPLORED = 60
-"""States of a trace of which the page says what else could have happened at each."""
+"""States of a trace, counted from its end, of which the page says what else could have happened at each."""
 
 _FOLDER = Path(__file__).parent
 
@@ -119,7 +119,8 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
         link: where what else could happen at a state leads, if there is a server.
     """
     diagram, trace = story.diagram, story.trace
-    explored = trace if len(story.frames) <= MOST_EXPLORED and not is_witness else None
+    explored = None if is_witness else trace
+    first_explored = len(story.frames) - MOST_EXPLORED
     shown = tuple(
         Shown(
             name=f"t{number}-s{index + 1}",
@@ -129,7 +130,7 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
             holdings=holdings(frame.rows, diagram.rows[max(index - 1, 0)]) if diagram.has_pictures else (),
             turns=story.turns(index),
             explanations=story.explanations(index),
-            choices=choices(explored, index, link) if explored is not None else (),
+            choices=choices(explored, index, link) if explored is not None and index >= first_explored else (),
         )
         for index, frame in enumerate(story.frames)
     )

@@ -93,11 +93,16 @@
     follow(true);
   }
 
+  // In a table that is too wide for its place, the arrow keys scroll.
+  function scrollsSideways(focused) {
+    return focused.matches(".wide") && focused.scrollWidth > focused.clientWidth;
+  }
+
   addEventListener("hashchange", () => follow(true));
   if (chapters.length) {
-    const keys = { ArrowRight: "on", ArrowLeft: "back", Home: "first", End: "last", j: "on", k: "back" };
+    const keys = { ArrowRight: "on", ArrowLeft: "back", Home: "first", End: "last" };
     document.addEventListener("keydown", event => {
-      if (event.ctrlKey || event.altKey || event.metaKey || !keys[event.key]) return;
+      if (event.ctrlKey || event.altKey || event.metaKey || !keys[event.key] || scrollsSideways(event.target)) return;
       event.preventDefault();
       go(keys[event.key]);
     });

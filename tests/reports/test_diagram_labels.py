@@ -58,6 +58,9 @@ def random_trace(spec: Spec[Any], steps: int, seed: int) -> Trace[Any]:
     return Trace(spec, states, instances)
 
 
+NUMBERS_END = 24
+"""Where the numbers of the steps end, in pixels from the left."""
+
 THREE_BROKERS = CATALOG["rpc/kip-320"].with_bounds({"brokers": 3, "records": 4, "max_epoch": 3, "crashes": 3})
 
 
@@ -69,6 +72,7 @@ def test_no_labels_overlap_and_each_is_nearest_to_its_own_arrow(browser: Browser
     labels = Opened(browser, tmp_path / "random.html").page.evaluate(MEASURED)
     assert len(labels) > 15
     for number, label in enumerate(labels):
+        assert label["left"] >= NUMBERS_END, label
         nearest = min(range(len(label["distances"])), key=label["distances"].__getitem__)
         assert nearest == label["own"], label["text"]
         for other in labels[:number]:
@@ -83,6 +87,18 @@ def test_nearly_every_arrow_has_a_label() -> None:
         for arrow in diagram_of(story_of(random_trace(THREE_BROKERS, 20, seed)).diagram).arrows
     ]
     assert sum(arrow.label is None for arrow in arrows) <= len(arrows) / 50
+
+
+def test_an_arrow_ends_in_the_row_of_the_step_in_which_its_message_arrives_or_is_lost() -> None:
+    found = []
+    for seed in range(5):
+        diagram = diagram_of(story_of(random_trace(THREE_BROKERS, 20, seed)).diagram)
+        tops = dict(diagram.steps)
+        for arrow in diagram.arrows:
+            if arrow.looks != "waiting":
+                assert tops[arrow.step] <= arrow.y2 <= tops[arrow.step] + diagram.step_height, arrow
+                found.append(arrow.looks)
+    assert {"sent", "lost"} == set(found)
 
 
 def test_a_label_is_shortened_or_left_out_where_there_is_no_room() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
 import threading
 import urllib.error
 import urllib.request
@@ -12,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from checker import LeadlineError, TraceError
+from checker import LeadlineError, Trace, TraceError
 from checker.engines import ENGINES
 from invariants.catalog import CATALOG
 from reports.explorer import LOOPBACK, answer, path_of, server, trace_of
-from tests.tools.cli import call
+from reports.loading import load_spec
+from tests.tools.cli import COMMAND, STAIRS, call, environment, write
 
 SPEC = CATALOG["atomic/hw-truncation"].with_properties(["strong_isr", "record_committed"])
 
@@ -67,6 +70,54 @@ def test_other_addresses_are_refused_in_a_line(target: str, status: int, text: s
     found = answer(SPEC, target)
     assert (found.status, found.kind) == (status, "text/plain")
     assert text in found.content
+
+
+def test_a_release_with_a_rule_changed_is_explored_and_its_trace_replays(tmp_path: Path) -> None:
+    found = answer(load_spec("kafka/3.7+elr=on"), "/trace.itf.json?path=0,0,0")
+    (tmp_path / "walk.itf.json").write_text(found.content, encoding="utf-8")
+    run = call("replay", "walk.itf.json", folder=tmp_path)
+    assert (run.code, run.out) == (0, "as recorded: kafka/3.7+elr=on, 3 states\n")
+
+
+def test_a_long_way_goes_on(tmp_path: Path) -> None:
+    spec = load_spec("stairs.py", folder=write(tmp_path, stairs=STAIRS))
+    path = "0" + ",0,2" * 40  # up and down again
+    assert f'href="/?path={path},0"' in answer(spec, f"/?path={path}").content
+
+
+def test_a_trace_that_is_longer_than_an_address_is_refused() -> None:
+    (start,) = SPEC.initials()
+    (instance, _), *_ = SPEC.successors(start)
+    with pytest.raises(TraceError, match=r"a trace of 1,001 states cannot be explored: the limit is 1,000"):
+        path_of(Trace(SPEC, [start] * 1001, [instance] * 1000))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("x.itf.json", "--rule", "elr=on", "-b", "brokers=3"), "--rule, -b is for SPEC: x.itf.json is a trace"),
+        (("rpc/kip-320", "--spec", "rpc/kip-101"), "--spec is for TRACE, a file whose name ends with .itf.json"),
+        (("atomic/kip-320", "--rule", "elr=on"), "atomic/kip-320"),
+        (("kafka/3.7", "--rule", "elr=maybe"), "elr"),
+    ],
+)
+def test_what_cannot_be_explored_ends_in_2(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:
+    assert complaint in call("serve", *arguments, folder=tmp_path).complaint
+
+
+def test_ctrl_c_ends_the_server(tmp_path: Path) -> None:
+    command = [COMMAND, "serve", "kafka/3.7+elr=on", "-i", "strong_isr"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        assert process.stdout is not None
+        said = re.fullmatch(r"exploring kafka/3.7\+elr=on at (http://\S+) until Ctrl-C\n", process.stdout.readline())
+        assert said is not None
+        with urllib.request.urlopen(said[1]) as response:
+            assert 'strong_isr <span class="holds">true</span>' in response.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 0
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import time
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,12 +13,14 @@ import attrs
 import pytest
 from matplotlib.image import imread
 from playwright.sync_api import Browser
+from pypdf import PdfReader
 
 from checker import Spec, Trace, action, component, invariant
 from checker.engines import ENGINES
 from checker.engines.oracle import explore
 from checker.traces.itf import write_trace
 from invariants.catalog import CATALOG
+from reports.html import chapter, page
 from reports.mermaid import mermaid
 from reports.story import story_of
 from tests.tools.browser import chromium, needs_chromium
@@ -60,7 +64,7 @@ def test_keys_step_forward_and_back_and_every_state_has_a_link(browser: Browser,
     opened = Opened(browser, file, "#t1-s1")
     for key, state in [
         ("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("End", 12), ("ArrowRight", 12), ("Home", 1),
-        ("ArrowLeft", 1), ("j", 2), ("k", 1),
+        ("ArrowLeft", 1),
     ]:  # fmt: skip
         opened.page.keyboard.press(key)
         assert opened.states == [f"t1-s{state}"]
@@ -110,7 +114,7 @@ def test_the_last_state_says_what_is_violated_and_the_top_links_to_it(browser: B
 
 
 @needs_chromium
-def test_crashes_break_lanes_and_lost_messages_end_in_a_cross(browser: Browser, file: Path) -> None:
+def test_crashes_break_lanes_and_lost_messages_end_in_a_bar(browser: Browser, file: Path) -> None:
     opened = Opened(browser, file)
     assert opened.page.locator(".dot.stop").count() == 2
     assert opened.page.locator(".dot.start").count() == 1
@@ -118,6 +122,8 @@ def test_crashes_break_lanes_and_lost_messages_end_in_a_cross(browser: Browser, 
     assert opened.page.locator(".lane.down").count() == down
     lost = [each for each in story_of(LOSS).diagram.deliveries if each.lost]
     assert opened.page.locator(".arrow.lost").count() == len(lost) == 2
+    ends = opened.page.locator(".arrow.lost line").evaluate_all("all => all.map(it => it.getAttribute('marker-end'))")
+    assert ends == ["url(#t1-bar)"] * 2
 
 
 @needs_chromium
@@ -230,6 +236,63 @@ def test_a_trace_of_60_states_opens_at_once_and_no_text_of_its_is_taken_for_html
     assert "<b>bold</b></script>" in opened.page.locator("section:visible").inner_text()
 
 
+@attrs.frozen
+class Counter:
+    count: int = 1
+
+
+@action("the counter counts")
+def count(state: Counter) -> Iterator[Counter]:
+    if state.count < 500:
+        yield Counter(state.count + 1)
+
+
+@invariant("the counter stays below 500")
+def below_500(state: Counter) -> bool:
+    return state.count < 500
+
+
+@needs_chromium
+def test_a_trace_of_500_states_opens_in_less_than_a_second_of_processor_time(browser: Browser, tmp_path: Path) -> None:
+    spec = Spec(name="counter", initial_states=lambda _: [Counter()], actions=[count], properties=[below_500])
+    story = story_of(explore(spec).properties[0].traces[0])
+    (tmp_path / "counter.html").write_text(page("counter", [chapter(1, story)]), encoding="utf-8")
+    with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
+        opened = context.new_page()
+        metrics = context.new_cdp_session(opened)
+        metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
+        opened.goto((tmp_path / "counter.html").as_uri())
+        opened.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+        taken = {each["name"]: each["value"] for each in metrics.send("Performance.getMetrics")["metrics"]}
+        assert 0 < taken["TaskDuration"] < 1
+        shown = opened.locator("section:visible")
+        assert shown.get_attribute("id") == "t1-s500"
+        assert "below_500 is violated" in shown.inner_text()
+        box = shown.bounding_box()
+        assert box is not None
+        assert box["y"] < 800  # on the first screen
+
+
+@needs_chromium
+def test_whatever_scrolls_is_reached_with_the_keyboard(browser: Browser, file: Path) -> None:
+    opened = Opened(browser, file, "#t1-s5", viewport={"width": 400, "height": 800})
+    opened.page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
+    opened.page.add_style_tag(content=".wide { max-width: 15rem }")
+    scrolling = opened.page.evaluate(
+        """() => [...document.querySelectorAll("main *")]
+          .filter(it => it.checkVisibility() && /auto|scroll/.test(getComputedStyle(it).overflowX))
+          .filter(it => it.scrollWidth > it.clientWidth + 1)
+          .map(it => [it.className, it.tabIndex === 0 || it.querySelector("a[href], button") !== null])"""
+    )
+    assert len(scrolling) > 1
+    assert all(reached for _, reached in scrolling), scrolling
+    wide = opened.page.locator("section:visible .wide[tabindex]").last
+    wide.focus()
+    opened.page.keyboard.press("ArrowRight")
+    assert opened.states == ["t1-s5"]  # it scrolls
+    opened.page.wait_for_function("it => it.scrollLeft > 0", arg=wide.element_handle())
+
+
 @needs_chromium
 def test_the_page_begins_with_what_happened_and_each_line_leads_to_its_step(browser: Browser, file: Path) -> None:
     opened = Opened(browser, file, viewport={"width": 1280, "height": 800})
@@ -263,6 +326,17 @@ def test_a_printed_page_holds_every_state_and_the_violation(browser: Browser, fi
     assert opened.page.locator(".steps li:visible").count() == len(LOSS)
     diagram = opened.page.locator(".diagram")
     assert diagram.evaluate("it => it.scrollHeight <= it.clientHeight + 1")
+
+
+@needs_chromium
+def test_the_pdf_of_a_page_holds_every_step_and_the_violation(browser: Browser, file: Path) -> None:
+    pages = PdfReader(io.BytesIO(Opened(browser, file).page.pdf())).pages
+    read = unicodedata.normalize("NFKC", " ".join(page.extract_text() for page in pages))  # without ligatures
+    text = "".join(read.split())  # lines are broken anywhere
+    for number, frame in enumerate(story_of(LOSS).frames, start=1):
+        assert "".join(f"{number}/12 {frame.words}".split()) in text
+    for said in (*story_of(LOSS).ending[:2], *(event.text for event in story_of(LOSS).happened)):
+        assert "".join(said.split()) in text
 
 
 @needs_chromium
