@@ -42,7 +42,7 @@ EXACT = 20_000
 """Distinct states up to which a survivor's steps are compared with those of the original, one by one."""
 
 TIMES, FEWEST = 10, 10_000
-"""A mutant is searched up to so many times the states of the original by default, and at least up to `FEWEST`."""
+"""Limits on a mutant's states by default: this many times those of the original, and at least `FEWEST`."""
 
 GRACE_SECONDS = 10.0
 """Seconds beyond its limits after which a process is killed."""

@@ -75,14 +75,15 @@ class Budget:
     Parameters:
         limits: the limits on time and memory count here; the others are the engine's business.
         helpers: returns the ids of the processes that this one has forked to help it.
+        spent: seconds that the search has taken before.
 
     Attributes:
         started: when the search began, on the monotonic clock.
         memory: see `Memory`.
     """
 
-    def __init__(self, limits: Limits, helpers: Callable[[], Sequence[int]] = tuple) -> None:
-        self.started = time.monotonic()
+    def __init__(self, limits: Limits, helpers: Callable[[], Sequence[int]] = tuple, spent: float = 0.0) -> None:
+        self.started = time.monotonic() - spent
         self.memory = Memory(limits.max_memory, helpers)
         self._seconds = limits.max_seconds
         self._over = threading.Event()

@@ -9,6 +9,9 @@ from checker.result import Result, Statistics
 Progress = Callable[[Statistics], None]
 """Called every so often during a search, with the counts so far."""
 
+PROGRESS_SECONDS = 0.1
+"""Seconds between two calls of the progress function."""
+
 PROGRESS_EVERY = 500
 """Expanded states between two calls of the progress function."""
 

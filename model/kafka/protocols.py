@@ -49,7 +49,7 @@ class Protocol:
             request tells, given the leader's replica, the request, and `end_of_epoch`; else None.
         counts_diverging: whether a leader takes the offset of a diverging fetch for the follower's log end offset.
         learns_before_truncating: whether a follower takes the high watermark of a diverging response first.
-        follows_on: whether a follower that is told of the leader it follows goes on fetching, without truncating,
+        follows_on: whether a follower that hears again of the leader it follows goes on fetching, without truncating,
             given the epoch it was in, the new one, and whether that began with an election.
         exits_out_of_range: whether a follower beyond its leader's log end exits, if unclean election is off.
         accepts: whether a leader takes a request, given the leader's epoch and the request's.

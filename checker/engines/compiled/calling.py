@@ -65,7 +65,7 @@ def explore(
         _log.warning("the compiler cannot be loaded, so states are explored by direct calls: %s", error)
         return _of_this_engine(_by_calls(spec, limits, progress, spent), settings)
     try:
-        return search.explore(spec, limits, progress, settings, outlook, spent)
+        return _of_this_engine(search.explore(spec, limits, progress, settings, outlook, spent), settings)
     except GivenUp as given_up:
         now = given_up.statistics
     result = _by_calls(spec, limits, progress, now.seconds)
@@ -102,9 +102,7 @@ def _first(spec: Spec[S], limits: Limits) -> Result | Outlook:
 
 
 def _by_calls(spec: Spec[S], limits: Limits, progress: Progress | None, spent: float) -> Result:
-    budget = Budget(limits)
-    budget.started -= spent
-    return oracle.explore(spec, limits, progress, budget)
+    return oracle.explore(spec, limits, progress, Budget(limits, spent=spent))
 
 
 def _of_this_engine(result: Result, settings: CompiledSettings) -> Result:

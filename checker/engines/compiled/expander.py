@@ -22,7 +22,7 @@ from checker.engines.compiled.guards import Guards
 from checker.engines.compiled.interrupts import interrupts_wait
 from checker.engines.compiled.learn.calls import Call, Changes
 from checker.engines.compiled.learn.comparison import Comparison
-from checker.engines.compiled.learn.forest import TablesFull
+from checker.engines.compiled.learn.forest import TABLES_FULL, TablesFull
 from checker.engines.compiled.learn.learned import Tables
 from checker.engines.compiled.packing import Packing
 from checker.engines.compiled.store import MOST_STATES, Store
@@ -31,9 +31,6 @@ from checker.engines.compiled.watch import Watch
 from checker.result import Stop, StopKind
 
 S = TypeVar("S")
-
-OUTDATED = 1.05
-"""Growth of what is known after which the guards are made anew."""
 
 CALLS_A_LOOK = 64
 """Calls learned between two checks of the memory that their trees take."""
@@ -216,7 +213,7 @@ class Expander(Generic[S]):
             for tree, call in self.workers.helpers(self.tables.caller).make(jobs):
                 self._learn_from(tree, call)
         except TablesFull:
-            raise StopSearch(Stop(StopKind.MEMORY, "learned more than the compiled engine's tables can hold")) from None
+            raise StopSearch(TABLES_FULL) from None
         if len(jobs) == len(asked):
             parts.cursors[:, kernel.PATIENT] = False
             return []
@@ -241,7 +238,7 @@ class Expander(Generic[S]):
 
     def sizes(self) -> list[int]:
         """How many values each slot has."""
-        return [len(domain.values) for domain in self.layout.domains]
+        return self.layout.sizes()
 
     def within(self, first: int, last: int) -> int:
         """How many of the states from the first up to the last are not outside of `Spec.within`."""
@@ -336,11 +333,7 @@ class Expander(Generic[S]):
             states: of the block. If there are many, and much was learned, the guards are made anew.
         """
         tables, packing, guards = self.tables, self.store.packing, self._guards
-        if (
-            guards is None
-            or guards.packing is not packing
-            or (states >= self.tuning.alone and guards.calls * OUTDATED < tables.calls)
-        ):
+        if guards is None or guards.packing is not packing or (states >= self.tuning.alone and guards.are_outdated):
             with interrupts_wait():
                 guards = self._guards = Guards(tables, packing)
         return guards

@@ -19,6 +19,9 @@ from checker.engines.compiled.learn.forest import Forest
 from checker.engines.compiled.learn.learned import Tables
 from checker.engines.compiled.packing import Packing
 
+OUTDATED = 1.05
+"""Growth of what is known after which the guards should be made anew."""
+
 LARGEST = 2**13
 """Entries in the table of one pair of slots; for larger domains, the first slot has to do."""
 
@@ -39,7 +42,7 @@ class Guards:
     """
 
     def __init__(self, tables: Tables[Any], packing: Packing) -> None:
-        self.packing, self.calls = packing, tables.calls
+        self.packing, self.calls, self._tables = packing, tables.calls, tables
         pool, words = tables.forest.pool, (tables.instances + 63) // 64
         self.always = np.zeros(words, np.uint64)
         groups: dict[tuple[int, int], list[int]] = {}
@@ -59,6 +62,11 @@ class Guards:
         for (first, second), row in zip(groups, self.pairs, strict=True):
             trees, values, dead = np.array(groups[first, second]), 1 << packing.width(first), tables.leaf_count == 0
             kernel.fill_guard(row, trees, values, pool, dead, words, self.table)
+
+    @property
+    def are_outdated(self) -> bool:
+        """Whether so much more is known by now that they should be made anew."""
+        return self.calls * OUTDATED < self._tables.calls
 
 
 def _pair(forest: Forest, tree: int, packing: Packing) -> tuple[int, int] | None:

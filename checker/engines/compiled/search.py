@@ -34,7 +34,7 @@ from checker.engines.compiled.threads import Workers, usable_cores
 from checker.engines.compiled.warming import compiled_ahead
 from checker.engines.compiled.watch import CutShort, Watch
 from checker.engines.evidence import nothing_searched, property_results
-from checker.engines.progress import Progress
+from checker.engines.progress import PROGRESS_SECONDS, Progress
 from checker.engines.purity import Purity
 from checker.errors import Damaged, LeadlineError
 from checker.names import counted
@@ -43,9 +43,6 @@ from checker.settings import DEFAULT, CompiledSettings, Tuning
 from checker.spec import Spec
 
 S = TypeVar("S")
-
-PROGRESS_SECONDS = 0.1
-"""Seconds between two calls of the progress function."""
 
 _log = logging.getLogger("leadline")
 
@@ -108,7 +105,7 @@ class CompiledSearch(Generic[S]):
                 for value in values:
                     domain.number(value)
         tables = Tables(Caller(spec, layout, adjustments.given_states, purity, tuning))
-        packing = Packing([len(domain.values) for domain in layout.domains] if saved is None else saved.sizes)
+        packing = Packing(layout.sizes() if saved is None else saved.sizes)
         if saved is not None:
             tables.slots_read = saved.slots_read
         tables.pack(packing)
@@ -406,8 +403,7 @@ def explore(
     compiled_ahead(_search_once)
     limits, settings = limits or Limits(), settings or CompiledSettings()
     threads = Workers(settings.workers or usable_cores())
-    budget = Budget(limits, lambda: threads.processes)
-    budget.started -= spent
+    budget = Budget(limits, lambda: threads.processes, spent)
     folder, saved = None, None
     purity = Purity(spec)
     try:
@@ -440,7 +436,7 @@ def explore(
         make_ordinary()
         if folder is not None:
             folder.close()
-    return attrs.evolve(result, settings={} if settings.workers is None else {"workers": settings.workers})
+    return result
 
 
 def _search_once(spec: Spec[S]) -> None:

@@ -26,7 +26,7 @@ from checker.engines.compiled.interrupts import interrupts_wait
 from checker.engines.compiled.kernel import NOT_SHOWN, SECOND, SHOWN
 from checker.engines.compiled.learn.calls import Call, Caller, Changes, Job
 from checker.engines.compiled.learn.comparison import Comparison
-from checker.engines.compiled.learn.forest import TablesFull, with_room
+from checker.engines.compiled.learn.forest import TABLES_FULL, TablesFull, with_room
 from checker.engines.compiled.learn.layout import Layout, NewKind, ShapeChanged
 from checker.engines.compiled.learn.learned import ALL_BITS, Tables
 from checker.engines.compiled.learn.recording import make_ordinary
@@ -34,10 +34,10 @@ from checker.engines.compiled.packing import Packing
 from checker.engines.compiled.sample import Sampled
 from checker.engines.compiled.threads import Workers, usable_cores
 from checker.engines.compiled.warming import compiled_ahead
-from checker.engines.progress import Progress
+from checker.engines.progress import PROGRESS_SECONDS, Progress
 from checker.engines.purity import Purity
 from checker.properties import DEADLOCK, Property
-from checker.result import ActionCount, Limits, Statistics, Stop, StopKind, Walked
+from checker.result import ActionCount, Limits, Statistics, Stop, Walked
 from checker.spec import Spec
 from checker.trace import Trace
 
@@ -64,14 +64,8 @@ VISITS = 2**21
 ROWS = ("values", "after", "rare")
 """The arrays of walkers that have a column for each slot."""
 
-OUTDATED = 1.05
-"""By how much more has to be known for the guards to be made anew."""
-
 ALONE = 64
 """Fewer walkers are not worth waking a second thread for."""
-
-PROGRESS_SECONDS = 0.1
-"""Seconds between two calls of the progress function."""
 
 COMPARED = 32
 """Walkers at whose states learned paths are compared with calls, after each time that something was learned."""
@@ -171,14 +165,14 @@ class Walks(Generic[S]):
 
     def _pack(self) -> None:
         """Make room for twice the values that each slot has."""
-        self._packing = Packing([2 * len(domain.values) for domain in self._layout.domains], spare=64)
+        self._packing = Packing([2 * size for size in self._layout.sizes()], spare=64)
         self._tables.pack(self._packing)
         self._contents = Contents(self._layout, self._packing)
         self._guards: Guards | None = None
 
     def _note_values(self) -> None:
         """See that there is room for the values and the members of collections that were met."""
-        sizes = [len(domain.values) for domain in self._layout.domains]
+        sizes = self._layout.sizes()
         if self._tables.note_members():
             self._packing.add(sizes)
             self._guards = None
@@ -193,7 +187,7 @@ class Walks(Generic[S]):
         """All that the loop has to know."""
         tables = self._tables
         self._contents.update()
-        if self._guards is None or self._guards.calls * OUTDATED < tables.calls:
+        if self._guards is None or self._guards.are_outdated:
             self._guards = Guards(tables, self._packing)
         for steps in itertools.islice(tables.outcomes, self._outcomes_known, None):
             self._add_outcome(steps)
@@ -455,7 +449,7 @@ class Walks(Generic[S]):
             for tree, call in self.workers.helpers(tables.caller).make(list(jobs.values())):
                 self._learn_from(tree, call)
         except TablesFull:
-            raise StopSearch(Stop(StopKind.MEMORY, "learned more than the compiled engine's tables can hold")) from None
+            raise StopSearch(TABLES_FULL) from None
         for walker, asked_as in answered:
             self._answer(walker, asked_as, self._rows(rows, walker, asked_as))
         self._note_values()

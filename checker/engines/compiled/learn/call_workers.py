@@ -193,7 +193,7 @@ class Helpers:
 
     def _start(self) -> None:
         with interrupts_wait(), suppress(OSError):  # no more processes to be had
-            self._known = [len(domain.values) for domain in self.caller.layout.domains]
+            self._known = self.caller.layout.sizes()
             self._missed = 0
             while len(self._running) < self._count:
                 self._running.append(Helper(self.caller, [helper.pipe for helper in self._running]))

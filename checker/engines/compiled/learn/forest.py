@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from checker.engines.compiled.kernel import EDGES, FACTOR, ROOM, SECOND, SHIFT, SLOT
 from checker.errors import SpecError
+from checker.result import Stop, StopKind
 
 UNKNOWN = 0
 
@@ -27,6 +28,10 @@ LARGEST = 2**31 - 2**16
 
 class TablesFull(Exception):
     """There is more to learn than the arrays can hold."""
+
+
+TABLES_FULL = Stop(StopKind.MEMORY, "learned more than the compiled engine's tables can hold")
+"""Why a search ends then."""
 
 
 class Forest:

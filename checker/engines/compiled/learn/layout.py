@@ -397,6 +397,10 @@ class Layout:
                     if number != (row[slot] if slot < len(row) else 0):
                         changes[slot] = number
 
+    def sizes(self) -> list[int]:
+        """How many values each slot has."""
+        return [len(domain.values) for domain in self.domains]
+
     def number(self, leaf: Leaf, value: Any) -> int:
         """The number of a value of a leaf. See `Domain.number`."""
         domain = self.domains[leaf.slot]

@@ -81,7 +81,7 @@ class Tables(Generic[S]):
     def nbytes(self) -> int:
         """Bytes that all this takes."""
         arrays = self.leaf_start, self.leaf_count, self.keep, self.put
-        values = sum(len(domain.values) for domain in self.layout.domains)
+        values = sum(self.layout.sizes())
         objects = len(self.outcomes) * OUTCOME_BYTES + values * VALUE_BYTES
         return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects
 
@@ -221,7 +221,7 @@ class Tables(Generic[S]):
 
     def agree(self) -> None:
         """Note that other processes know all values that have numbers now."""
-        self.agreed = [len(domain.values) for domain in self.layout.domains]
+        self.agreed = self.layout.sizes()
 
     def news(self) -> list[tuple[int, Any]]:
         """The values that other processes do not know, each with its slot."""
