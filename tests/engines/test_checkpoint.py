@@ -48,7 +48,7 @@ KEEP_GOING = Limits(keep_going=True)
 SMALL = Tuning(block=50)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 3, 7])
 def test_a_search_that_is_cut_off_anywhere_goes_on(seed: int, tmp_path: Path) -> None:
     expected = answers(compiled.explore(SPEC, KEEP_GOING))
     folder = tmp_path / "saved"
@@ -168,10 +168,7 @@ spec = Spec(name="count", initial_states=lambda bounds: [Counter()], actions=[co
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new"), [("count.py", "< 9", "< 8"), ("helper.py", "1", "2"), ("rules/most.py", "20", "30")]
-)
-def test_a_checkpoint_of_other_code_is_refused(name: str, old: str, new: str, tmp_path: Path) -> None:
+def test_a_checkpoint_of_other_code_is_refused(tmp_path: Path) -> None:
     (tmp_path / "count.py").write_text(OWN)
     (tmp_path / "helper.py").write_text("STEP = 1")
     (tmp_path / "rules").mkdir()
@@ -179,9 +176,13 @@ def test_a_checkpoint_of_other_code_is_refused(name: str, old: str, new: str, tm
     (tmp_path / "rules" / "most.py").write_text("def most(): return 20")
     assert leadline("explore", "count.py", "--checkpoint", "saved", folder=tmp_path).code == 0
     assert leadline("explore", "count.py", "--resume", "saved", folder=tmp_path).code == 0
-    (tmp_path / name).write_text((tmp_path / name).read_text().replace(old, new))
-    refused = leadline("explore", "count.py", "--resume", "saved", folder=tmp_path)
-    assert "saved is a checkpoint of other code: the spec or leadline has changed since" in refused.complaint
+    for name, old, new in (("count.py", "< 9", "< 8"), ("helper.py", "1", "2"), ("rules/most.py", "20", "30")):
+        file = tmp_path / name
+        before = file.read_text()
+        file.write_text(before.replace(old, new))
+        refused = leadline("explore", "count.py", "--resume", "saved", folder=tmp_path)
+        assert "saved is a checkpoint of other code: the spec or leadline has changed since" in refused.complaint, name
+        file.write_text(before)
 
 
 def counting(most: int) -> Spec[Any]:
