@@ -187,7 +187,7 @@ def test_every_step_of_a_machine_is_one_that_the_spec_takes(spec: Spec[Any]) -> 
         for (before, _), (after, instance) in itertools.pairwise(behaviour)
     ]
 
-    assert len(steps) > 100
+    assert len(steps) > 50  # how many Hypothesis draws differs between versions of Python
     assert all(after in spec.take(instance, before) for before, instance, after in steps)
     assert all(behaviour[0][0] in spec.initials() for behaviour in log.behaviours)
 
