@@ -185,6 +185,38 @@ class Plan(NamedTuple):
     start_path: Any
 
 
+class Scratch(NamedTuple):
+    """Room for what a thread works on.
+
+    Attributes:
+        left: bits of the action instances that may be enabled.
+        touched: bits of the predicates that read what a step changes.
+        outcomes, trees, hashes, times: of each candidate for the next step, its outcome, its action instance, the hash
+            of the state that it leads to, and how often that was visited.
+    """
+
+    left: Any
+    touched: Any
+    outcomes: Any
+    trees: Any
+    hashes: Any
+    times: Any
+
+
+def scratch(groups: int, words: int, room: int) -> Scratch:
+    """Make room.
+
+    Parameters:
+        groups: the 64-bit words of the action instances.
+        words: the 64-bit words of the predicates.
+        room: the number of candidates.
+    """
+    numbers = (np.zeros(room, np.int64) for _ in range(3))
+    left, touched, hashes = (np.zeros(size, np.uint64) for size in (groups, words, room))
+    outcomes, trees, times = numbers
+    return Scratch(left, touched, outcomes, trees, hashes, times)
+
+
 SEED, WALKS, LENGTH, FIRST_CHECK, FIRST_STEP, CHECKS, CONSTRAINED, DEADLOCKS, ROAMING, RETURNS, STRIDE, NUMBERS = range(
     12
 )
@@ -218,18 +250,39 @@ def _lowest(bits):
     return _LOWEST_BIT[((bits & (~bits + ONE)) * _DE_BRUIJN) >> np.uint64(58)]
 
 
+# Tuples of arrays are not handed to what is called in each step: that would count a reference to each array anew.
+
+
+@numba.njit(cache=True, inline="always")
+def _code(pool, tree, before, after):
+    """The leaf that a state's values, or those before and after a step, reach in a tree; 0 if it is not known."""
+    code = pool[tree]
+    while code > 0:
+        slot = pool[code + SLOT]
+        edge = _edge(pool, code, before[slot] if slot < SECOND else after[slot - SECOND])
+        code = pool[edge] if edge else np.int32(0)
+    return code
+
+
 @numba.njit(cache=True)
-def _code(learned, answers, walkers, walker, tree, asked_as, before, after):
-    """The leaf that a walker's values reach in a tree, or what was answered; 0 if neither is known, which is noted.
+def _answered(begins, trees, walker, asked_as):
+    """The place of what was answered to a walker about a tree; -1 if nothing was."""
+    for answer in range(begins[walker], begins[walker + 1]):
+        if trees[answer] == asked_as:
+            return answer
+    return np.int64(-1)
+
+
+@numba.njit(cache=True)
+def _want(pool, tree, asked_as, before, after, wants, wanted, walker):
+    """Note the path that values take in a tree and that is not known, if there is room.
 
     Parameters:
         asked_as: the tree, as it is noted and answered.
-        before, after: the numbers of the slots' values.
-
-    Returns:
-        The code and, of an answer about an action instance, its place; else -1.
     """
-    pool = learned.pool
+    noted = wanted[walker]
+    if noted == WANTS:
+        return
     node, number, code = np.int64(tree), np.int64(0), pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
@@ -237,19 +290,23 @@ def _code(learned, answers, walkers, walker, tree, asked_as, before, after):
         number = before[slot] if slot < SECOND else after[slot - SECOND]
         edge = _edge(pool, code, number)
         code = pool[edge] if edge else np.int32(0)
-    if code:
-        return code, np.int64(-1)
-    if walkers.fresh[walker]:
-        for answer in range(answers.begins[walker], answers.begins[walker + 1]):
-            if answers.trees[answer] == asked_as:
-                return np.int32(answers.start[answer]) if answers.count[answer] < 0 else np.int32(0), np.int64(answer)
-    noted = walkers.wanted[walker]
-    if noted < WANTS:
-        walkers.wants[walker, noted, 0] = asked_as
-        walkers.wants[walker, noted, 1] = node
-        walkers.wants[walker, noted, 2] = number
-        walkers.wanted[walker] = noted + 1
-    return np.int32(0), np.int64(-1)
+    wants[walker, noted, 0], wants[walker, noted, 1], wants[walker, noted, 2] = asked_as, node, number
+    wanted[walker] = noted + 1
+
+
+@numba.njit(cache=True, inline="always")
+def _shown(learned, answers, walkers, walker, tree, asked_as, before, after):
+    """What a predicate says of a state or step: `SHOWN` or `NOT_SHOWN`; 0 if it is not known, which is noted."""
+    code = _code(learned.pool, tree, before, after)
+    if code == 0:
+        answer = np.int64(-1)
+        if walkers.fresh[walker]:
+            answer = _answered(answers.begins, answers.trees, walker, asked_as)
+        if answer >= 0:
+            code = np.int32(answers.start[answer])
+        else:
+            _want(learned.pool, tree, asked_as, before, after, walkers.wants, walkers.wanted, walker)
+    return code
 
 
 @numba.njit(cache=True)
@@ -287,15 +344,14 @@ def _begin(plan, walkers, walker, own):
     own[BEGUN] += 1
 
 
-@numba.njit(cache=True)
-def _look(plan, learned, answers, walkers, walker):
-    """Evaluate the state predicates on a walker's state.
+@numba.njit(cache=True, inline="always")
+def _look(plan, learned, answers, walkers, walker, values):
+    """Evaluate the state predicates on a walker's state, which has these values.
 
     Returns:
         1 if it is outside of `Spec.within`, else 0; -1 if not all is known.
     """
     numbers, known, outside = plan.numbers, True, 0
-    values = walkers.values[walker]
     for cell in range(len(plan.sought)):
         bits = plan.sought[cell] & walkers.touched[walker, cell]
         while bits:
@@ -304,7 +360,7 @@ def _look(plan, learned, answers, walkers, walker):
             tree = numbers[FIRST_CHECK] + predicate
             if tree >= numbers[FIRST_STEP]:
                 break
-            code, _ = _code(learned, answers, walkers, walker, tree, tree, values, values)
+            code = _shown(learned, answers, walkers, walker, tree, tree, values, values)
             if code == 0:
                 known = False
             elif code == SHOWN:
@@ -316,8 +372,8 @@ def _look(plan, learned, answers, walkers, walker):
     return outside if known else -1
 
 
-@numba.njit(cache=True)
-def _look_at_step(plan, learned, answers, walkers, walker, touched, tree_taken, idle):
+@numba.njit(cache=True, inline="always")
+def _look_at_step(plan, learned, answers, walkers, walker, values, after, touched, tree_taken, idle):
     """Evaluate the step predicates on the step from a walker's values to those after it; whether all is known.
 
     Parameters:
@@ -326,7 +382,6 @@ def _look_at_step(plan, learned, answers, walkers, walker, touched, tree_taken, 
         idle: whether it leads back to the same state.
     """
     numbers, known = plan.numbers, True
-    values, after = walkers.values[walker], walkers.after[walker]
     for cell in range(len(plan.sought)):
         bits = plan.sought[cell] & (touched[cell] | ~walkers.calm[walker, cell])
         while bits:
@@ -337,7 +392,7 @@ def _look_at_step(plan, learned, answers, walkers, walker, touched, tree_taken, 
             if tree < numbers[FIRST_STEP]:
                 continue
             asked_as = tree + (IDLE if idle else 0)
-            code, _ = _code(learned, answers, walkers, walker, tree, asked_as, values, values if idle else after)
+            code = _shown(learned, answers, walkers, walker, tree, asked_as, values, after)
             if code == 0:
                 known = False
             elif code == SHOWN:
@@ -349,7 +404,7 @@ def _look_at_step(plan, learned, answers, walkers, walker, touched, tree_taken, 
     return known
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, inline="always")
 def _note(plan, walkers, walker, degree, own, sample):
     """Note a state from which all steps are known, if it belongs to the sample."""
     mixed = _mixed(walkers.hashes[walker])
@@ -404,47 +459,47 @@ def _end(plan, walkers, walker, reason, own, sample):
     _begin(plan, walkers, walker, own)
 
 
-@numba.njit(cache=True)
-def _chosen(plan, walk, step, count, hashes, least):
+@numba.njit(cache=True, inline="always")
+def _chosen(numbers, walk, step, count, times, is_guided):
     """Which of the candidates is the next step.
 
     Parameters:
-        hashes: of the contents of the states that they lead to.
-        least: room for as many places.
+        times: how often the states that they lead to were visited.
     """
-    numbers = plan.numbers
     random = _random(numbers[SEED], walk, step, 2)
-    if len(plan.visits) == 0 or random & np.uint64(255) < np.uint64(numbers[ROAMING]):
+    if not is_guided or random & np.uint64(255) < np.uint64(numbers[ROAMING]):
         return _below(random, count)
     found, fewest = 0, np.int64(2**62)
     for candidate in range(count):
-        visits = np.int64(plan.visits[_mixed(hashes[candidate]) & np.uint64(len(plan.visits) - 1)])
-        if visits < fewest:
-            found, fewest = 0, visits
-        if visits == fewest:
-            least[found] = candidate
-            found += 1
-    return least[_below(random, found)]
+        if times[candidate] < fewest:
+            found, fewest = 0, times[candidate]
+        found += times[candidate] == fewest
+    turn, chosen = _below(random, found), 0
+    for candidate in range(count):
+        if times[candidate] == fewest:
+            if turn == 0:
+                chosen = candidate
+            turn -= 1
+    return chosen
 
 
-@numba.njit(cache=True, nogil=True)
-def walk(first, last, plan, learned, answers, walkers, sample, room):
+@numba.njit(cache=True, nogil=True, _nrt=False)  # counting references to arrays would take half of the time
+def walk(first, last, plan, learned, answers, walkers, sample, scratch):
     """Move the walkers from the first to the last until each has made its steps, or waits for what it wants.
-
-    Parameters:
-        room: of how many candidates for the next step there is room.
 
     Returns:
         The most candidates that a state had, if there was no room for them; else 0.
     """
     numbers, words = plan.numbers, len(plan.sought)
     own = sample.counters
-    left = np.empty(len(learned.always), np.uint64)
-    outcomes = np.empty(room, np.int64)
-    trees = np.empty(room, np.int64)
-    hashes = np.empty(room, np.uint64)
-    least = np.empty(room, np.int64)
-    touched = np.empty(words, np.uint64)
+    left, touched = scratch.left, scratch.touched
+    outcomes, trees, hashes, times = scratch.outcomes, scratch.trees, scratch.hashes, scratch.times
+    room = len(outcomes)
+    pool, always, pairs, guards = learned.pool, learned.always, learned.pairs, learned.guards
+    leaf_start, leaf_count = learned.leaf_start, learned.leaf_count
+    begins, slots, changed = learned.begins, learned.slots, learned.numbers
+    base, contents = learned.base, learned.hashes
+    visits, is_guided = plan.visits, len(plan.visits) > 0
     for walker in range(first, last):
         walkers.parked[walker] = False
         values, after = walkers.values[walker], walkers.after[walker]
@@ -455,7 +510,7 @@ def walk(first, last, plan, learned, answers, walkers, sample, room):
                 _begin(plan, walkers, walker, own)
                 continue
             if walkers.phase[walker] == ARRIVED:
-                outside = _look(plan, learned, answers, walkers, walker)
+                outside = _look(plan, learned, answers, walkers, walker, values)
                 if outside < 0:
                     walkers.parked[walker] = True
                     break
@@ -469,13 +524,12 @@ def walk(first, last, plan, learned, answers, walkers, sample, room):
                 walkers.phase[walker] = AT_REST
             # which action instances may be enabled
             for cell in range(len(left)):
-                left[cell] = learned.always[cell]
-            for pair in range(len(learned.pairs)):
-                number = values[learned.pairs[pair, 0]] * learned.pairs[pair, 1]
-                number += values[learned.pairs[pair, 2]] * learned.pairs[pair, 3]
-                entry = learned.pairs[pair, 4] + number * len(left)
+                left[cell] = always[cell]
+            for pair in range(len(pairs)):
+                number = values[pairs[pair, 0]] * pairs[pair, 1] + values[pairs[pair, 2]] * pairs[pair, 3]
+                entry = pairs[pair, 4] + number * len(left)
                 for cell in range(len(left)):
-                    left[cell] |= learned.guards[entry + cell]
+                    left[cell] |= guards[entry + cell]
             # the steps from here
             known, count, degree, idle = True, 0, 0, -1
             for group in range(len(left)):
@@ -483,28 +537,31 @@ def walk(first, last, plan, learned, answers, walkers, sample, room):
                 while bits:
                     tree = group * 64 + _lowest(bits)
                     bits &= bits - ONE
-                    code, answer = _code(learned, answers, walkers, walker, tree, tree, values, values)
-                    if code == 0 and answer < 0:
-                        known = False
-                        continue
+                    code = _code(pool, tree, values, values)
                     if code == 0:
+                        answer = np.int64(-1)
+                        if walkers.fresh[walker]:
+                            answer = _answered(answers.begins, answers.trees, walker, tree)
+                        if answer < 0:
+                            known = False
+                            _want(pool, tree, tree, values, values, walkers.wants, walkers.wanted, walker)
+                            continue
                         start, stop = answers.start[answer], answers.start[answer] + answers.count[answer]
                     else:
-                        start = np.int64(learned.leaf_start[-code - 1])
-                        stop = start + learned.leaf_count[-code - 1]
+                        start = np.int64(leaf_start[-code - 1])
+                        stop = start + leaf_count[-code - 1]
                     if count + stop - start > room:
                         return count + stop - start
                     begin = count
                     degree += stop - start
                     for outcome in range(start, stop):
                         mixed, moves = walkers.hashes[walker], False
-                        for change in range(learned.begins[outcome], learned.begins[outcome + 1]):
-                            slot = learned.slots[change]
-                            old, new = values[slot], learned.numbers[change]
+                        for change in range(begins[outcome], begins[outcome + 1]):
+                            slot = slots[change]
+                            old, new = values[slot], changed[change]
                             if old != new:
                                 moves = True
-                                base = learned.base[slot]
-                                mixed += learned.hashes[base + new] - learned.hashes[base + old]
+                                mixed += contents[base[slot] + new] - contents[base[slot] + old]
                         if not moves:
                             idle = tree if idle < 0 else idle
                             continue
@@ -519,37 +576,40 @@ def walk(first, last, plan, learned, answers, walkers, sample, room):
                 break
             if idle >= 0:
                 touched[:] = 0
-                if not _look_at_step(plan, learned, answers, walkers, walker, touched, idle, True):
+                if not _look_at_step(plan, learned, answers, walkers, walker, values, values, touched, idle, True):
                     walkers.parked[walker] = True
                     break
             step = walkers.step[walker]
             chosen = -1
             if count and step < numbers[LENGTH]:
-                chosen = _chosen(plan, walkers.walk[walker], step, count, hashes, least)
+                if is_guided:
+                    for candidate in range(count):
+                        times[candidate] = visits[_mixed(hashes[candidate]) & np.uint64(len(visits) - 1)]
+                chosen = _chosen(numbers, walkers.walk[walker], step, count, times, is_guided)
                 for slot in range(len(values)):
                     after[slot] = values[slot]
                 touched[:] = 0
-                for change in range(learned.begins[outcomes[chosen]], learned.begins[outcomes[chosen] + 1]):
-                    slot, new = learned.slots[change], learned.numbers[change]
+                for change in range(begins[outcomes[chosen]], begins[outcomes[chosen] + 1]):
+                    slot, new = slots[change], changed[change]
                     if values[slot] != new:
                         after[slot] = new
                         for cell in range(words):
                             touched[cell] |= learned.reads[slot, cell]
-                if not _look_at_step(plan, learned, answers, walkers, walker, touched, trees[chosen], False):
+                if not _look_at_step(
+                    plan, learned, answers, walkers, walker, values, after, touched, trees[chosen], False
+                ):
                     walkers.parked[walker] = True
                     break
             # from here on, nothing is undone
-            if chosen >= 0 and count > 1 and len(plan.visits):
-                visits, rarest = np.int64(2**62), np.uint64(0)
-                for candidate in range(count):
-                    mixed = _mixed(hashes[candidate])
-                    times = np.int64(plan.visits[mixed & np.uint64(len(plan.visits) - 1)])
-                    if candidate != chosen and times < visits:
-                        visits, rarest = times, mixed
+            if chosen >= 0 and count > 1 and is_guided:
+                rarest = 0 if chosen else 1
+                for candidate in range(rarest + 1, count):
+                    if candidate != chosen and times[candidate] < times[rarest]:
+                        rarest = candidate
                 known_visits = walkers.rare_visits[walker]
-                if known_visits < 0 or visits < known_visits:
-                    walkers.rare_visits[walker], walkers.rare_step[walker] = visits, step
-                    walkers.rare_next[walker] = rarest
+                if known_visits < 0 or times[rarest] < known_visits:
+                    walkers.rare_visits[walker], walkers.rare_step[walker] = times[rarest], step
+                    walkers.rare_next[walker] = _mixed(hashes[rarest])
                     for slot in range(len(values)):
                         walkers.rare[walker, slot] = values[slot]
             _note(plan, walkers, walker, degree, own, sample)

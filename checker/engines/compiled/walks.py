@@ -409,7 +409,7 @@ class Walks(Generic[S]):
             full = self.workers.run(
                 kernel.walk,
                 [
-                    (first, last, plan, learned, answers, walkers, sample, self._room)
+                    (first, last, plan, learned, answers, walkers, sample, self._scratch(learned))
                     for (first, last), sample in zip(self._parts(len(walkers.walk)), self._samples, strict=True)
                     if busy[first:last].any()
                 ],
@@ -426,6 +426,9 @@ class Walks(Generic[S]):
                 looked = time.monotonic()
                 if stop := self.budget.out_of_time() or self.budget.out_of_memory():
                     raise StopSearch(stop)
+
+    def _scratch(self, learned: kernel.Learned) -> kernel.Scratch:
+        return kernel.scratch(len(learned.always), self._words, self._room)
 
     def _learn(self, parked: NDArray[np.int64]) -> None:
         """Make the calls that walkers wait for: those that are worth it are learned from, the others answered."""
