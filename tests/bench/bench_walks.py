@@ -20,6 +20,7 @@ from checker.engines.budget import Budget
 from checker.engines.compiled.learn.recording import make_ordinary
 from checker.engines.compiled.threads import Workers, usable_cores
 from checker.engines.compiled.walks import Walks
+from checker.engines.compiled.watch import Watch
 from checker.engines.purity import Purity
 from checker.result import Limits
 from checker.spec import Spec
@@ -56,7 +57,9 @@ def walk(spec: Spec[Any], length: int, seed: int, uniform: bool, most: float) ->
     """
     workers, began = Workers(usable_cores()), time.monotonic()
     try:
-        walks = Walks(spec, 10**9, length, seed, workers, Budget(Limits()), Purity(spec), uniform=uniform)
+        walks = Walks(
+            spec, 10**9, length, seed, workers, Watch(Budget(Limits()), workers), Purity(spec), uniform=uniform
+        )
         while walks.round() and not walks.traces and time.monotonic() - began < most:
             pass
     finally:
@@ -77,7 +80,8 @@ def rate(name: str, bounds: dict[str, Any], length: int, uniform: bool, seconds:
     spec = CATALOG[name].with_bounds(bounds)
     workers, began, before, since = Workers(usable_cores()), time.monotonic(), 0, 0.0
     try:
-        walks = Walks(spec, 10**9, length, 0, workers, Budget(Limits()), Purity(spec), uniform=uniform)
+        watch = Watch(Budget(Limits()), workers)
+        walks = Walks(spec, 10**9, length, 0, watch, Purity(spec), uniform=uniform)
         while walks.round() and time.monotonic() - began < seconds:
             if not since and time.monotonic() - began > seconds / 2:
                 before, since = walks.steps, time.monotonic()

@@ -11,8 +11,9 @@ the trees for all states, and `parts` collects the paths that it did not know; `
 was seen; `search` is the breadth-first search, which `checkpoint` saves; `warming` compiles the loops before it begins,
 and `caching` says where compiled code is kept.
 
-`walks` searches random behaviours through the same trees, with the loop in `walk_kernel`; `contents` hashes states so
-that the result does not depend on how values are numbered, and `sample` counts distinct states.
+`walk_search` searches random behaviours through the same trees: `walks` moves the walkers, whose arrays are in
+`walk_arrays`, by the loop in `walk_kernel`; `starts` are states of earlier walks at which others begin; `contents`
+hashes states so that the result does not depend on how values are numbered, and `sample` counts distinct states.
 """
 
 from checker.engines.compiled.calling import explore

@@ -10,34 +10,32 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from checker.action import ActionInstance
-from checker.engines.budget import Budget, StopSearch
+from checker.engines.budget import LOOK_SECONDS, StopSearch
+from checker.engines.compiled import walk_arrays as arrays
 from checker.engines.compiled import walk_kernel as kernel
 from checker.engines.compiled.adjustments import CHANGES, Adjustments, Crowded
 from checker.engines.compiled.contents import Contents, content
 from checker.engines.compiled.guards import Guards
 from checker.engines.compiled.interrupts import interrupts_wait
-from checker.engines.compiled.kernel import NOT_SHOWN, SECOND, SHOWN
+from checker.engines.compiled.kernel import NOT_SHOWN, SHOWN
 from checker.engines.compiled.learn.calls import Call, Caller, Changes, Job
 from checker.engines.compiled.learn.comparison import Comparison
 from checker.engines.compiled.learn.forest import TABLES_FULL, TablesFull, with_room
 from checker.engines.compiled.learn.layout import Layout, NewKind, ShapeChanged
-from checker.engines.compiled.learn.learned import ALL_BITS, Tables
-from checker.engines.compiled.learn.recording import make_ordinary
+from checker.engines.compiled.learn.learned import Tables
 from checker.engines.compiled.packing import Packing
 from checker.engines.compiled.sample import Sampled
-from checker.engines.compiled.threads import Workers, usable_cores
-from checker.engines.compiled.warming import compiled_ahead
-from checker.engines.progress import PROGRESS_SECONDS, Progress
+from checker.engines.compiled.starts import Starts
+from checker.engines.compiled.watch import Watch
 from checker.engines.purity import Purity
 from checker.properties import DEADLOCK, Property
-from checker.result import ActionCount, Limits, Statistics, Stop, Walked
+from checker.result import ActionCount, Statistics, Walked
 from checker.spec import Spec
 from checker.trace import Trace
 
@@ -52,39 +50,17 @@ PLACES = 2**22
 ROUND = 64
 """Steps of each walker between two meetings."""
 
-KEPT, STARTS = 4, 2048
-"""States that each walker keeps between two meetings for walks to begin at, and the most of all of them."""
-
 ROAMING, RETURNS = 64, 192
 """Of 256 steps, those that are chosen among all; of 256 walks, those that begin at a rare state of the one before."""
 
 VISITS = 2**21
 """Counters of how often states were visited; states share them by their hashes."""
 
-ROWS = ("values", "after", "rare")
-"""The arrays of walkers that have a column for each slot."""
-
 ALONE = 64
 """Fewer walkers are not worth waking a second thread for."""
 
 COMPARED = 32
 """Walkers at whose states learned paths are compared with calls, after each time that something was learned."""
-
-
-class Starts(NamedTuple):
-    """States in the middle of earlier walks, at which walks may begin.
-
-    Attributes:
-        rows: the numbers of the slots' values of each.
-        step, trees, path: the steps to it, and which these were; see `walk_kernel.Walkers`.
-        next: the hash of its next state that was visited least.
-    """
-
-    rows: NDArray[np.int64]
-    step: NDArray[np.int64]
-    trees: NDArray[np.int32]
-    path: NDArray[np.uint64]
-    next: NDArray[np.uint64]
 
 
 class Walks(Generic[S]):
@@ -95,8 +71,7 @@ class Walks(Generic[S]):
         walks: how many walks there are to be.
         steps: the most steps of each.
         seed: the same seed gives the same walks.
-        workers: the threads that share the work.
-        budget: the time and memory that all of it may take.
+        watch: checks the time and memory that all of it may take, and has the threads that share the work.
         purity: checks some of the states.
         uniform: whether every step is chosen alike, without guidance.
 
@@ -104,41 +79,36 @@ class Walks(Generic[S]):
         traces: for each property that was shown violated (a witness: satisfied), the walk that showed it.
         sampled: the distinct states, as far as they are known.
         taken, enabled: for each action instance, how often it was taken, and from how many states it was possible.
-        ends: for each reason and number of steps, how many walks ended so; see `walk_kernel.DEAD_END`.
+        ends: for each reason and number of steps, how many walks ended so; see `walk_arrays.DEAD_END`.
         steps, begun: steps taken, and walks begun.
     """
 
     def __init__(
-        self, spec: Spec[S], walks: int, steps: int, seed: int, workers: Workers, budget: Budget, purity: Purity[S],
+        self, spec: Spec[S], walks: int, steps: int, seed: int, watch: Watch, purity: Purity[S],
         *, uniform: bool = False,
     ) -> None:  # fmt: skip
-        self.spec, self.workers, self.budget, self._purity = spec, workers, budget, purity
-        self._length, self._walks = steps, walks
+        self.spec, self.workers, self.watch, self._purity = spec, watch.workers, watch, purity
+        self._length = steps
         self._adjustments = Adjustments()
         self.traces: dict[Property, Trace[S]] = {}
         self.sampled = Sampled()
         instances = len(spec.instances)
         self.taken, self.enabled = np.zeros(instances, np.int64), np.zeros(instances, np.int64)
-        self.ends = np.zeros((kernel.REASONS, steps + 1), np.int64)
+        self.ends = np.zeros((arrays.REASONS, steps + 1), np.int64)
         self.steps = self.begun = 0
         self._initials = sorted(spec.initials(), key=lambda state: content(type(state).__name__, state))
         count = max(1, min(WALKERS, walks, PLACES // (steps + 1)))
-        self._numbers = np.zeros(kernel.NUMBERS, np.int64)
-        self._numbers[[kernel.SEED, kernel.WALKS, kernel.LENGTH]] = (seed + 2**63) % 2**64 - 2**63, walks, steps
-        self._numbers[[kernel.ROAMING, kernel.RETURNS, kernel.STRIDE]] = ROAMING, RETURNS, count
+        self._numbers = np.zeros(arrays.NUMBERS, np.int64)
+        self._numbers[[arrays.SEED, arrays.WALKS, arrays.LENGTH]] = (seed + 2**63) % 2**64 - 2**63, walks, steps
+        self._numbers[[arrays.ROAMING, arrays.RETURNS, arrays.STRIDE]] = ROAMING, RETURNS, count
         self._visits = np.zeros(0 if uniform else VISITS, np.uint32)
         self._room = 256
         self._answers: dict[int, list[tuple[int, list[Changes] | bool]]] = {}
         self._learn_anew()
-        self._walkers = self._new_walkers(count)
-        self._starts = Starts(
-            np.zeros((0, self._layout.slots), np.int64),
-            np.zeros(0, np.int64),
-            np.zeros((0, steps + 1), np.int32),
-            np.zeros((0, steps + 1), np.uint64),
-            np.zeros(0, np.uint64),
-        )
-        self._outcomes_known = 0
+        self._walkers = arrays.new_walkers(count, self._layout.slots, len(self._checks) + 1, self._words, steps)
+        sizes = [last - first for first, last in self._parts(count)]
+        self._samples = [arrays.new_sample(size * ROUND, instances, steps) for size in sizes]
+        self._starts = Starts.none(self._layout.slots, steps)
 
     # What is known.
 
@@ -183,7 +153,7 @@ class Walks(Generic[S]):
             self._pack()
             self._contents.offset = offset
 
-    def _learned(self) -> kernel.Learned:
+    def _learned(self) -> arrays.Learned:
         """All that the loop has to know."""
         tables = self._tables
         self._contents.update()
@@ -195,9 +165,9 @@ class Walks(Generic[S]):
         for steps in self._answered():
             self._add_outcome(steps)
         self._outcomes_known = answers  # those of answers are written over
-        return kernel.Learned(
+        return arrays.Learned(
             tables.forest.pool, tables.leaf_start, tables.leaf_count, self._begins, self._slots, self._values,
-            self._guards.always, self._guards.pairs, self._guards.table, self._reads_by_slot(),
+            self._guards.always, self._guards.pairs, self._guards.table, self._tables.read_by_slot(self._words),
             self._contents.base, self._contents.table,
         )  # fmt: skip
 
@@ -217,7 +187,7 @@ class Walks(Generic[S]):
                 if not isinstance(given, bool):
                     yield from given
 
-    def _answers_now(self) -> kernel.Answers:
+    def _answers_now(self) -> arrays.Answers:
         """The answers, for the loop; see `_learned`, which has their outcomes behind all others."""
         begins = np.zeros(len(self._walkers.walk) + 1, np.int64)
         trees, start, count = [], [], []
@@ -233,91 +203,29 @@ class Walks(Generic[S]):
                     start.append(outcome)
                     count.append(len(given))
                     outcome += len(given)
-        return kernel.Answers(
+        return arrays.Answers(
             np.cumsum(begins), np.array(trees, np.int64), np.array(start, np.int64), np.array(count, np.int64)
         )
 
-    def _reads_by_slot(self) -> NDArray[np.uint64]:
-        """For each slot, bits of the predicates that were seen to read it."""
-        tables = self._tables
-        reads = [
-            range(self._layout.slots) if len(bits) and (bits == ALL_BITS).all() else {slot % SECOND for slot in slots}
-            for bits, slots in zip(tables.reads, tables.slots_read, strict=True)
-        ]
-        found = np.zeros((self._layout.slots, self._words), np.uint64)
-        for predicate, slots in enumerate(reads):
-            found[list(slots), predicate // 64] |= np.uint64(1 << predicate % 64)
-        return found
-
     # The walkers.
-
-    def _new_walkers(self, count: int) -> kernel.Walkers:
-        slots, checks, length = self._layout.slots, len(self._checks) + 1, self._length
-        walkers = kernel.Walkers(
-            values=np.zeros((count, slots), np.int64),
-            after=np.zeros((count, slots), np.int64),
-            hashes=np.zeros(count, np.uint64),
-            walk=np.arange(count) - count,
-            step=np.zeros(count, np.int64),
-            phase=np.full(count, kernel.ENDED, np.int64),
-            left=np.zeros(count, np.int64),
-            touched=np.zeros((count, self._words), np.uint64),
-            calm=np.zeros((count, self._words), np.uint64),
-            parked=np.zeros(count, np.bool_),
-            fresh=np.zeros(count, np.bool_),
-            wanted=np.zeros(count, np.int64),
-            wants=np.zeros((count, kernel.WANTS, 3), np.int64),
-            seen=np.full((count, checks), -1, np.int64),
-            idle=np.full((count, checks), -1, np.int64),
-            trees=np.zeros((count, length + 1), np.int32),
-            path=np.zeros((count, length + 1), np.uint64),
-            rare=np.zeros((count, slots), np.int64),
-            rare_step=np.zeros(count, np.int64),
-            rare_next=np.zeros(count, np.uint64),
-            rare_visits=np.full(count, -1, np.int64),
-            found=np.zeros(count, np.int64),
-            kept=np.zeros((count, KEPT, slots), np.int64),
-            kept_step=np.zeros((count, KEPT), np.int64),
-            kept_next=np.zeros((count, KEPT), np.uint64),
-            kept_trees=np.zeros((count, KEPT, length + 1), np.int32),
-            kept_path=np.zeros((count, KEPT, length + 1), np.uint64),
-        )
-        self._samples = [self._new_sample(last - first) for first, last in self._parts(count)]
-        return walkers
 
     def _parts(self, count: int) -> list[tuple[int, int]]:
         """The walkers of each thread's turn: the first, and where they end."""
         parts = min(count, 1 if self.workers.count == 1 else 4 * self.workers.count)
         return list(itertools.pairwise(count * part // parts for part in range(parts + 1)))
 
-    def _new_sample(self, walkers: int) -> kernel.Sample:
-        most, instances = walkers * ROUND, len(self.spec.instances)
-        return kernel.Sample(
-            counters=np.zeros(kernel.COUNTERS, np.int64),
-            hashes=np.zeros(most, np.uint64),
-            depths=np.zeros(most, np.int64),
-            by=np.zeros(most, np.int64),
-            degrees=np.zeros(most, np.int64),
-            met=np.zeros(most, np.uint64),
-            taken=np.zeros(instances, np.int64),
-            enabled=np.zeros(instances, np.int64),
-            ends=np.zeros(self.ends.shape, np.int64),
-            seen=np.zeros(kernel.SEEN, np.uint64),
-            seen_order=np.zeros(kernel.SEEN, np.int64),
-        )
-
-    def _plan(self) -> kernel.Plan:
+    def _plan(self) -> arrays.Plan:
         numbers, caller = self._numbers, self._tables.caller
         sought = [item not in self.traces for item in self._checks]
-        numbers[kernel.FIRST_CHECK], numbers[kernel.FIRST_STEP] = caller.instances, caller.first_step
-        numbers[kernel.CHECKS] = len(self._checks)
-        numbers[kernel.CONSTRAINED] = self.spec.constraint is not None
-        numbers[kernel.DEADLOCKS] = self.spec.check_deadlock and DEADLOCK not in self.traces
+        numbers[arrays.FIRST_CHECK], numbers[arrays.FIRST_STEP] = caller.instances, caller.first_step
+        numbers[arrays.CHECKS] = len(self._checks)
+        numbers[arrays.CONSTRAINED] = self.spec.constraint is not None
+        numbers[arrays.DEADLOCKS] = self.spec.check_deadlock and DEADLOCK not in self.traces
         bits = np.zeros(self._words, np.uint64)
         for predicate in itertools.compress(range(len(sought)), sought):
             bits[predicate // 64] |= np.uint64(1 << predicate % 64)
         hashes = np.array([self._contents.of(row) for row in self._initial_rows], np.uint64)
-        return kernel.Plan(
+        return arrays.Plan(
             numbers,
             self._initial_rows,
             hashes,
@@ -334,17 +242,17 @@ class Walks(Generic[S]):
             self._initial_rows = np.pad(
                 self._initial_rows, ((0, 0), (0, self._layout.slots - self._initial_rows.shape[1]))
             )
-            wider = {name: np.pad(getattr(self._walkers, name), ((0, 0), (0, more))) for name in ROWS}
+            wider = {name: np.pad(getattr(self._walkers, name), ((0, 0), (0, more))) for name in arrays.ROWS}
             kept = np.pad(self._walkers.kept, ((0, 0), (0, 0), (0, more)))
             self._walkers = self._walkers._replace(**wider, kept=kept)
-            self._starts = self._starts._replace(rows=np.pad(self._starts.rows, ((0, 0), (0, more))))
+            self._starts = self._starts.widened(more)
 
     def _translate(self, before: Layout) -> None:
         """After the layout has changed: write the walkers' states in the new one, and look at all again."""
         walkers = self._walkers
-        under_way = np.flatnonzero(walkers.phase < kernel.ENDED)
+        under_way = np.flatnonzero(walkers.phase < arrays.ENDED)
         kept = walkers.kept.reshape(-1, walkers.kept.shape[2])
-        of_kept = np.flatnonzero(np.arange(KEPT) < walkers.found[:, None])
+        of_kept = np.flatnonzero(np.arange(arrays.KEEPS) < walkers.found[:, None])
         wanted = [
             (walkers.values, under_way),
             (walkers.rare, np.flatnonzero(walkers.rare_visits >= 0)),
@@ -362,7 +270,7 @@ class Walks(Generic[S]):
             values=values, after=np.zeros_like(values), rare=rare, kept=kept.reshape(*walkers.kept.shape[:2], slots)
         )
         self._starts = self._starts._replace(rows=starts)
-        walkers.phase[under_way] = kernel.ARRIVED
+        walkers.phase[under_way] = arrays.ARRIVED
         walkers.touched[:] = ~np.uint64(0)
         walkers.calm[:] = 0
         walkers.parked[:] = walkers.fresh[:] = False
@@ -393,23 +301,25 @@ class Walks(Generic[S]):
                         change = again
                         self._layout = before
         self.collect()
-        return bool((self._walkers.phase != kernel.FINISHED).any())
+        return bool((self._walkers.phase != arrays.FINISHED).any())
 
     def _make_round(self) -> None:
         looked = time.monotonic()
         while True:
             walkers = self._walkers
-            busy = (walkers.left > 0) & (walkers.phase != kernel.FINISHED)
+            busy = (walkers.left > 0) & (walkers.phase != arrays.FINISHED)
             if not busy.any():
                 return
             for walker in list(self._answers):
                 if not walkers.fresh[walker]:
                     del self._answers[walker]
-            learned, answers, plan = self._learned(), self._answers_now(), self._plan()
+            learned = self._learned()
+            given = self._plan(), learned, self._answers_now(), walkers
+            room = len(learned.always), self._words, self._room
             full = self.workers.run(
                 kernel.walk,
                 [
-                    (first, last, plan, learned, answers, walkers, sample, self._scratch(learned))
+                    (first, last, *given, sample, arrays.new_scratch(*room))
                     for (first, last), sample in zip(self._parts(len(walkers.walk)), self._samples, strict=True)
                     if busy[first:last].any()
                 ],
@@ -420,15 +330,10 @@ class Walks(Generic[S]):
                 self._learn(np.flatnonzero(walkers.parked))
                 if self._layout.crowded:
                     raise Crowded(frozenset(self._layout.crowded))
-            if stop := self.budget.swallowed:
-                raise StopSearch(stop)
-            if time.monotonic() - looked > 0.1:
+            self.watch.pause()
+            if time.monotonic() - looked > LOOK_SECONDS:
                 looked = time.monotonic()
-                if stop := self.budget.out_of_time() or self.budget.out_of_memory():
-                    raise StopSearch(stop)
-
-    def _scratch(self, learned: kernel.Learned) -> kernel.Scratch:
-        return kernel.scratch(len(learned.always), self._words, self._room)
+                self.watch.need(0)
 
     def _learn(self, parked: NDArray[np.int64]) -> None:
         """Make the calls that walkers wait for: those that are worth it are learned from, the others answered."""
@@ -443,7 +348,7 @@ class Walks(Generic[S]):
         answered: list[tuple[int, int]] = []
         rows: dict[int, tuple[list[int], list[int]]] = {}
         for walker, asked_as, end in wanting:
-            tree = asked_as % kernel.IDLE
+            tree = asked_as % arrays.IDLE
             if not tables.effort.is_worthwhile(tree, wanted[end], self.steps + 1):
                 answered.append((walker, asked_as))
             elif end not in jobs:
@@ -466,9 +371,9 @@ class Walks(Generic[S]):
         if walker not in rows:
             rows[walker] = self._walkers.values[walker].tolist(), self._walkers.after[walker].tolist()
         before, after = rows[walker]
-        if asked_as % kernel.IDLE < self._tables.first_step:
+        if asked_as % arrays.IDLE < self._tables.first_step:
             return (before,)
-        return before, (before if asked_as >= kernel.IDLE else after)
+        return before, (before if asked_as >= arrays.IDLE else after)
 
     def _learn_from(self, tree: int, call: Call) -> None:
         tables = self._tables
@@ -478,7 +383,7 @@ class Walks(Generic[S]):
 
     def _answer(self, walker: int, asked_as: int, rows: tuple[Sequence[int], ...]) -> None:
         """Call what a walker wants to know, for this once."""
-        tables, tree = self._tables, asked_as % kernel.IDLE
+        tables, tree = self._tables, asked_as % arrays.IDLE
         given: list[Changes] | bool
         given = tables.caller.steps(tree, rows[0]) if tree < tables.instances else tables.caller.shows(tree, *rows)
         tables.note_called(tree)
@@ -491,7 +396,7 @@ class Walks(Generic[S]):
         """Compare what was learned with calls, at the states of some walkers."""
         walkers = self._walkers
         some = np.unique(np.linspace(0, len(walkers.walk) - 1, COMPARED, dtype=np.int64))
-        some = some[walkers.phase[some] < kernel.ENDED]
+        some = some[walkers.phase[some] < arrays.ENDED]
         if len(some):
             packed = np.array([self._packing.pack(walkers.values[walker].tolist()) for walker in some])
             self._comparison.paths(packed, self._packing, 0, len(packed))
@@ -502,20 +407,22 @@ class Walks(Generic[S]):
         """Count what the walkers have done since they last met, and keep what they have shown."""
         with interrupts_wait():
             for sample in self._samples:
-                filled, met = sample.counters[kernel.FILLED], sample.counters[kernel.MET]
+                filled, met = sample.counters[arrays.FILLED], sample.counters[arrays.MET]
                 self.sampled.add(*(array[:filled] for array in sample[1:5]))
                 if len(self._visits):
                     kernel.visit(self._visits, sample.met[:met])
-                self.steps += int(sample.counters[kernel.STEPS])
-                self.begun += int(sample.counters[kernel.BEGUN])
+                self.steps += int(sample.counters[arrays.STEPS])
+                self.begun += int(sample.counters[arrays.BEGUN])
                 self.taken += sample.taken
                 self.enabled += sample.enabled
                 self.ends += sample.ends
                 for array in (sample.counters, sample.taken, sample.enabled, sample.ends):
                     array[...] = 0
-        if len(self._visits):
-            self._choose_starts()
         walkers = self._walkers
+        if len(self._visits):
+            with interrupts_wait():
+                self._starts = self._starts.with_kept(walkers, self._visits, PLACES)
+                walkers.found[:] = 0
         for column, item in enumerate((*self._checks, DEADLOCK)):
             shown = np.flatnonzero(walkers.seen[:, column] >= 0)
             if item in self.traces or not len(shown):
@@ -523,19 +430,6 @@ class Walks(Generic[S]):
             first = shown[np.lexsort((walkers.walk[shown], walkers.seen[shown, column]))[0]]
             self.traces[item] = self._trace(int(first), column, item)
         walkers.seen[:] = -1
-
-    def _choose_starts(self) -> None:
-        """Of the states that walkers have kept, and those of earlier ones, choose the best to begin walks at."""
-        walkers, old = self._walkers, self._starts
-        with interrupts_wait():
-            new = np.arange(walkers.kept.shape[1]) < walkers.found[:, None]
-            of_walkers = walkers.kept, walkers.kept_step, walkers.kept_trees, walkers.kept_path, walkers.kept_next
-            starts = [np.concatenate([one, other[new]]) for one, other in zip(old, of_walkers, strict=True)]
-            _, first = np.unique(starts[4], return_index=True)  # one for each next state, and in an order that lasts
-            visits = self._visits[starts[4][first] & np.uint64(len(self._visits) - 1)]
-            best = first[np.argsort(visits, kind="stable")[: min(STARTS, PLACES // (self._length + 1))]]
-            self._starts = Starts(*(array[best] for array in starts))
-            walkers.found[:] = 0
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
         """The walk that showed a property, taken again by calls."""
@@ -570,7 +464,7 @@ class Walks(Generic[S]):
             actions[name].generated += taken
             actions[name].distinct += sampled.scaled(of_sample)
             enabled[name] += states
-        under_way = self._walkers.step[self._walkers.phase < kernel.ENDED]
+        under_way = self._walkers.step[self._walkers.phase < arrays.ENDED]
         ended = np.flatnonzero(self.ends.any(axis=0))
         lengths = self.ends.sum(axis=0)[: ended.max() + 1].tolist() if len(ended) else []
         degrees = sampled.degrees
@@ -585,7 +479,7 @@ class Walks(Generic[S]):
             out_degree_min=int(degrees.min(initial=2**62)) if len(degrees) else 0,
             out_degree_max=int(degrees.max(initial=0)),
             deadlocks=sampled.scaled(int(np.count_nonzero(degrees == 0))),
-            seconds=self.budget.seconds,
+            seconds=self.watch.budget.seconds,
             actions=actions,
             memory=tables.nbytes + sum(array.nbytes for array in (*self._walkers, self._visits)),
             calls=tables.calls,
@@ -596,80 +490,8 @@ class Walks(Generic[S]):
                 is_exact=sampled.is_exact,
                 lengths=tuple(lengths),
                 depths=tuple(map(sampled.scaled, np.bincount(sampled.depths).tolist())),
-                dead_ends=int(self.ends[kernel.DEAD_END].sum()),
-                outside=int(self.ends[kernel.OUTSIDE].sum()),
+                dead_ends=int(self.ends[arrays.DEAD_END].sum()),
+                outside=int(self.ends[arrays.OUTSIDE].sum()),
                 enabled=enabled,
             ),
         )
-
-
-def search_at_random(
-    spec: Spec[S],
-    walks: int,
-    steps: int,
-    seed: int,
-    limits: Limits,
-    progress: Progress | None = None,
-    *,
-    workers: int | None = None,
-    uniform: bool = False,
-) -> tuple[Statistics, dict[Property, Trace[S]], Stop | None]:
-    """Search behaviours of a spec at random.
-
-    Parameters:
-        spec, walks, steps, seed, uniform: see `Walks`.
-        limits: the limits on time and memory count here.
-        progress: called every so often with the counts so far.
-        workers: the number of threads; by default one for each core.
-
-    Returns:
-        The counts; for each property that was shown violated (a witness: satisfied), the walk that showed it; and why
-        the search ended early, None if all walks were made or every property is violated.
-
-    Raises:
-        SpecError: the spec misbehaved.
-        LimitReached: before anything was searched.
-    """
-    compiled_ahead(_walk_once, kernel.walk)
-    threads = Workers(workers or usable_cores())
-    budget = Budget(limits, lambda: threads.processes)
-    stop: Stop | None = None
-    purity, told_at = Purity(spec), 0.0
-    breakable = [item for item in spec.checks if not item.kind.is_witness]
-    try:
-        with budget.enforced():
-            search = Walks(spec, walks, steps, seed, threads, budget, purity, uniform=uniform)
-            try:
-                while search.round() and not (breakable and all(item in search.traces for item in breakable)):
-                    if progress is not None and time.monotonic() - told_at > PROGRESS_SECONDS:
-                        progress(search.statistics)
-                        told_at = time.monotonic()
-            except StopSearch as ended:
-                stop = ended.stop
-            except KeyboardInterrupt as interrupt:
-                stop = budget.caught(interrupt)
-            except MemoryError:
-                stop = budget.memory_failed()
-            with suppress(KeyboardInterrupt):
-                if stop:
-                    search.collect()  # what was shown since all walkers met
-                purity.check_again()
-    finally:
-        threads.close()
-        make_ordinary()
-    statistics = search.statistics
-    if progress is not None and stop is None:
-        progress(statistics)
-    return statistics, search.traces, budget.swallowed or stop
-
-
-def _walk_once(spec: Spec[S]) -> None:
-    """Walk a small spec in this thread."""
-    limits, threads = Limits(), Workers(1)
-    try:
-        search = Walks(spec, 2, 3, 0, threads, Budget(limits), Purity(spec))
-        while search.round():
-            pass
-    finally:
-        threads.close()
-        make_ordinary()

@@ -70,7 +70,7 @@ def fuzz(
     if steps > MOST_STEPS:
         raise SpecError(f"limit steps={steps} is out of range: it must be at most {MOST_STEPS:,}")
     limits = Limits(max_seconds=max_seconds)
-    from checker.engines.compiled.walks import search_at_random  # importing the compiler takes a second
+    from checker.engines.compiled.walk_search import search_at_random  # importing the compiler takes a second
 
     settings: dict[str, Any] = {"examples": examples, "steps": steps, "seed": seed_value}
     settings |= {"uniform": True} if uniform else {}

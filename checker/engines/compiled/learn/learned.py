@@ -181,6 +181,19 @@ class Tables(Generic[S]):
             self._reads_all.add(predicate)
             self.reads[predicate] = ALL_BITS
 
+    def read_by_slot(self, words: int) -> NDArray[np.uint64]:
+        """For each slot, bits of the predicates that were seen to read it.
+
+        Parameters:
+            words: the 64-bit words of the predicates.
+        """
+        found = np.zeros((self.layout.slots, words), np.uint64)
+        for predicate, (bits, slots) in enumerate(zip(self.reads, self.slots_read, strict=True)):
+            reads_all = len(bits) and (bits == ALL_BITS).all()
+            read = range(self.layout.slots) if reads_all else {slot % SECOND for slot in slots}
+            found[list(read), predicate // 64] |= np.uint64(1 << predicate % 64)
+        return found
+
     def _bits(self, slots: set[int]) -> NDArray[np.uint64]:
         return self._packing.bits({slot % SECOND for slot in slots})
 

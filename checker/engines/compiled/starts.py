@@ -1,0 +1,68 @@
+"""The pool of starts: states in the middle of earlier walks, at which walks may begin.
+
+While a walker moves, it notes the state of its walk that has the least visited next state besides the one taken. When
+the walk ends, the walker keeps that state. When all walkers meet, the best of these and of the earlier ones stay.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checker.engines.compiled.walk_arrays import Walkers
+
+MOST = 2048
+"""States in the pool."""
+
+
+class Starts(NamedTuple):
+    """The pool.
+
+    Attributes:
+        rows: the numbers of the slots' values of each.
+        step, trees, path: the steps to it, and which these were; see `Walkers`.
+        next: the hash of its next state that was visited least.
+    """
+
+    rows: NDArray[np.int64]
+    step: NDArray[np.int64]
+    trees: NDArray[np.int32]
+    path: NDArray[np.uint64]
+    next: NDArray[np.uint64]
+
+    @classmethod
+    def none(cls, slots: int, longest: int) -> Starts:
+        """An empty pool.
+
+        Parameters:
+            slots: of a state.
+            longest: the most steps of a walk.
+        """
+        return cls(
+            np.zeros((0, slots), np.int64),
+            np.zeros(0, np.int64),
+            np.zeros((0, longest + 1), np.int32),
+            np.zeros((0, longest + 1), np.uint64),
+            np.zeros(0, np.uint64),
+        )
+
+    def with_kept(self, walkers: Walkers, visits: NDArray[np.uint32], places: int) -> Starts:
+        """The best of these states and of those that walkers have kept: of each, a next state was visited seldom.
+
+        Parameters:
+            visits: how often states with a hash were visited.
+            places: steps that all states of the pool together may have before them.
+        """
+        new = np.arange(walkers.kept.shape[1]) < walkers.found[:, None]
+        kept = walkers.kept, walkers.kept_step, walkers.kept_trees, walkers.kept_path, walkers.kept_next
+        together = [np.concatenate([own, other[new]]) for own, other in zip(self, kept, strict=True)]
+        _, first = np.unique(together[4], return_index=True)  # one for each next state, and in an order that lasts
+        times = visits[together[4][first] & np.uint64(len(visits) - 1)]
+        best = first[np.argsort(times, kind="stable")[: min(MOST, places // self.path.shape[1])]]
+        return Starts(*(array[best] for array in together))
+
+    def widened(self, more: int) -> Starts:
+        """The pool with slots that are new, in which all have 0."""
+        return self._replace(rows=np.pad(self.rows, ((0, 0), (0, more))))

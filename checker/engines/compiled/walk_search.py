@@ -1,0 +1,100 @@
+"""The search at random: walks until all are made, every property is violated, or a limit is reached."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TypeVar
+
+from checker.engines.budget import Budget, StopSearch
+from checker.engines.compiled import walk_kernel as kernel
+from checker.engines.compiled.learn.recording import make_ordinary
+from checker.engines.compiled.threads import Workers, usable_cores
+from checker.engines.compiled.walks import Walks
+from checker.engines.compiled.warming import compiled_ahead
+from checker.engines.compiled.watch import Watch
+from checker.engines.progress import PROGRESS_SECONDS, Progress
+from checker.engines.purity import Purity
+from checker.properties import Property
+from checker.result import Limits, Statistics, Stop
+from checker.spec import Spec
+from checker.trace import Trace
+
+S = TypeVar("S")
+
+
+def search_at_random(
+    spec: Spec[S],
+    walks: int,
+    steps: int,
+    seed: int,
+    limits: Limits,
+    progress: Progress | None = None,
+    *,
+    workers: int | None = None,
+    uniform: bool = False,
+) -> tuple[Statistics, dict[Property, Trace[S]], Stop | None]:
+    """Search behaviours of a spec at random.
+
+    Parameters:
+        spec, walks, steps, seed, uniform: see `Walks`.
+        limits: the limits on time and memory count here.
+        progress: called every so often with the counts so far.
+        workers: the number of threads; by default one for each core.
+
+    Returns:
+        The counts; for each property that was shown violated (a witness: satisfied), the walk that showed it; and why
+        the search ended early, None if all walks were made or every property is violated.
+
+    Raises:
+        SpecError: the spec misbehaved.
+        LimitReached: before anything was searched.
+    """
+    compiled_ahead(_walk_once, kernel.walk)
+    threads = Workers(workers or usable_cores())
+    budget = Budget(limits, lambda: threads.processes)
+    stop: Stop | None = None
+    purity, reported_at = Purity(spec), 0.0
+    breakable = [item for item in spec.checks if not item.kind.is_witness]
+
+    def report() -> None:
+        nonlocal reported_at
+        if progress is not None and time.monotonic() - reported_at > PROGRESS_SECONDS:
+            progress(search.statistics)
+            reported_at = time.monotonic()
+
+    try:
+        with budget.enforced():
+            search = Walks(spec, walks, steps, seed, Watch(budget, threads, report), purity, uniform=uniform)
+            try:
+                while search.round() and not (breakable and all(item in search.traces for item in breakable)):
+                    pass
+            except StopSearch as ended:
+                stop = ended.stop
+            except KeyboardInterrupt as interrupt:
+                stop = budget.caught(interrupt)
+            except MemoryError:
+                stop = budget.memory_failed()
+            with suppress(KeyboardInterrupt):
+                if stop:
+                    search.collect()  # what was shown since all walkers met
+                purity.check_again()
+    finally:
+        threads.close()
+        make_ordinary()
+    statistics = search.statistics
+    if progress is not None and stop is None:
+        progress(statistics)
+    return statistics, search.traces, budget.swallowed or stop
+
+
+def _walk_once(spec: Spec[S]) -> None:
+    """Walk a small spec in this thread."""
+    limits, threads = Limits(), Workers(1)
+    try:
+        search = Walks(spec, 2, 3, 0, Watch(Budget(limits), threads), Purity(spec))
+        while search.round():
+            pass
+    finally:
+        threads.close()
+        make_ordinary()
