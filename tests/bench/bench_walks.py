@@ -57,9 +57,8 @@ def walk(spec: Spec[Any], length: int, seed: int, uniform: bool, most: float) ->
     """
     workers, began = Workers(usable_cores()), time.monotonic()
     try:
-        walks = Walks(
-            spec, 10**9, length, seed, workers, Watch(Budget(Limits()), workers), Purity(spec), uniform=uniform
-        )
+        watch = Watch(Budget(Limits()), workers)
+        walks = Walks(spec, 10**9, length, seed, watch, Purity(spec), uniform=uniform)
         while walks.round() and not walks.traces and time.monotonic() - began < most:
             pass
     finally:

@@ -27,8 +27,9 @@ from checker.trace import Trace
 MOST_STEPS = 1_000_000
 """The most steps that a behaviour can be allowed."""
 
-STATES_AROUND = 100_000
-"""States of the exhaustive search for shorter counterexamples; not seconds, so that results can be repeated."""
+FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
+"""States of the exhaustive search for shorter counterexamples: as many as steps were walked, but within these limits. A
+number, not seconds, so that results can be repeated."""
 
 
 def fuzz(
@@ -84,7 +85,7 @@ def fuzz(
     if any(not item.kind.is_witness for item in traces):
         with contextlib.suppress(KeyboardInterrupt):  # an interrupt leaves them as they are
             note = "a shorter counterexample may exist: shortening was interrupted"
-            note = _shorten(spec, traces)
+            note = _shorten(spec, traces, statistics.walked.steps if statistics.walked else 0)
     begun = statistics.walked.behaviours if statistics.walked else 0
     sample = Stop(StopKind.SAMPLE, f"{begun:,} random behaviours of at most {steps} steps are only a sample")
     return Result(
@@ -103,11 +104,12 @@ def fuzz(
     )
 
 
-def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]]) -> str:
+def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]], steps: int) -> str:
     """Shorten the counterexamples, and then look for shorter ones from the initial states on.
 
     Parameters:
         traces: of each property; those that become shorter are replaced.
+        steps: the steps that were walked to find them.
 
     Returns:
         What is known of their lengths.
@@ -118,7 +120,8 @@ def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]]) -> str:
         for item in violated:
             traces[item] = shortened(traces[item], Visited(spec))
     longest = max(len(traces[item]) for item in violated)
-    limits = Limits(depth=longest, max_states=STATES_AROUND, keep_going=True)
+    states = min(max(FEWEST_AROUND, steps), MOST_AROUND)
+    limits = Limits(depth=longest, max_states=states, keep_going=True)
     result = ENGINES["compiled"](spec.with_properties([item.name for item in violated]), limits)
     for item in violated:
         for trace in result.of(item.name).traces:
