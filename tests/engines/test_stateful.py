@@ -379,7 +379,7 @@ def first_is_small(state: Counters) -> bool:
 def test_steps_that_a_violation_does_not_need_are_left_out(seed: int) -> None:
     result = fuzz(counters(first_is_small, counters=4, limit=9), examples=20, seed_value=seed)
 
-    assert result.statistics.depth > 8
+    assert result.statistics.depth > 5  # the states of the shortest
     assert [instance.arguments for instance in result.of("first_is_small").traces[0].instances] == [{"index": 0}] * 4
 
 

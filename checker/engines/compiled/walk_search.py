@@ -56,19 +56,14 @@ def search_at_random(
     stop: Stop | None = None
     purity, reported_at = Purity(spec), 0.0
     breakable = [item for item in spec.checks if not item.kind.is_witness]
-
-    def report() -> None:
-        nonlocal reported_at
-        if progress is not None and time.monotonic() - reported_at > PROGRESS_SECONDS:
-            progress(search.statistics)
-            reported_at = time.monotonic()
-
     try:
         with budget.enforced():
-            search = Walks(spec, walks, steps, seed, Watch(budget, threads, report), purity, uniform=uniform)
+            search = Walks(spec, walks, steps, seed, Watch(budget, threads), purity, uniform=uniform)
             try:
                 while search.round() and not (breakable and all(item in search.traces for item in breakable)):
-                    pass
+                    if progress is not None and time.monotonic() - reported_at > PROGRESS_SECONDS:
+                        progress(search.statistics)
+                        reported_at = time.monotonic()
             except StopSearch as ended:
                 stop = ended.stop
             except KeyboardInterrupt as interrupt:

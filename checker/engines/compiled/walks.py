@@ -47,8 +47,9 @@ WALKERS = 512
 PLACES = 2**22
 """Steps of all walkers together that are remembered: for long walks, there are fewer walkers."""
 
-ROUND = 64
-"""Steps of each walker between two meetings."""
+ROUND, FIRST_ROUND = 64, 4
+"""Steps of each walker between two meetings, and before the first one; from then on, they double. So walks are guided
+early, and a flaw that is found soon ends the search soon."""
 
 ROAMING, RETURNS = 64, 192
 """Of 256 steps, those that are chosen among all; of 256 walks, those that begin at a rare state of the one before."""
@@ -102,7 +103,7 @@ class Walks(Generic[S]):
         self._numbers[[arrays.SEED, arrays.WALKS, arrays.LENGTH]] = (seed + 2**63) % 2**64 - 2**63, walks, steps
         self._numbers[[arrays.ROAMING, arrays.RETURNS, arrays.STRIDE]] = ROAMING, RETURNS, count
         self._visits = np.zeros(0 if uniform else VISITS, np.uint32)
-        self._room = 256
+        self._room, self._round = 256, FIRST_ROUND
         self._answers: dict[int, list[tuple[int, list[Changes] | bool]]] = {}
         self._learn_anew()
         self._walkers = arrays.new_walkers(count, self._layout.slots, len(self._checks) + 1, self._words, steps)
@@ -284,7 +285,8 @@ class Walks(Generic[S]):
             StopSearch, KeyboardInterrupt, MemoryError: before they were made.
             SpecError: the spec misbehaved.
         """
-        self._walkers.left[:] = ROUND
+        self._walkers.left[:] = self._round
+        self._round = min(2 * self._round, ROUND)
         while True:
             try:
                 self._make_round()
