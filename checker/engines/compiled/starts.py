@@ -2,6 +2,23 @@
 
 While a walker moves, it notes the state of its walk that has the least visited next state besides the one taken. When
 the walk ends, the walker keeps that state. When all walkers meet, the best of these and of the earlier ones stay.
+
+What this and the choice of steps in `walk_kernel` gain, in median steps to a flaw over five seeds (seconds are of a
+busy machine; steps can be repeated):
+
+==============================  ==========================  ===========================
+guidance                        kip-320-first-try, 13       rpc/kip-279, 19 states
+                                states, three brokers       (found within 30 s)
+==============================  ==========================  ===========================
+none                            3,832,427                   20 million in 60 s: none
+least visited next states       646,737                     4.9 million: none
+starts at rare states           1,420,453                   1,871,732 (4 of 5)
+both                            574,826                     1,847,508 (4 of 5)
+both, half as much roaming      453,753                     2,490,349 (3 of 5)
+both, twice as much roaming     423,780                     2,235,940 (1 of 5)
+==============================  ==========================  ===========================
+
+A flaw that uniform walks find within some ten thousand steps is not found sooner.
 """
 
 from __future__ import annotations

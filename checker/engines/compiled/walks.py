@@ -52,7 +52,7 @@ ROUND, FIRST_ROUND = 64, 4
 early, and a flaw that is found soon ends the search soon."""
 
 ROAMING, RETURNS = 64, 192
-"""Of 256 steps, those that are chosen among all; of 256 walks, those that begin at a rare state of the one before."""
+"""Of 256 steps, those chosen among all; of 256 walks, those that begin within an earlier one; measured in `starts`."""
 
 VISITS = 2**21
 """Counters of how often states were visited; states share them by their hashes."""
