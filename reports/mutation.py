@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from checker.errors import LeadlineError
 from checker.judging import Fate, Original, Outcome, Way
 from checker.mutation import Mutation
 from checker.names import counted
+from checker.properties import Property
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.origin import Origin
 
@@ -29,8 +32,28 @@ FATES = {
 }
 """What became of mutants, in the order in which they are shown: what needs attention comes last."""
 
-OPEN = (Fate.SURVIVED, Fate.INCOMPLETE)
-"""What has to be explained."""
+EXPLAINED = "explained"
+"""What survivors are called for which a reason is given."""
+
+CATALOGUED = ("rule", "mistake")
+"""The kinds of mutants that are known to do harm, or to do none: that one changes nothing has to be explained too."""
+
+
+def is_open(outcome: Outcome) -> bool:
+    """Whether what became of a mutant has to be explained."""
+    if outcome.fate is Fate.EQUIVALENT:
+        return outcome.kind in CATALOGUED
+    return outcome.fate in (Fate.SURVIVED, Fate.INCOMPLETE)
+
+
+STAYS = "It stays"
+"""What the paragraph of a property's docstring begins with that says why it stays, though it kills nothing alone."""
+
+
+def why_it_stays(checked: Property) -> str:
+    """Why a property stays that kills nothing alone, from its docstring; empty if that does not say."""
+    paragraphs = (inspect.getdoc(checked.function) or "").split("\n\n")
+    return next((" ".join(each.split()) for each in paragraphs if each.startswith(STAYS)), "")
 
 
 @attrs.frozen
@@ -102,6 +125,8 @@ class Report:
         outcomes: what became of those that were, by name.
         refused: the functions in which no mistake was made, each with the reason.
         explained: the reasons given for survivors, by name.
+        stays: why each property stays that is no witness, though it may kill nothing alone, by name; empty of one that
+            does not say.
         stopped: why not all were judged; empty if they were.
         origin: what made it.
     """
@@ -113,6 +138,7 @@ class Report:
     outcomes: Mapping[str, Outcome]
     refused: tuple[tuple[str, str], ...]
     explained: Mapping[str, str]
+    stays: Mapping[str, str]
     stopped: str
     origin: Origin
 
@@ -125,9 +151,10 @@ class Report:
 
     @property
     def fates(self) -> str:
-        """How many there are of each fate."""
-        fates = [each.fate for each in self.outcomes.values()]
-        return ", ".join(f"{fates.count(fate):,} {text}" for fate, text in FATES.items() if fate in fates)
+        """How many there are of each fate, those that are explained apart."""
+        texts = Counter(EXPLAINED if self.is_explained(each) else FATES[each.fate] for each in self.outcomes.values())
+        order = [*FATES.values(), EXPLAINED]
+        return ", ".join(f"{texts[text]:,} {text}" for text in order if text in texts)
 
     @property
     def counts(self) -> str:
@@ -137,7 +164,12 @@ class Report:
     @property
     def unexplained(self) -> list[Outcome]:
         """The survivors, and the mutants that no verdict is known of, for which no reason is given."""
-        return [each for each in self.shown if each.fate in OPEN and each.name not in self.explained]
+        return [each for each in self.shown if is_open(each) and not self.is_explained(each)]
+
+    def is_explained(self, outcome: Outcome) -> bool:
+        """Whether a mutant survives with a reason. One that is known to do no harm has to be searched to the end."""
+        is_unknown = outcome.fate is Fate.INCOMPLETE and outcome.kind in CATALOGUED
+        return is_open(outcome) and outcome.name in self.explained and not is_unknown
 
     @property
     def outdated(self) -> list[str]:
@@ -160,14 +192,14 @@ class Report:
 
     @property
     def idle(self) -> list[str]:
-        """The properties that kill no mutant that nothing else kills; empty if that is not known."""
-        return [each.name for each in self.killers if each.alone == []]
+        """The properties that kill no mutant that nothing else kills; empty if that is not known. No witnesses."""
+        return [each.name for each in self.killers if each.alone == [] and each.name in self.stays]
 
     @property
     def exit_code(self) -> int:
-        """0 if every mutant is killed, equivalent or explained; 1 if one survives; 3 if a verdict is missing."""
+        """3 if a verdict is missing; 1 if a mutant survives without a reason, or is killed in spite of one; else 0."""
         fates = {each.fate for each in self.unexplained}
-        if Fate.SURVIVED in fates:
+        if fates - {Fate.INCOMPLETE} or self.outdated:
             return VIOLATED
         return INCOMPLETE if fates or self.stopped else AS_EXPECTED
 
@@ -229,10 +261,22 @@ def _outcome_object(outcome: Outcome, sentence: str, why: str | None) -> dict[st
     return content | ({"sentence": sentence} if sentence else {}) | ({"explained": why} if why else {})
 
 
-def write_report(report: Report, path: Path) -> None:
-    """Replace a file by a report as JSON. Raises LeadlineError: it cannot be written."""
+def worst(reports: Sequence[Report]) -> int:
+    """The exit code of several reports."""
+    codes = [report.exit_code for report in reports]
+    return next((code for code in (VIOLATED, INCOMPLETE) if code in codes), AS_EXPECTED)
+
+
+def reports_object(reports: Sequence[Report], of_several: bool) -> dict[str, Any]:
+    """The report on one spec as it is; those on several as ``reports``, with the exit code of all."""
+    objects = [report_object(report) for report in reports]
+    return {"exit_code": worst(reports), "reports": objects} if of_several else objects[0]
+
+
+def write_reports(reports: Sequence[Report], path: Path, of_several: bool) -> None:
+    """Replace a file by reports as JSON. Raises LeadlineError: it cannot be written."""
     try:
-        replace_file(path, (json.dumps(report_object(report), indent=1) + "\n").encode())
+        replace_file(path, (json.dumps(reports_object(reports, of_several), indent=1) + "\n").encode())
     except OSError as error:
         raise LeadlineError(f"cannot write {path}: {error.strerror or error}") from error
 
@@ -241,17 +285,21 @@ def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
     """The verdicts of an earlier run that are valid still.
 
     Parameters:
-        path: what `write_report` wrote.
+        path: what `write_reports` wrote.
         spec, way, code: what is searched now.
 
     Returns:
-        By name; without those that were incomplete.
+        By name; without those that were incomplete. Empty if the file has reports on several specs, but none on this.
 
     Raises:
         LeadlineError: the file cannot be read, or is of another spec, other code or another way to search.
     """
     try:
         content = json.loads(path.read_bytes())
+        if "reports" in content:
+            content = next((each for each in content["reports"] if each["spec"] == spec), None)
+            if content is None:
+                return {}
         outcomes = [cattrs.structure(each, Outcome) for each in content["mutants"]]
         was = {name: content[name] for name in ("spec", "engine", "all_properties", "code")}
     except OSError as error:

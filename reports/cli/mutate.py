@@ -27,7 +27,17 @@ from reports.cli.running import only_the_result_on_stdout
 from reports.html.mutants import mutants_page
 from reports.lines import say, say_json
 from reports.loading import known_mutations
-from reports.mutation import OPEN, Report, read_explained, reason, report_object, resumed, write_report
+from reports.mutation import (
+    EXPLAINED,
+    Report,
+    read_explained,
+    reason,
+    reports_object,
+    resumed,
+    why_it_stays,
+    worst,
+    write_reports,
+)
 from reports.origin import Origin
 from reports.terminal import console
 
@@ -36,11 +46,16 @@ SAVE_SECONDS = 5.0
 """Seconds between two saves of a report that is not complete."""
 LINE_SECONDS = 60.0
 """Seconds between two lines of progress where there is no terminal."""
+COUNTED = ("kills", "shortest trace")
+"""The columns of numbers in the table of properties."""
+INTERRUPTED = "interrupted"
+"""Why a report is not complete that Ctrl-C has ended."""
 STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", Fate.INCOMPLETE: "yellow"}
 
 
 @click.command()
 @spec_options
+@click.argument("more", nargs=-1, metavar="[SPEC]...")
 @click.option(
     "--engine",
     type=click.Choice(["compiled", "oracle"]),
@@ -99,6 +114,7 @@ STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", 
 )
 def mutate(
     spec: str,
+    more: tuple[str, ...],
     bounds: tuple[str, ...],
     names: tuple[str, ...],
     no_invariants: bool,
@@ -120,33 +136,23 @@ def mutate(
 
     Each mutant is searched up to the first violation: an action is skipped, a guard dropped or negated, a field not
     set, a constant off by one; for a release of Kafka, also each rule with another value, and known mistakes.
-    A mutant that no property notices shows that a property is missing, unless it changes nothing.
+    A mutant that no property notices shows that a property is missing, unless it changes nothing. Of several SPECs,
+    one is searched after the other; --rule changes the first.
 
     \b
     leadline mutate my_protocol.py
     leadline mutate my_protocol.py --only send_vote --all-properties
-    leadline mutate kafka/4.1 --kind rule --kind mistake
+    leadline mutate kafka/4.1 rpc/kip-320 atomic/kip-320 --kind rule --kind mistake
     leadline mutate rpc/kip-320 --sample 100 --json mutants.json
 
-    Exit code 0: all mutants are killed, equivalent within the bounds, or explained; 1: one survives; 2: a mistake in
-    what was given; 3: incomplete.
+    Exit code 0: all mutants are killed, equivalent within the bounds, or explained; 1: one survives, or one that is
+    known to be harmless is killed; 2: a mistake in what was given; 3: incomplete.
     """
     if no_invariants:
         raise click.UsageError("mutants are judged by the properties: leave out --no-invariants")
+    if more and html is not None:
+        raise click.UsageError("a page is of one SPEC: leave out --html or the others")
     check_outputs(Outputs(json_file, None, html))
-    with only_the_result_on_stdout(json_file):
-        chosen = chosen_spec(spec, bounds, names, no_invariants)
-        found = _all_mutations(spec, chosen, given=bool(bounds))
-    wanted = _wanted(found, kinds, only, sample)
-    if only_list:
-        say("\n".join(visible(each.name) for each in wanted))
-        return 0
-    given = read_explained(explained) if explained is not None else {}
-    for name in given:
-        if name not in {each.name for each in found.possible}:
-            near = nearest(name, [each.name for each in found.possible]) or " (`--list` lists them)"
-            raise LeadlineError(f"{explained} explains {name!r}, which is not a mutant of {chosen.name}{near}")
-    why = {each.name: each.harmless for each in wanted if each.harmless} | given
     way = Way(
         engine=engine,
         max_seconds=max_seconds,
@@ -154,26 +160,72 @@ def mutate(
         all_properties=all_properties,
         workers=workers or usable_cores(),
     )
-    report = Report(
-        spec=chosen.name,
+    with only_the_result_on_stdout(json_file):
+        specs = [chosen_spec(each, bounds, names, no_invariants) for each in (spec, *more)]
+        found = [_all_mutations(each, of, given=bool(bounds)) for each, of in zip((spec, *more), specs, strict=True)]
+    wanted = [_wanted(each, kinds, only, sample) for each in found]
+    if only_list:
+        say("\n".join(visible(each.name) for chosen in wanted for each in chosen))
+        return 0
+    given = _given(explained, specs, found)
+    planned = [
+        _planned(way, of, each.refused if "code" in (kinds or KINDS) else (), chosen, given, bool(only or sample))
+        for of, each, chosen in zip(specs, found, wanted, strict=True)
+    ]
+    reports: list[Report] = []
+
+    def save(report: Report) -> None:
+        if json_file not in (None, "-"):
+            write_reports([*reports, report], Path(json_file), of_several=bool(more))
+
+    for of, report in zip(specs, planned, strict=True):
+        reports.append(_judged(of, report, resume, save))
+        if json_file != "-":
+            _show(reports[-1])
+        if reports[-1].stopped == INTERRUPTED:
+            break
+    if json_file == "-":
+        say_json(reports_object(reports, of_several=bool(more)), indent=1)
+    if html is not None:
+        with writing(html):
+            html.write_text(mutants_page(reports[0]), encoding="utf-8")
+    return worst(reports)
+
+
+def _given(explained: Path | None, specs: Sequence[Spec[Any]], found: Sequence[Mutations]) -> dict[str, str]:
+    """The reasons in the user's file. Raises LeadlineError: one is of no mutant."""
+    given = read_explained(explained) if explained is not None else {}
+    known = [each.name for of in found for each in of.possible]
+    for name in given:
+        if name not in known:
+            near = nearest(name, known) or " (`--list` lists them)"
+            of = " or ".join(each.name for each in specs)
+            raise LeadlineError(f"{explained} explains {name!r}, which is not a mutant of {of}{near}")
+    return given
+
+
+def _planned(
+    way: Way,
+    spec: Spec[Any],
+    refused: tuple[tuple[str, str], ...],
+    wanted: Sequence[Mutation],
+    given: dict[str, str],
+    is_part: bool,
+) -> Report:
+    """The report before anything is searched. Of a part of the mutants it does not say what properties are for."""
+    harmless = {each.name: each.harmless for each in wanted if each.harmless}
+    return Report(
+        spec=spec.name,
         way=way,
         originals=(),
         mutations=wanted,
         outcomes={},
-        refused=found.refused if not only else (),
-        explained=why,
+        refused=refused if not is_part else (),
+        explained=harmless | {name: why for name, why in given.items() if name in {each.name for each in wanted}},
+        stays={each.name: why_it_stays(each) for each in spec.properties if not each.kind.is_witness and not is_part},
         stopped="",
         origin=Origin.now(),
     )
-    report = _judged(chosen, report, resume, None if json_file in (None, "-") else Path(json_file))
-    if json_file == "-":
-        say_json(report_object(report), indent=1)
-    else:
-        _show(report)
-    if html is not None:
-        with writing(html):
-            html.write_text(mutants_page(report), encoding="utf-8")
-    return report.exit_code
 
 
 def _all_mutations(reference: str, spec: Spec[Any], given: bool) -> Mutations:
@@ -198,8 +250,8 @@ def _wanted(found: Mutations, kinds: Sequence[str], only: str, sample: int | Non
     return wanted
 
 
-def _judged(spec: Spec[Any], report: Report, resume: Path | None, saved_in: Path | None) -> Report:
-    """The report with what becomes of the mutants; with a reason if not all could be judged."""
+def _judged(spec: Spec[Any], report: Report, resume: Path | None, save: Callable[[Report], None]) -> Report:
+    """The report with what becomes of the mutants; with a reason if not all could be judged. It is saved on the way."""
     outcomes: dict[str, Outcome] = {}
     saved = time.monotonic()
     try:
@@ -210,11 +262,10 @@ def _judged(spec: Spec[Any], report: Report, resume: Path | None, saved_in: Path
                 raise LeadlineError(f"{spec.name} keeps no property that could notice a mistake")
             if resume is not None:
                 known = resumed(resume, spec.name, report.way, report.originals[0].code)
-                bounds = {each.bounds for each in report.originals}
                 outcomes |= {
                     each.name: known[each.name]
                     for each in report.mutations
-                    if each.name in known and known[each.name].bounds in bounds
+                    if each.name in known and known[each.name].bounds == spec.with_bounds(each.bounds).named_bounds
                 }
             left = [each for each in report.mutations if each.name not in outcomes]
             by_bounds = {each.bounds: each for each in report.originals}
@@ -222,15 +273,14 @@ def _judged(spec: Spec[Any], report: Report, resume: Path | None, saved_in: Path
             for outcome in judged(spec, left, by_bounds, report.way):
                 outcomes[outcome.name] = outcome
                 progress(f"{len(outcomes):,} of {counted(len(report.mutations), 'mutant')} searched; {report.fates}")
-                if saved_in is not None and time.monotonic() > saved + SAVE_SECONDS:
-                    write_report(attrs.evolve(report, stopped="not complete yet"), saved_in)
+                if time.monotonic() > saved + SAVE_SECONDS:
+                    save(attrs.evolve(report, stopped="not complete yet"))
                     saved = time.monotonic()
     except KeyboardInterrupt:
-        report = attrs.evolve(report, stopped=f"interrupted, {len(report.mutations) - len(outcomes):,} not judged")
+        report = attrs.evolve(report, stopped=INTERRUPTED)
     except NotSearched as error:
         report = attrs.evolve(report, stopped=str(error))
-    if saved_in is not None:
-        write_report(report, saved_in)
+    save(report)
     return report
 
 
@@ -271,10 +321,10 @@ def _show(report: Report) -> None:
         out.print(Text(visible(text), style="yellow"), soft_wrap=True)
     sentences = {each.name: each.text for each in report.mutations}
     for outcome in report.shown:
-        style = STYLES.get(outcome.fate, "dim")
-        if outcome.fate in OPEN and outcome.name in report.explained:
-            style = "dim"
-        line = Text(f"  {outcome.fate.value:<12}", style=style).append(visible(outcome.name), style="default not bold")
+        style, fate = STYLES.get(outcome.fate, "dim"), outcome.fate.value
+        if report.is_explained(outcome):
+            style, fate = "dim", EXPLAINED
+        line = Text(f"  {fate:<12}", style=style).append(visible(outcome.name), style="default not bold")
         out.print(line, soft_wrap=True)
         text = reason(outcome, report.explained)
         searched = f"{counted(outcome.distinct, 'state')} searched" if outcome.violated else ""
@@ -290,22 +340,28 @@ def _show(report: Report) -> None:
 
 def _killers_table(report: Report) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("property", "kills", "shortest trace", *(["only it kills"] if report.way.all_properties else [])):
-        table.add_column(title, header_style="dim", justify="left" if title == "property" else "right")
+    for title in ("property", *COUNTED, *(["only it kills"] if report.way.all_properties else [])):
+        table.add_column(title, header_style="dim", justify="right" if title in COUNTED else "left")
     for each in report.killers:
         lengths = [states for states in each.kills.values() if states]
-        alone = [str(len(each.alone))] if each.alone is not None else []
+        alone = [_shortened(each.alone)] if each.alone is not None else []
         table.add_row(visible(each.name), str(len(each.kills)), str(min(lengths)) if lengths else "", *alone)
     return table
 
 
+def _shortened(names: Sequence[str]) -> str:
+    """How many there are, and the first."""
+    return f"{len(names)}: {visible(names[0])}{', ...' if len(names) > 1 else ''}" if names else "0"
+
+
 def _closing(report: Report) -> Iterator[str]:
-    if report.idle and not report.stopped:
-        yield f"nothing but what others kill too: {', '.join(report.idle)}"
+    for name in report.idle if not report.stopped else ():
+        yield f"{name} kills nothing that others do not kill. {report.stays[name]}".rstrip()
     for name in report.outdated:
         yield f"explained, but it does not survive: {name}"
     if report.stopped:
-        yield f"incomplete: {report.stopped}"
+        left = len(report.mutations) - len(report.outcomes)
+        yield f"incomplete: {report.stopped}" + (f", {left:,} not judged" if report.stopped == INTERRUPTED else "")
     yield report.counts
     if report.unexplained:
         yield f"{counted(len(report.unexplained), 'mutant')} not explained"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 from markupsafe import Markup
 
-from checker.judging import Fate
+from checker.judging import Fate, Outcome
 from reports.exit_codes import AS_EXPECTED
 from reports.html import page, rendered
-from reports.mutation import FATES, OPEN, Report, reason
+from reports.mutation import FATES, Report, is_open, reason
 
 
 @attrs.frozen
@@ -26,7 +26,7 @@ def mutants_page(report: Report) -> str:
     sentences = {each.name: each.text for each in report.mutations}
     rows = [
         _Row(
-            looks=_looks(each.fate, each.name in report.explained),
+            looks=_looks(each, report.is_explained(each)),
             fate=FATES[each.fate],
             name=each.name,
             sentence=sentences[each.name],
@@ -40,8 +40,8 @@ def mutants_page(report: Report) -> str:
     return page(f"Mutants of {report.spec}", [], above=above, origin=report.origin)
 
 
-def _looks(fate: Fate, is_explained: bool) -> str:
+def _looks(outcome: Outcome, is_explained: bool) -> str:
     """The class in the page's style."""
-    if fate in OPEN:
-        return "by-design" if is_explained else "violated" if fate is Fate.SURVIVED else "incomplete"
+    if is_open(outcome):
+        return "by-design" if is_explained else "incomplete" if outcome.fate is Fate.INCOMPLETE else "violated"
     return "holds"

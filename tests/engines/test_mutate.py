@@ -8,12 +8,15 @@ import subprocess
 import time
 from pathlib import Path
 
+import attrs
 import psutil
 import pytest
 
-from checker.judging import Way, judged, originals
+from checker import invariant
+from checker.judging import Fate, Outcome, Way, judged, originals
 from checker.mutation import mutations_of
 from reports.loading import load_spec
+from reports.mutation import is_open, why_it_stays
 from tests.tools.cli import COMMAND, call, environment
 
 TANK = """
@@ -141,6 +144,48 @@ def test_survivors_can_be_explained(tank: Path) -> None:
     assert "did you mean 'action drain skipped'" in run.complaint
 
 
+def test_a_mutant_that_should_survive_and_is_killed_is_a_surprise(tank: Path) -> None:
+    (tank / "known.toml").write_text(
+        '[[explained]]\nmutant = "action gated skipped"\nwhy = "it is full from the beginning"\n'
+    )
+    run = call(
+        "mutate", "tank.py", "--engine", "oracle", "--only", "gated skipped", "--explained", "known.toml", folder=tank
+    )
+    assert run.code == 1
+    assert "explained, but it does not survive: action gated skipped" in run.out
+
+
+def test_a_catalogued_mistake_that_changes_nothing_has_to_be_explained() -> None:
+    unchanged = Outcome(name="", kind="code", fate=Fate.EQUIVALENT)
+    assert not is_open(unchanged)
+    assert is_open(attrs.evolve(unchanged, kind="mistake"))
+
+
+def test_several_specs_are_searched_one_after_the_other(tank: Path) -> None:
+    (tank / "tower.py").write_text(TANK.replace("3 - self.level", "2 - self.level"))
+    arguments = ("mutate", "tank.py", "tower.py", "--engine", "oracle", "--only", "action", "--json")
+    run = call(*arguments, "run.json", folder=tank)
+    assert run.code == 1
+    first, second = json.loads((tank / "run.json").read_text())["reports"]
+    assert [each["spec"] for each in (first, second)] == ["tank.py:spec", "tower.py:spec"]
+    assert second["originals"][0]["left_out"] == ["full"]
+    again = call(*arguments, "-", "--resume", "run.json", folder=tank).json["reports"]
+    assert [each["mutants"] for each in again] == [first["mutants"], second["mutants"]]
+
+
+def test_why_a_property_stays_is_in_its_docstring() -> None:
+    @invariant("it is true")
+    def true(state: object) -> bool:
+        """Of everything.
+
+        It stays because
+        it is true.
+        """
+        return True
+
+    assert why_it_stays(true) == "It stays because it is true."
+
+
 def test_a_run_is_resumed(tank: Path) -> None:
     arguments = ("mutate", "tank.py", "--engine", "oracle", "--only", "action", "--json")
     assert call(*arguments, "run.json", folder=tank).code == 1
@@ -175,7 +220,7 @@ def test_a_page_is_written(tank: Path) -> None:
     assert run.code == 1, run
     page = (tank / "page.html").read_text()
     assert "action drain skipped" in page
-    assert "it is a lambda" in page
+    assert "it is a lambda" not in page, "no code is mutated"
 
 
 def test_mistakes_in_the_rules_of_kafka_are_found(tmp_path: Path) -> None:
