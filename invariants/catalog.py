@@ -14,15 +14,17 @@ from checker.spec import Spec
 from invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
 from model.atomic import drawing as atomic_drawing
 from model.atomic.actions import ACTIONS, truncate
-from model.atomic.protocols import PROTOCOLS, Protocol, never
+from model.atomic.mistakes import MISTAKES as ATOMIC_MISTAKES
+from model.atomic.protocols import KIP_320, PROTOCOLS, Protocol, never
 from model.atomic.state import Bounds, Partition, initial_states
 from model.kafka import drawing as kafka_drawing
 from model.kafka import state as kafka_state
 from model.kafka.actions import actions_of
-from model.kafka.mistakes import MISTAKES, RIGHT_TOO, RULES_SHOWN_WITH, Mistake
+from model.kafka.mistakes import MISTAKES, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
 from model.kafka.protocols import Protocol as KafkaProtocol
 from model.kafka.releases import COLUMNS, Column, column_of
 from model.kafka.rules import RULES
+from model.mistakes import Mistake
 
 __all__ = ["CATALOG", "find"]
 
@@ -114,26 +116,35 @@ def of_column(column: Column) -> Spec[kafka_state.Partition]:
 def with_mistake(mistake: Mistake, column: Column) -> Spec[kafka_state.Partition]:
     """The spec of a release or a design with a wrong rule."""
     spec = kafka(mistake.made_in(column.protocol()), column)
-    actions = [attrs.evolve(each, function=mistake.actions.get(each, each.function)) for each in spec.actions]
-    return attrs.evolve(spec, actions=actions)
+    return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
+
+
+def atomic_with_mistake(mistake: Mistake, protocol: Protocol = KIP_320) -> Spec[Partition]:
+    """The spec of a protocol of the `atomic` family with a wrong rule."""
+    spec = atomic(mistake.made_in(protocol))
+    return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
 
 
 def mutations(reference: str) -> list[Mutation]:
-    """What can be made wrong with the rules of a release or a design: other values of the table, and known mistakes.
+    """What can be made wrong with the rules of a spec: other values of the table of rules, and known mistakes.
 
     Parameters:
         reference: as for `find`.
 
     Returns:
-        The mutations; none of a spec that has no such rules.
+        The mutations: of a release or a design of the `kafka` family, and of ``atomic/kip-320``, for which the mistakes
+        of its family were made; none of another spec.
     """
+    if reference == f"atomic/{KIP_320.name}":
+        return [_mistaken(each, functools.partial(atomic_with_mistake, each)) for each in ATOMIC_MISTAKES]
     column = column_of(reference)
     if column is None:
         return []
     found = []
     for rule in RULES:
         own = column.values[rule.name]
-        for value in rule.values:
+        other_rule, needed = ONLY_WITH.get(rule.name, (rule.name, own))
+        for value in rule.values if column.values[other_rule] == needed else ():
             if value.name != own:
                 other = column.with_rules({rule.name: value.name})
                 found.append(
@@ -144,23 +155,26 @@ def mutations(reference: str) -> list[Mutation]:
                         source=value.source,
                         replace=functools.partial(_behaving_as, functools.partial(of_column, other)),
                         bounds=RULES_SHOWN_WITH.get((rule.name, value.name), {}),
-                        harmless=RIGHT_TOO.get((rule.name, value.name), ""),
+                        harmless=why_harmless(rule, own, value.name),
                     )
                 )
-    for mistake in MISTAKES:
-        if mistake.concerns(column.protocol()):
-            found.append(
-                Mutation(
-                    name=f"mistake {mistake.name}",
-                    kind="mistake",
-                    sentence=mistake.sentence,
-                    source=mistake.source,
-                    replace=functools.partial(_behaving_as, functools.partial(with_mistake, mistake, column)),
-                    bounds=mistake.bounds,
-                    harmless=mistake.harmless,
-                )
-            )
-    return found
+    return found + [
+        _mistaken(each, functools.partial(with_mistake, each, column))
+        for each in MISTAKES
+        if each.concerns(column.protocol(), actions_of(column.protocol()))
+    ]
+
+
+def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
+    return Mutation(
+        name=f"mistake {mistake.name}",
+        kind="mistake",
+        sentence=mistake.sentence,
+        source=mistake.source,
+        replace=functools.partial(_behaving_as, make),
+        bounds=mistake.bounds,
+        harmless=mistake.harmless,
+    )
 
 
 def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:

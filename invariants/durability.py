@@ -15,6 +15,11 @@ from invariants.view import Complaint, PartitionView, ReplicaView
     fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.0")),
 )
 def weak_isr(state: PartitionView) -> Iterator[Complaint]:
+    """Believed leaders and their own ISR.
+
+    It stays because it needs no controller: a leader's own ISR is enough. In the mutants `strong_isr` is mostly
+    violated too, sometimes later. Its shortest traces are figures of the TLA+ specification.
+    """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:
             yield from _missing(state, leader, replica, replica.isr, f"broker {leader}'s own ISR")
@@ -27,6 +32,12 @@ def weak_isr(state: PartitionView) -> Iterator[Complaint]:
     fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.1")),
 )
 def strong_isr(state: PartitionView) -> Iterator[Complaint]:
+    """Believed leaders and the quorum's ISR.
+
+    It stays in the `kafka` family because it needs no history, so that it can be checked on disks and compared with the
+    TLA+ specification. There `leader_candidates_complete` or `weak_isr` finds what it finds; in the `atomic` family,
+    which has no history, it finds mistakes alone.
+    """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:
             yield from _missing(state, leader, replica, state.quorum.isr, "the quorum's ISR")

@@ -17,6 +17,11 @@ from model.log import Record
     fails_in=RPC,
 )
 def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
+    """Leaders and followers in the same epoch.
+
+    It stays because it finds a wrong remote log end offset in the step in which it arises, in 3 states instead of 4:
+    the other properties notice when the high watermark has risen by it.
+    """
     for leader, replica in state.believed_leaders():
         for follower, known in enumerate(replica.remote_leos):
             target = state.replicas[follower]

@@ -14,6 +14,11 @@ from model.kafka.state import Partition
     source="seed 002: the ISR necessarily includes the leader; TLA+ specification, LeaderInIsr",
 )
 def leader_in_isr(state: PartitionView) -> Iterator[Complaint]:
+    """The quorum's leader and believed leaders.
+
+    It stays in the `kafka` family because it is violated by the election itself, in 7 states: what a leader beside the
+    ISR loses is missed later. In the `atomic` family it finds a mistake alone.
+    """
     if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
         yield Complaint.about(
             f"the quorum's leader is broker {state.quorum.leader}, the quorum's ISR holds {_named(state.quorum.isr)}",
@@ -33,6 +38,12 @@ def _named(isr: frozenset[int]) -> str:
     source="seeds 000, 001, 002, 003: each change of leader has a leader epoch of its own",
 )
 def one_leader_per_epoch(state: PartitionView) -> Iterator[Complaint]:
+    """Believed leaders.
+
+    It stays in the releases, where each election is part of another step and no catalogued mistake makes two leaders of
+    one epoch: all that compares leader epochs relies on it. In `rpc/kip-320` and in the `atomic` family it finds a
+    mistake alone.
+    """
     leaders: dict[int, int] = {}
     for leader, replica in state.believed_leaders():
         other = leaders.setdefault(replica.epoch, leader)

@@ -25,6 +25,11 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
     ),
 )
 def logs_prefix_consistent(state: PartitionView) -> Iterator[Complaint]:
+    """Any two replicas of an epoch.
+
+    It stays because it is the articles' second scenario, and because it compares two followers of an epoch, on disks
+    too. In the mutants `follower_log_is_prefix`, which compares a follower and its leader, is violated earlier.
+    """
     for (one, replica), (other, peer) in _pairs(state):
         committed = min(replica.high_watermark, peer.high_watermark)
         if not committed or replica.leader is None:
@@ -76,6 +81,12 @@ def follower_log_is_prefix(state: PartitionView) -> Iterator[Complaint]:
     fails_in=(*releases("kafka/0.10.2", "kafka/2.1"), *releases("kafka/3.2-kraft", "kafka/3.7")),
 )
 def log_matching(state: PartitionView) -> Iterator[Complaint]:
+    """Any two logs, whatever their brokers believe.
+
+    It stays in the `kafka` family because it needs to know neither leaders nor epochs of brokers, so that it can be
+    checked on disks; there `follower_log_is_prefix` finds what it finds. In the `atomic` family it finds a mistake
+    alone.
+    """
     for (one, replica), (other, peer) in _pairs(state):
         different = []
         for last, mine, theirs in replica.log.beside(peer.log, min(replica.log.end_offset, peer.log.end_offset)):
@@ -101,6 +112,11 @@ def log_matching(state: PartitionView) -> Iterator[Complaint]:
     fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC_BEFORE_KIP_320),
 )
 def epochs_monotonic_in_log(state: PartitionView) -> Iterator[Complaint]:
+    """Each log by itself.
+
+    It stays in the `kafka` family because it needs one log only, so that it can be checked on the disk of one broker.
+    In the `atomic` family it finds a mistake alone.
+    """
     for broker, replica in state.replicas_of():
         for before, after in itertools.pairwise(replica.log.records):
             if after.epoch < before.epoch:

@@ -18,6 +18,11 @@ from model.kafka.state import Partition, Promise
     fails_in=(*RPC, *ALL_RELEASES),
 )
 def committed_never_lost(state: Partition) -> Iterator[Complaint]:
+    """What consumers were told.
+
+    It stays because it is what users are promised, and because it is violated only when a broker leads that has lost
+    something. `leader_candidates_complete` is mostly violated earlier, when such a broker could be elected.
+    """
     yield from _lost(state, state.exposed, "could be read from")
 
 
@@ -28,6 +33,11 @@ def committed_never_lost(state: Partition) -> Iterator[Complaint]:
     fails_in=(*RPC, *ALL_RELEASES),
 )
 def acked_never_lost(state: Partition) -> Iterator[Complaint]:
+    """What producers were told.
+
+    It stays because of acks=0 and acks=1, with which a record is acknowledged before consumers can read it. With
+    acks=all `committed_never_lost` finds all that it finds.
+    """
     yield from _lost(state, state.acked, "was acknowledged by")
 
 
@@ -37,6 +47,11 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     fails_in=RPC,
 )
 def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
+    """What consumers read, from zombies too.
+
+    It stays because it is the readers' question, and because it is about what deposed leaders show, too. In the mutants
+    `leader_candidates_complete` is violated earlier.
+    """
     for leader, replica in after.believed_leaders():
         for promise in before.exposed:
             if promise.offset in readable(replica) and replica.log[promise.offset] != promise.record:

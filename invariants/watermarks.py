@@ -28,6 +28,12 @@ def hw_within_log(state: PartitionView) -> Iterator[Complaint]:
     source="seeds 000, 001, 002: HW = max(HW, min LEO)",
 )
 def hw_monotonic(before: PartitionView, after: PartitionView) -> Iterator[Complaint]:
+    """Leaders that go on leading.
+
+    It stays in the `atomic` family for protocols before KIP-101: with leader epochs no member of the ISR truncates
+    below a high watermark, so that even without the maximum it would not fall. In the `kafka` family it finds a mistake
+    alone.
+    """
     for broker, replica in before.believed_leaders():
         for _, later in after.replicas_of((broker,)):
             same_leader = (later.leader, later.epoch) == (broker, replica.epoch)

@@ -1,7 +1,14 @@
 """Wrong rules: mistakes that one can make with the rules of the `kafka` family, and that are no value of the table.
 
 Each replaces functions of a `Protocol`, or what an action does. `leadline mutate` searches a release or a design with
-each of them; `rules` has the values that releases have had, right or wrong.
+each of them; `rules` has the values that releases have had, right or wrong. A high watermark that is one too high, or
+counts a majority, and requests that are obeyed again are among those of the `atomic` family.
+
+Not here, as the model has nothing to make the mistake with: reassignment (KAFKA-9672, KAFKA-15665), answers to an older
+AlterPartition request (KAFKA-12686) and stale ones of a controller (KAFKA-14154), as one request is in flight and is
+lost with its leader epoch, log start offsets (KAFKA-12996), topic ids (KAFKA-14190). Not here either, as no property is
+about progress: a high watermark or a truncation that is stuck (KAFKA-13091, KAFKA-15021, KAFKA-10706), and an ISR that
+flaps (KAFKA-19996).
 """
 
 from __future__ import annotations
@@ -14,7 +21,6 @@ import attrs
 from checker.action import Action
 from model.kafka import protocols as does
 from model.kafka import readings
-from model.kafka.actions import actions_of
 from model.kafka.controller import controller_elects
 from model.kafka.crash import restart
 from model.kafka.fetch import handle_fetch, park_fetch
@@ -23,48 +29,15 @@ from model.kafka.isr import handle_alter_partition, shrink_isr
 from model.kafka.leadership import become_leader
 from model.kafka.messages import EpochResponse, FetchRequest, FetchResponse, OffsetOutOfRange
 from model.kafka.produce import produce
-from model.kafka.protocols import EpochLookup, Protocol, Truncation, end_of_the_epoch_in_both
+from model.kafka.protocols import EpochLookup, Truncation, end_of_the_epoch_in_both
+from model.kafka.rules import Rule
 from model.kafka.state import Partition, Replica
 from model.kafka.truncation import handle_epoch_request
 from model.log import Log, Record
-from model.mistakes import Taken, and_then, changing, under
+from model.mistakes import Mistake, Taken, and_then, changing, under
 from model.quorum import Quorum
 
 KafkaAction = Action[Partition, Any]
-
-
-@attrs.frozen(eq=False, kw_only=True)
-class Mistake:
-    """A wrong rule.
-
-    Attributes:
-        name: what it is called.
-        sentence: what is done wrong.
-        source: the KIP or ticket that says what is right, or that tells of the mistake; empty if it is our own.
-        right: fields of a `Protocol` in which it can be made, with their values there.
-        wrong: those that it replaces, with its own values.
-        actions: the actions that it replaces, each with what is done instead.
-        bounds: the bounds that differ from the defaults, within which it can do harm.
-        harmless: why it does no harm within these bounds; empty if it does.
-    """
-
-    name: str
-    sentence: str
-    source: str = ""
-    right: Mapping[str, Any] = attrs.field(factory=dict)
-    wrong: Mapping[str, Any] = attrs.field(factory=dict)
-    actions: Mapping[KafkaAction, Taken] = attrs.field(factory=dict)
-    bounds: Mapping[str, Any] = attrs.field(factory=dict)
-    harmless: str = ""
-
-    def concerns(self, protocol: Protocol) -> bool:
-        """Whether it can be made in a protocol: that has the right rules, and the actions that it replaces."""
-        is_right = all(getattr(protocol, name) == value for name, value in self.right.items())
-        return is_right and set(self.actions) <= set(actions_of(protocol))
-
-    def made_in(self, protocol: Protocol) -> Protocol:
-        """A protocol with the wrong rules."""
-        return attrs.evolve(protocol, **self.wrong)
 
 
 # --- truncation ---------------------------------------------------------------------------------------------
@@ -258,6 +231,7 @@ def join_a_stranger(state: Partition, leader: int) -> Iterator[Partition]:
 
 _TWO: Mapping[str, Any] = {"max_epoch": 2}
 _THREE: Mapping[str, Any] = {"brokers": 3, "records": 1, "max_epoch": 2, "crashes": 1}
+_THREE_NO_SHRINKS: Mapping[str, Any] = {**_THREE, "isr_shrinks": 0}
 _ONE_CRASH: Mapping[str, Any] = {"max_epoch": 2, "crashes": 1}
 _SMALL_ISR: Mapping[str, Any] = {"min_insync_replicas": 2, "max_epoch": 2, "crashes": 1}
 _LOST_LOG: Mapping[str, Any] = {
@@ -267,6 +241,8 @@ _LOST_LOG: Mapping[str, Any] = {
     "crashes": 0,
     "lossy_crashes": 1,
 }
+_SAME_EPOCH: Mapping[str, Any] = {"max_epoch": 0, "crashes": 0, "lossy_crashes": 1}
+_LOST_TAIL: Mapping[str, Any] = {"max_epoch": 1, "crashes": 0, "lossy_crashes": 1}
 _THREE_BROKERS: Mapping[str, Any] = {"brokers": 3, "records": 1, "max_epoch": 1, "crashes": 1}
 _FETCHES = (handle_fetch, park_fetch)
 _ANSWERED = does.end_of_the_epoch_in_both
@@ -283,8 +259,17 @@ MISTAKES = (
         name="truncation-one-too-few",
         sentence="a new follower keeps one record too many",
         source="KIP-101",
-        right={"truncates_to": _ANSWERED},
+        right={"truncates_to": _ANSWERED, "asks_about": does.last_epoch},
         wrong={"truncates_to": one_too_many},
+    ),
+    Mistake(
+        name="diverging-truncation-one-too-few",
+        sentence="a follower whose fetch diverges keeps one record too many",
+        source="KIP-595",
+        right={"truncates_to": _ANSWERED, "diverges": does.by_last_epoch},
+        wrong={"truncates_to": one_too_many},
+        bounds=_TWO,
+        harmless="its next fetch diverges again, so that it fetches nothing, and no leader counts it",
     ),
     Mistake(
         name="truncation-one-too-many",
@@ -307,7 +292,7 @@ MISTAKES = (
         source="KIP-320, KAFKA-7395",
         right={"accepts": does.from_own_epoch},
         actions={action: under(action, accepts=does.from_any_epoch) for action in _FETCHES},
-        bounds=_TWO,
+        bounds=_THREE_NO_SHRINKS,
     ),
     Mistake(
         name="epoch-request-not-fenced",
@@ -322,6 +307,7 @@ MISTAKES = (
         name="leads-from-high-watermark",
         sentence="a broker whose question about an epoch was not answered truncates to its high watermark, and leads",
         source="KIP-101",
+        right={"asks_about": does.last_epoch},
         actions={become_leader: readings.fall_back_and_lead.function},
     ),
     Mistake(
@@ -416,13 +402,15 @@ MISTAKES = (
         name="elects-in-same-epoch",
         sentence="an election does not begin a new leader epoch",
         source="KIP-101",
+        right={"elects_at_once": False},
         actions={controller_elects: elect_in_the_same_epoch},
-        bounds={"session_expiries": 1},
+        bounds={"records": 0, "session_expiries": 1},
     ),
     Mistake(
         name="leader-commits-its-log",
         sentence="a new leader takes its log end offset for its high watermark",
         actions={become_leader: starting(lambda own, _: {"high_watermark": own.log.end_offset})},
+        bounds=_THREE_BROKERS,
     ),
     Mistake(
         name="leader-truncates",
@@ -457,7 +445,7 @@ MISTAKES = (
         sentence="a leader that is quickly back goes on in its leader epoch",
         source="KAFKA-7235, KAFKA-18106",
         actions={restart: go_on_leading},
-        bounds={"crashes": 0, "lossy_crashes": 1},
+        bounds=_SAME_EPOCH,
     ),
     Mistake(
         name="maximal-isr-without-expansion",
@@ -530,17 +518,38 @@ MISTAKES = (
 )
 """The wrong rules, by what they concern: truncation, fetches, high watermark, ISR, controller, leadership, releases."""
 
+ONLY_WITH: Mapping[str, tuple[str, str]] = {
+    "incarnation_read": ("isr_eligibility", "active-incarnation"),
+    "diverging_fetch": ("truncation", "fetch"),
+    "diverging_hw": ("truncation", "fetch"),
+}
+"""Rules that mean nothing unless another rule has a certain value, with that rule and value."""
+
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("isr_join", "high-watermark"): {**_THREE, "isr_shrinks": 0},
+    ("truncation", "epoch-end"): {"max_epoch": 3, "crashes": 2, "isr_shrinks": 0},
+    ("epoch_cache", "first-append"): {"max_epoch": 2, "crashes": 1, "session_expiries": 1, "isr_shrinks": 0},
+    ("same_leader", "goes-on"): _LOST_TAIL,
+    ("same_leader", "goes-on-unless-one-was-missed"): _LOST_TAIL,
+    ("fencing", "none"): _THREE_NO_SHRINKS,
+    ("isr_join", "high-watermark"): _THREE_NO_SHRINKS,
     ("isr_eligibility", "any"): {"crashes": 0, "session_expiries": 1},
     ("isr_eligibility", "active"): _LOST_LOG,
+    ("incarnation_read", "twice"): {**_LOST_TAIL, "records": 1, "late_fetches": 1},
+    ("out_of_range", "exit"): {"max_epoch": 2, "crashes": 0, "lossy_crashes": 1},
     ("hw_gate", "none"): _SMALL_ISR,
-    ("elr", "off"): _LOST_LOG,
+    ("elr", "off"): {**_LOST_LOG, "lossy_crashes": 2},
+    ("elr", "on-unchecked"): {"records": 1, "min_insync_replicas": 2, "max_epoch": 2, "crashes": 3},
+    ("bounce", "missed"): {**_SAME_EPOCH, "missed_bounces": 1},
+    ("bounce", "followers-missed"): {**_LOST_LOG, "max_epoch": 1, "missed_bounces": 1},
+    ("late_requests", "obeyed"): {**_LOST_TAIL, "late_requests": 1, "isr_shrinks": 0},
 }
 """Bounds within which a value of a rule does harm to a release that has another one, by rule and value."""
 
 RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("truncation", "epoch-and-end"): "the design of KIP-279 is right where requests are fenced by leader epoch",
+    ("same_leader", "goes-on-unless-one-was-missed"): "it goes on only where its leader has led all the time, so "
+    "that there is nothing to truncate",
+    ("out_of_range", "exit"): "a follower truncates before it fetches on: no offset is beyond the leader's log",
     ("isr_leave", "behind-or-silent"): "a leader may remove a follower from the ISR at any time",
     ("isr_write", "compare-and-set"): "it is how leaders change the ISR with ZooKeeper",
     ("shrink_epoch", "by-controller"): "more leader epochs than necessary do no harm",
@@ -552,6 +561,22 @@ RIGHT_TOO: Mapping[tuple[str, str], str] = {
     ("follower_reads", "no"): "it is a configuration",
 }
 """Values of rules that do no harm to a release that has another one, and why, by rule and value."""
+
+_LATER_AND_WRONG = {("elr", "on-unchecked")}
+
+
+def why_harmless(rule: Rule, own: str, other: str) -> str:
+    """Why a release with one value of a rule takes no harm from another one; empty if it should.
+
+    Rules become stricter: values are in the order of releases, and a later one does no harm to what an earlier one
+    protects.
+    """
+    names = [value.name for value in rule.values]
+    if (rule.name, other) in RIGHT_TOO:
+        return RIGHT_TOO[rule.name, other]
+    is_later = names.index(other) > names.index(own) and (rule.name, other) not in _LATER_AND_WRONG
+    return "it is the rule of later releases" if is_later else ""
+
 
 _BY_NAME = {mistake.name: mistake for mistake in MISTAKES}
 

@@ -14,35 +14,25 @@ import pytest
 from checker import Limits, Spec, Verdict
 from checker.bounds import bounds_text
 from checker.engines.compiled import explore
-from invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from invariants.catalog import CATALOG, KAFKA_PROPERTIES, mutations
 from model.kafka import consume
-from model.kafka.controller import controller_elects
 from model.kafka.fetch import handle_fetch, park_fetch
 from model.kafka.mistakes import (
     MISTAKES,
-    elect_beside_the_isr,
-    elect_in_the_same_epoch,
     mistake,
-    smallest_without_maximum,
 )
-from model.kafka.protocols import anyone as anyone_may_join
 from model.kafka.protocols import (
-    at_the_high_watermark,
     end_only,
-    nobody,
     nothing,
     own_high_watermark,
     the_answer_or_own_high_watermark,
-    the_old_high_watermark,
-    whatever_the_isr,
-)
-from model.kafka.readings import (
-    the_leaders,
 )
 from model.kafka.state import Partition
-from model.mistakes import and_then
-from tests.tools.kafka_mutants import changed, of_release, release_with, replaced, wrong
-from tests.tools.kafka_states import HW_TRUNCATION, KIP_101
+from reports.mutation import why_it_stays
+from tests.tools.kafka_mutants import changed, wrong
+
+FIRST = Limits()
+"""Up to the level of the first violation."""
 
 OWN = ("acked_never_lost", "reads_not_taken_back", "isr_members_active")
 """What the KIPs' designs violate themselves: with acks=1, before KIP-207, before KIP-841."""
@@ -75,7 +65,7 @@ WRONG: list[tuple[str, str, int, tuple[str, ...]]] = [
         ("leader_candidates_complete", *ISRS, "remote_leo_not_ahead"),
     ),
     ("asks-once", "rpc/kip-320", 17, PREFIX),
-    ("fetch-not-fenced", "rpc/kip-320", 11, ("epochs_monotonic_in_log",)),
+    ("fetch-not-fenced", "rpc/kip-320", 12, ("weak_isr",)),
     ("leads-from-high-watermark", "rpc/kip-320", 12, ("committed_never_lost", "leader_candidates_complete")),
     ("counts-what-was-sent", "rpc/kip-320", 3, ("remote_leo_not_ahead",)),
     ("hw-not-capped", "rpc/kip-320", 6, ("hw_within_log",)),
@@ -93,7 +83,7 @@ WRONG: list[tuple[str, str, int, tuple[str, ...]]] = [
     ),
     ("elects-beside-isr", "rpc/kip-320", 5, ("leader_in_isr",)),
     ("elects-in-same-epoch", "rpc/kip-320", 6, ("one_leader_per_epoch",)),
-    ("leader-commits-its-log", "rpc/kip-320", 6, ISRS),
+    ("leader-commits-its-log", "rpc/kip-320", 5, ISRS),
     ("leader-truncates", "rpc/kip-320", 9, ("committed_never_lost", "leader_candidates_complete")),
     ("leader-by-stale-request", "rpc/kip-320", 4, ("weak_isr",)),
     ("stamps-epoch-0", "rpc/kip-320", 5, ("leader_candidates_complete",)),
@@ -142,13 +132,6 @@ MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]]
         PREFIX,
     ),
     (
-        "M12 ISR grows before the own epoch is reached",
-        changed(admits=at_the_high_watermark),
-        THREE,
-        12,
-        ("leader_candidates_complete",),
-    ),
-    (
         "M18b unclean election",
         changed(),
         {"unclean_leader_election": True},
@@ -167,76 +150,59 @@ def test_mutant_is_killed(
 
 # --- Kafka's releases since 2.7 -------------------------------------------------------------------------------------
 
-# 4.1 keeps every property in these bounds, but for NOT_OF_LOST_LOGS where a log is lost.
-RELEASE_MUTANTS: list[tuple[str, Spec[Partition], dict[str, Any], int, tuple[str, ...]]] = [
-    (
-        "a controller that ignores fencing",
-        of_release("kafka/4.1", may_join=anyone_may_join),
-        {"crashes": 0, "session_expiries": 1},
-        6,
-        ("isr_members_active",),
-    ),
-    (
-        "a controller that ignores shutdowns",
-        of_release("kafka/4.1", may_join=anyone_may_join),
-        {"crashes": 0, "shutdowns": 1},
-        6,
-        ("isr_members_active",),
-    ),
-    (
-        "expansion without the epoch-start check (KAFKA-7128)",
-        of_release("kafka/4.1", admits=at_the_high_watermark),
-        {**THREE_BROKERS, "max_epoch": 2, "isr_shrinks": 0},
-        19,
-        ("leader_candidates_complete", "strong_isr"),
-    ),
-    (
-        "a diverging fetch counted",
-        of_release("kafka/4.1", counts_diverging=True),
-        ONE,
-        9,
-        ("remote_leo_not_ahead",),
-    ),
-    (
-        "last replica standing: no ELR",
-        of_release("kafka/4.1", has_elr=False, eligible=nobody, elects_last_known="no"),
-        LOST_WITH_ELR,
-        10,
-        ("leader_candidates_complete",),
-    ),
-    (
-        "high watermark not gated by min.insync.replicas",
-        of_release("kafka/4.1", may_raise=whatever_the_isr),
-        SMALL_ISR,
-        5,
-        ("leader_candidates_complete",),
-    ),
+RULES: list[tuple[str, int, tuple[str, ...]]] = [
+    # the rule's value in 4.1 and the other one, states of the shortest counterexample, to what
+    ("truncation: fetch => high-watermark", 9, ("weak_isr", "remote_leo_not_ahead")),
+    ("truncation: fetch => epoch-end", 19, PREFIX),
+    ("epoch_cache: election => first-append", 5, PREFIX),
+    ("same_leader: truncates => goes-on", 12, PREFIX),
+    ("fencing: leader-epoch => none", 14, PREFIX),
+    ("isr_join: epoch-start => high-watermark", 19, ("leader_candidates_complete", "strong_isr")),
+    ("isr_eligibility: active-incarnation => any", 6, ("isr_members_active",)),
+    ("isr_eligibility: active-incarnation => active", 12, ("leader_candidates_complete", "isr_joined_with_all")),
+    ("incarnation_read: once => twice", 12, ("isr_joined_with_all",)),
+    ("diverging_fetch: ignored => counted", 9, ("remote_leo_not_ahead",)),
+    ("diverging_hw: ignored => before-truncation", 10, ("follower_reads",)),
+    ("hw_gate: min-isr => none", 5, ("leader_candidates_complete",)),
+    ("elr: on => off", 11, ("durable_as_promised",)),
+    ("elr: on => on-unchecked", 8, ("leaders_elected_alive",)),
+    ("bounce: noticed => missed", 7, ("leader_candidates_complete",)),
+    ("bounce: noticed => followers-missed", 7, ("leader_candidates_complete",)),
+    ("late_requests: refused => obeyed", 9, ("follower_log_is_prefix", "log_matching")),
+    ("list_offsets: caught-up => at-any-time", 13, ("reads_not_taken_back",)),
 ]
+"""What the other values of rules violate in 4.1, of what 4.1 keeps in the same bounds."""
+
+OF_4_1 = {each.name: each for each in mutations("kafka/4.1")}
 
 
-@pytest.mark.parametrize(
-    ("spec", "bounds", "states", "violated"), [pytest.param(*m[1:], id=m[0]) for m in RELEASE_MUTANTS]
-)
-def test_mutant_of_a_release_is_killed(
-    spec: Spec[Partition], bounds: dict[str, Any], states: int, violated: tuple[str, ...]
-) -> None:
-    assert killers(spec.with_bounds(bounds).with_properties(asked_with(bounds))) == dict.fromkeys(violated, states)
+def changed_4_1(name: str, *properties: str) -> Spec[Partition]:
+    """4.1 with another value of a rule or with a mistake, in the bounds in which it does harm."""
+    return OF_4_1[name].made(CATALOG["kafka/4.1"].with_bounds(OF_4_1[name].bounds).with_properties(properties))
+
+
+@pytest.mark.parametrize(("name", "states", "violated"), [pytest.param(*row, id=row[0]) for row in RULES])
+def test_another_value_of_a_rule_is_found(name: str, states: int, violated: tuple[str, ...]) -> None:
+    assert killers(changed_4_1(f"rule {name}", *violated)) == dict.fromkeys(violated, states)
+
+
+def test_every_other_value_of_a_rule_is_found_or_said_to_be_harmless() -> None:
+    harmful = {name for name, each in OF_4_1.items() if each.kind == "rule" and not each.harmless}
+    assert harmful == {f"rule {row[0]}" for row in RULES}
+
+
+def bounds_of(name: str) -> str:
+    """The bounds of a mutant of 4.1, as the table has them."""
+    return f"`{bounds_text(OF_4_1[name].bounds)}`" if OF_4_1[name].bounds else "default"
 
 
 def test_the_table_of_mistakes_is_that_of_the_mutants() -> None:
     text = (Path(__file__).parents[2] / "model" / "README.md").read_text()
     _, table = text.split("| mistake | bounds | shortest trace | violated |\n| --- | --- | --- | --- |\n")
-    made = [
-        *(
-            (f"`{name}`", dict(mistake(name).bounds), *found)
-            for name, release, *found in WRONG
-            if release == "kafka/4.1"
-        ),
-        *((name, bounds, *found) for name, _, bounds, *found in RELEASE_MUTANTS),
-    ]
+    made = [(f"mistake {name}", *found) for name, release, *found in WRONG if release == "kafka/4.1"]
     rows = [
-        f"| {name} | `{bounds_text(bounds)}` | {states} | {', '.join(f'`{each}`' for each in violated)} |"
-        for name, bounds, states, violated in made
+        f"| `{name}` | {bounds_of(name)} | {states} | {', '.join(f'`{each}`' for each in violated)} |"
+        for name, states, violated in [*((f"rule {row[0]}", *row[1:]) for row in RULES), *made]
     ]
     assert table.partition("\n\n")[0].split("\n") == rows
 
@@ -261,12 +227,6 @@ def asked_with(bounds: dict[str, Any]) -> list[str]:
 def test_the_release_that_is_mutated_keeps_them(bounds: dict[str, Any]) -> None:
     result = explore(CATALOG["kafka/4.1"].with_bounds(bounds).with_properties(asked_with(bounds)))
     assert result.verdict is Verdict.HOLDS
-
-
-def test_durability_is_what_last_replica_standing_breaks_in_the_end() -> None:
-    spec = of_release("kafka/4.1", has_elr=False, eligible=nobody, elects_last_known="no")
-    bounds = {**LOST_WITH_ELR, "records": 2}
-    assert killers(spec.with_bounds(bounds).with_properties(["durable_as_promised"])) == {"durable_as_promised": 11}
 
 
 # What the mutants that follower_log_is_prefix finds first violate of the other properties: committed data is lost.
@@ -310,7 +270,6 @@ HARMLESS: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
         THREE,
         49_968,
     ),
-    ("the response carries the high watermark before the request", changed(tells=the_old_high_watermark), TWO, 35_470),
     (
         "the high watermark counts who is in the ISR OR fetches",
         wrong("hw-of-all-that-fetch"),
@@ -320,12 +279,6 @@ HARMLESS: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
     (
         "a fetch offset out of range counts (KAFKA-13141): with fences there is none",
         wrong("counts-out-of-range"),
-        TWO,
-        33_127,
-    ),
-    (
-        "M12 ISR grows before the own epoch is reached, with two brokers",
-        changed(admits=at_the_high_watermark),
         TWO,
         33_127,
     ),
@@ -347,47 +300,14 @@ def test_reading_the_record_at_the_high_watermark_is_found(monkeypatch: pytest.M
     assert killers(spec) == {"committed_never_lost": 10}
 
 
-# Property, spec, bounds that differ, states of its shortest counterexample: searched alone.
+# What no mutant above violates first: property, spec, bounds that differ, states of its shortest counterexample.
 VIOLATED_BY: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
     ("committed_never_lost", CATALOG["rpc/hw-truncation"], {}, 12),
     ("acked_never_lost", CATALOG["rpc/kip-320"], {}, 6),
-    ("durable_as_promised", CATALOG["kafka/2.8"], {"acks": "all"}, 12),
     ("reads_monotonic", CATALOG["rpc/hw-truncation"], {}, 13),
-    ("reads_not_taken_back", CATALOG["rpc/kip-320"], TWO, 9),
-    ("follower_reads", CATALOG["kafka/3.0"], {}, 10),
-    ("leader_candidates_complete", CATALOG["rpc/hw-truncation"], {}, 8),
-    ("isr_joined_with_all", CATALOG["kafka/3.3"], {"max_epoch": 1, "crashes": 0, "lossy_crashes": 1}, 12),
-    ("quorum_in_maximal_isr", wrong("isr-shrunk-before-written"), {}, 3),
     ("isr_within_replicas", wrong("stranger-joins-isr", "kafka/4.1"), {}, 4),
-    ("isr_and_elr_disjoint", wrong("elr-with-isr", "kafka/4.1"), {"min_insync_replicas": 2}, 6),
-    ("isr_members_active", CATALOG["kafka/3.0"], {"max_epoch": 1, "crashes": 0, "shutdowns": 1}, 6),
-    ("weak_isr", CATALOG["rpc/hw-truncation"], {}, 8),
-    ("strong_isr", CATALOG["rpc/hw-truncation"], {}, 8),
-    ("hw_within_log", changed(HW_TRUNCATION, learns=the_leaders), {}, 6),
-    (
-        "hw_monotonic",
-        replaced({action: and_then(action, smallest_without_maximum) for action in FETCHES}, HW_TRUNCATION),
-        {},
-        9,
-    ),
-    ("follower_log_is_prefix", CATALOG["rpc/kip-101"], TWO, 12),
     ("logs_prefix_consistent", CATALOG["rpc/kip-101"], TWO, 14),
-    ("log_matching", wrong("leads-on-after-restart"), {"lossy_crashes": 1}, 8),
     ("epochs_monotonic_in_log", CATALOG["rpc/kip-279"], TWO, 11),
-    ("leader_in_isr", replaced({controller_elects: elect_beside_the_isr}, KIP_101), {}, 5),
-    (
-        "one_leader_per_epoch",
-        replaced({controller_elects: elect_in_the_same_epoch}, KIP_101),
-        {"session_expiries": 1},
-        6,
-    ),
-    (
-        "leaders_elected_alive",
-        release_with("kafka/4.0+elr=on-unchecked", {}),
-        {"min_insync_replicas": 2, "crashes": 3},
-        8,
-    ),
-    ("remote_leo_not_ahead", CATALOG["rpc/hw-truncation"], {}, 8),
 ]
 
 
@@ -398,15 +318,53 @@ def test_property_is_violated_by_a_shipped_protocol_or_a_wrong_one(
     assert killers(spec.with_bounds(bounds).with_properties([name])) == {name: states}
 
 
+OF_A_LOST_LOG = ("committed_never_lost", "acked_never_lost", "reads_not_taken_back", *NOT_OF_LOST_LOGS[:3])
+"""What 4.1 itself violates where as many brokers lose their log as the ISR needs."""
+
+# Properties, a mutant of 4.1 that each alone finds, however far the search goes on, and what is not asked of it.
+ALONE: list[tuple[str, str, tuple[str, ...]]] = [
+    ("durable_as_promised", "rule elr: on => off", (*OF_A_LOST_LOG, "leader_candidates_complete")),
+    ("reads_not_taken_back", "rule list_offsets: caught-up => at-any-time", ()),
+    ("follower_reads", "rule diverging_hw: ignored => before-truncation", ()),
+    ("leader_candidates_complete", "mistake elr-kept-after-unclean-shutdown", NOT_OF_LOST_LOGS[:3]),
+    (
+        "isr_joined_with_all",
+        "rule incarnation_read: once => twice",
+        (*OF_A_LOST_LOG, "leader_candidates_complete"),
+    ),
+    ("isr_and_elr_disjoint", "mistake elr-with-isr", ()),
+    ("isr_members_active", "rule isr_eligibility: active-incarnation => any", ()),
+    ("hw_within_log", "mistake hw-not-capped", ()),
+    ("hw_monotonic", "mistake hw-may-fall", ()),
+    (
+        "follower_log_is_prefix",
+        "rule same_leader: truncates => goes-on",
+        (*OF_A_LOST_LOG, "leader_candidates_complete", "reads_monotonic"),
+    ),
+    ("leaders_elected_alive", "rule elr: on => on-unchecked", ()),
+]
+
+
+@pytest.mark.parametrize(("name", "mutant", "left_out"), [pytest.param(*row, id=row[0]) for row in ALONE])
+def test_property_alone_finds_a_mutant(name: str, mutant: str, left_out: tuple[str, ...]) -> None:
+    asked = [each for each in OF_RELEASES if each not in left_out]
+    assert list(killers(changed_4_1(mutant, *asked), Limits(keep_going=True))) == [name]
+
+
+def test_every_property_alone_finds_a_mutant_or_says_why_it_stays() -> None:
+    silent = {item.name for item in KAFKA_PROPERTIES if not item.kind.is_witness and not why_it_stays(item)}
+    assert silent <= {row[0] for row in ALONE}
+
+
 def test_no_property_is_vacuous() -> None:
-    checked = {item.name for item in KAFKA_PROPERTIES if not item.kind.is_witness}
-    assert {row[0] for row in VIOLATED_BY} == checked
+    found = {name for row in WRONG for name in row[3]} | {name for row in RULES for name in row[2]}
+    assert found | {row[0] for row in VIOLATED_BY} == set(OF_RELEASES)
 
 
-def killers(spec: Spec[Partition]) -> dict[str, int]:
+def killers(spec: Spec[Partition], limits: Limits = FIRST) -> dict[str, int]:
     """What a search finds violated, up to the level of the first violation: the trace's states by property."""
     return {
         item.property.name: len(item.traces[0])
-        for item in explore(spec, Limits()).properties
+        for item in explore(spec, limits).properties
         if item.verdict is Verdict.VIOLATED
     }

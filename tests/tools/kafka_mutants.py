@@ -8,6 +8,7 @@ import attrs
 
 from checker import Action, Spec
 from invariants.catalog import find, kafka, with_mistake
+from model.kafka.actions import actions_of
 from model.kafka.mistakes import mistake
 from model.kafka.protocols import Protocol
 from model.kafka.releases import DESIGNS, column_of
@@ -58,5 +59,5 @@ def wrong(name: str, release: str = "rpc/kip-320") -> Spec[Partition]:
     """A release or a design with a known mistake."""
     column = column_of(release)
     assert column is not None
-    assert mistake(name).concerns(column.protocol())
+    assert mistake(name).concerns(column.protocol(), actions_of(column.protocol()))
     return with_mistake(mistake(name), column)
