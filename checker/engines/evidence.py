@@ -75,6 +75,8 @@ def property_results(
 
 def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:
     """Shortest counterexamples: first one to each violating state, then other ways to the same ones."""
+    if not seen:
+        return
     from checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import
 
     graph = shortest_path_graph(arrivals, [sighting.state for sighting in seen])

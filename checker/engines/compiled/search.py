@@ -440,11 +440,12 @@ def explore(
 
 
 def _search_once(spec: Spec[S]) -> None:
-    """Search a small spec in this thread."""
+    """Call each compiled loop of a search, in this thread, on a small spec."""
     limits, threads = Limits(traces=2, keep_going=True), Workers(1)
     try:
         search = CompiledSearch(spec, limits, None, threads, Adjustments(), Budget(limits), DEFAULT)
-        search.run()
+        search._search()  # without a result: the graph library of its traces takes a tenth of a second to load
+        search._steps_into([search.at.levels[1]])
         search.expander.leaves(np.zeros(1, np.int64), 0, 1)  # which is called only where calls are not worth learning
     finally:
         threads.close()
