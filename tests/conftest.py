@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def learn_from_the_first_state() -> Iterator[None]:
     """The compiled engine learns in small spaces too, which it would explore by calls alone."""
-    with mock.patch("checker.engines.compiled.calling.FEW", 0):
+    with mock.patch("checker.engines.compiled.calling.LOOK_SECONDS", 0):
         yield
 
 

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from checker.action import ActionInstance
 from checker.engines.budget import Budget, LimitReached, StopSearch
 from checker.engines.evidence import Sighting, nothing_searched, property_results
-from checker.engines.progress import PROGRESS_EVERY, Progress
+from checker.engines.progress import PROGRESS_EVERY, PROGRESS_SECONDS, Progress
 from checker.engines.purity import Purity
 from checker.errors import SpecError
 from checker.names import counted
@@ -28,6 +28,9 @@ S = TypeVar("S")
 class OracleSearch(Generic[S]):
     """One breadth-first search. `explore` is the function to call; this class also shows what was found.
 
+    Parameters:
+        spec, limits, progress, budget, look: see `explore`.
+
     Attributes:
         statistics: the counts so far.
         arrivals: every state found, with the last steps of its shortest paths, in the order of finding.
@@ -35,12 +38,19 @@ class OracleSearch(Generic[S]):
     """
 
     def __init__(
-        self, spec: Spec[S], limits: Limits, progress: Progress | None = None, budget: Budget | None = None
+        self,
+        spec: Spec[S],
+        limits: Limits,
+        progress: Progress | None = None,
+        budget: Budget | None = None,
+        look: Progress | None = None,
     ) -> None:
         self.spec = spec
         self.limits = limits
         self.budget = budget or Budget(limits)
         self.progress = progress
+        self.look = look
+        self._published_at = 0.0
         self.statistics = Statistics(actions={action.name: ActionCount() for action in spec.actions})
         self.arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
         self.sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks}
@@ -103,12 +113,16 @@ class OracleSearch(Generic[S]):
         return None
 
     def _expand(self, state: S) -> None:
-        if self.statistics.expanded % PROGRESS_EVERY == 0:
+        waited = self.budget.seconds - self._published_at
+        is_due = self.statistics.expanded % PROGRESS_EVERY == 0 or waited > PROGRESS_SECONDS
+        if is_due:
             self._publish()
             if stop := self.budget.out_of_memory():
                 raise StopSearch(stop)
         if stop := self.budget.swallowed or self.budget.out_of_time():
             raise StopSearch(stop)
+        if is_due and self.look is not None:
+            self.look(self.statistics)
         self._purity.check(state)
         steps = 0
         for instance, successor in self.spec.successors(state):
@@ -159,15 +173,20 @@ class OracleSearch(Generic[S]):
         return any(seen and not item.kind.is_witness for item, seen in self.sightings.items())
 
     def _publish(self) -> None:
-        self.statistics.levels = tuple(filter(None, [*self._levels, len(self._level.keys() - self._outside)]))
+        found = len(self._level.keys() - self._outside) if self._outside else len(self._level)
+        self.statistics.levels = tuple(filter(None, [*self._levels, found]))
         self.statistics.queue = self.statistics.distinct - self.statistics.expanded
-        self.statistics.seconds = self.budget.seconds
+        self.statistics.seconds = self._published_at = self.budget.seconds
         if self.progress is not None:
             self.progress(self.statistics)
 
 
 def explore(
-    spec: Spec[S], limits: Limits | None = None, progress: Progress | None = None, budget: Budget | None = None
+    spec: Spec[S],
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    budget: Budget | None = None,
+    look: Progress | None = None,
 ) -> Result:
     """Search a spec's states breadth-first.
 
@@ -176,6 +195,7 @@ def explore(
         limits: what may stop the search early; by default the first violation only.
         progress: called every so often with the counts so far.
         budget: of the limits, if time was spent before this call; by default, a new one.
+        look: called as often while states are expanded, and not at the end. What it raises ends the search.
 
     Returns:
         The result. An interrupt (Ctrl-C) gives what was found until then, as incomplete.
@@ -188,6 +208,6 @@ def explore(
     budget = budget or Budget(limits)
     try:
         with budget.enforced():
-            return OracleSearch(spec, limits, progress, budget).run()
+            return OracleSearch(spec, limits, progress, budget, look).run()
     except LimitReached as limit:  # before there was anything to report
         return nothing_searched(spec, "oracle", limit.stop)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -13,8 +15,6 @@ from checker import Limits, Result, Spec, Verdict, action, invariant
 from checker.engines import oracle
 from checker.engines.compiled import calling, explore, outlook
 from checker.result import Learning, Statistics
-
-FEW = 100
 
 
 @frozen
@@ -63,9 +63,19 @@ ALL = Limits(keep_going=True)
 
 
 @pytest.fixture(autouse=True)
-def few() -> Iterator[None]:
-    with mock.patch.multiple(calling, FEW=FEW, FEW_SECONDS=60.0):
+def looks() -> Iterator[None]:
+    """A search by calls is looked at every 50 states."""
+    with (
+        mock.patch.object(calling, "LOOK_SECONDS", 1e-9),
+        mock.patch.object(calling, "SAMPLE", 40),
+        mock.patch.object(oracle, "PROGRESS_EVERY", 50),
+    ):
         yield
+
+
+def small_seconds(seconds: float) -> AbstractContextManager[Any]:
+    """With 0, every space is large."""
+    return mock.patch.object(calling, "SMALL_SECONDS", seconds)
 
 
 def told(result: Result) -> Any:
@@ -79,30 +89,37 @@ def told(result: Result) -> Any:
     )
 
 
-def chain(length: int) -> Spec[Chain]:
-    return evolve(CHAIN, initial_states=lambda _: [Chain(400 - length)])
+def test_a_small_space_is_explored_by_calls() -> None:
+    result = explore(PUZZLE, ALL)
+    assert (result.engine, result.statistics.distinct, result.statistics.calls) == ("compiled", 360, 0)
 
 
-@pytest.mark.parametrize(("length", "learns"), [(FEW - 1, False), (FEW, False), (FEW + 1, True)])
-def test_only_more_than_a_few_states_are_worth_learning(length: int, learns: bool) -> None:
-    result = explore(chain(length))
-    assert result.statistics.distinct == length
-    assert (result.statistics.calls > 0) == learns
-    assert told(result) == told(oracle.explore(chain(length)))
-    assert result.engine == "compiled"
+def test_a_large_one_is_learned() -> None:
+    with small_seconds(0.0):
+        assert explore(PUZZLE, ALL).statistics.calls > 0
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(depth=5), Limits(max_states=7), Limits(traces=3), ALL], ids=str)
-def test_every_limit_is_kept_in_either_way(limits: Limits) -> None:
+def test_a_long_chain_is_explored_by_calls() -> None:
+    with small_seconds(0.0), mock.patch.multiple(outlook, LEVEL_SECONDS=60.0, LEVELS=5):
+        assert explore(CHAIN).statistics.calls == 0
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(depth=5), Limits(max_states=70), Limits(traces=3), ALL], ids=str)
+@pytest.mark.parametrize("small", [60.0, 0.0], ids=["called", "learned"])
+def test_every_limit_is_kept_in_either_way(limits: Limits, small: float) -> None:
     for spec in (CHAIN, PUZZLE):
-        assert told(explore(spec, limits)) == told(oracle.explore(spec, limits))
+        with small_seconds(small):
+            assert told(explore(spec, limits)) == told(oracle.explore(spec, limits))
 
 
-def test_many_initial_states_are_not_explored_by_calls_alone() -> None:
-    spec = evolve(CHAIN, initial_states=lambda _: [Chain(place) for place in range(FEW)])
-    result = explore(spec)
-    assert result.statistics.calls > 0
-    assert told(result) == told(oracle.explore(spec))
+@pytest.mark.parametrize("limits", [Limits(), Limits(depth=1), Limits(max_states=30), Limits(max_states=70)], ids=str)
+@pytest.mark.parametrize("small", [60.0, 0.0], ids=["called", "learned"])
+def test_many_initial_states(limits: Limits, small: float) -> None:
+    spec = evolve(CHAIN, initial_states=lambda _: [Chain(place) for place in range(100)])
+    with small_seconds(small):
+        result = explore(spec, limits)
+    assert (result.statistics.calls > 0) == (not small and limits == Limits())
+    assert told(result) == told(oracle.explore(spec, limits))
 
 
 def test_an_interrupt_among_the_first_states_ends_the_search() -> None:
@@ -112,16 +129,26 @@ def test_an_interrupt_among_the_first_states_ends_the_search() -> None:
             raise KeyboardInterrupt
         yield from ()
 
-    for initials in ([Chain()], [Chain(place) for place in range(FEW)]):
+    for initials in ([Chain()], [Chain(place) for place in range(100)]):
         spec = evolve(CHAIN, actions=[steps, interrupts], initial_states=lambda _, initials=initials: initials)
         result = explore(spec)
         assert (result.verdict, result.interrupted) == (Verdict.INCOMPLETE, True)
         assert result.spec is spec
 
 
+@contextmanager
+def given_up() -> Iterator[None]:
+    """Learning is given up as soon as can be, and begins before."""
+    with (
+        mock.patch.object(calling, "_is_small", return_value=False),
+        mock.patch.multiple(outlook, FIRST_LOOK=0.0, BEHIND=1e9, LEVELS=20, STATES=50),
+    ):
+        yield
+
+
 @pytest.mark.parametrize("spec", [CHAIN, PUZZLE], ids=["narrow levels", "one value"])
 def test_what_is_slower_than_calling_is_given_up(spec: Spec[Any]) -> None:
-    with mock.patch.multiple(outlook, FIRST_LOOK=0.0, BEHIND=1e9, LEVELS=20, STATES=50):
+    with given_up():
         result = explore(spec, ALL)
     assert told(result) == told(oracle.explore(spec, ALL))
     learning = result.statistics.learning
@@ -129,8 +156,22 @@ def test_what_is_slower_than_calling_is_given_up(spec: Spec[Any]) -> None:
     assert learning.called == learning.by_oracle > 0, "it was not given up"
 
 
+def test_calls_after_learning_keep_the_memory_limit() -> None:
+    """They need the oracle's memory, which is more."""
+
+    def with_little_memory(spec: Spec[Any], limits: Limits, *others: Any) -> Result:
+        return by_calls(spec, evolve(limits, max_memory=10), *others)
+
+    by_calls = calling._by_calls
+    with given_up(), mock.patch.object(calling, "_by_calls", with_little_memory):
+        result = explore(PUZZLE, ALL)
+    assert (result.verdict, str(result.stop)) == (Verdict.INCOMPLETE, "reached 10 bytes of memory")
+    assert 0 < result.statistics.distinct < 360
+    assert result.statistics.calls > 0
+
+
 def test_the_time_of_all_attempts_counts() -> None:
-    with mock.patch.multiple(outlook, FIRST_LOOK=0.0, BEHIND=1e9, LEVELS=20, STATES=50):
+    with given_up():
         result = explore(PUZZLE, Limits(max_seconds=1e-6, keep_going=True))
     assert str(result.stop) == "reached 1e-06 seconds"
     assert result.statistics.distinct < 360
@@ -159,3 +200,25 @@ def test_when_a_search_is_given_up(seconds: float, expanded: int, depth: int, sh
         assert is_given_up
     else:
         assert not is_given_up
+
+
+TWO_PHASE = [1, 13, 78, 292, 781, 1632, 2856, 4391, 6039, 7372, 7846, 7164, 5545, 3600, 1938, 855, 306, 87, 18, 2]
+RAFT = [1, 2, 3, 6, 13, 14, 15, 24, 40, 48, 52, 86, 152, 182, 178, 270, 430, 354, 234, 258, 170, 98, 80, 42, 12, 16, 6]
+
+
+@pytest.mark.parametrize(
+    ("levels", "known"), [(TWO_PHASE, 7), (TWO_PHASE, 10), (TWO_PHASE, 13), (RAFT, 14), (RAFT, 18)]
+)
+def test_the_first_levels_tell_the_size_of_a_space(levels: list[int], known: int) -> None:
+    beyond = sum(levels[known:])
+    assert beyond / 4 < outlook.forecast(levels[:known]) < beyond * 4
+
+
+@pytest.mark.parametrize("levels", [[1], [1, 3], [5_000, 5_000], [1, 10, 20], [500, 300, 200]])
+def test_few_levels_tell_nothing(levels: list[int]) -> None:
+    assert outlook.forecast(levels) == math.inf
+
+
+def test_many_initial_states_and_few_others_are_a_small_space() -> None:
+    assert outlook.expected_states(Statistics(levels=(8_000, 30), depth=1, expanded=2_000)) < 9_000
+    assert outlook.expected_states(Statistics(levels=(8_000, 9_000), depth=1, expanded=2_000)) == math.inf

@@ -91,7 +91,7 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
         "from checker.engines.compiled import calling\n"
         "from checker.settings import CompiledSettings, Tuning\n"
         "from invariants.catalog import CATALOG\n"
-        "calling.FEW = 0  # as in this process: it counts as code\n"
+        "calling.LOOK_SECONDS = 0  # as in this process: it counts as code\n"
         f"spec = CATALOG['atomic/kip-320'].with_bounds({bounds!r}).with_properties([])\n"
         "settings = CompiledSettings(checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, tuning=Tuning(block=500))\n"
         "compiled.explore(spec, settings=settings)\n"

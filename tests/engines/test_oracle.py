@@ -455,7 +455,7 @@ def test_progress_is_told_now_and_then_and_at_the_end() -> None:
 
     explore(counters(counters=2, limit=31), progress=progress)
 
-    assert [expanded for expanded, _ in told] == [0, PROGRESS_EVERY, 2 * PROGRESS_EVERY, 32 * 32]
+    assert {0, PROGRESS_EVERY, 2 * PROGRESS_EVERY, 32 * 32} <= {expanded for expanded, _ in told}
     assert (told[0][1], told[-1][1]) == (1, 0)
 
 

@@ -1,14 +1,15 @@
 """Calling: when to call a spec's functions on states, as the oracle does, instead of learning from calls of them.
 
-To learn pays in large spaces of which much is alike. A small space is explored before anything is learned, or compiled.
-In a large one, learning is given up where it turns out slower than calling: where nearly every call is a new one, as
-when a state is one value that is never met again, or where the space is a long chain of levels of a few states each.
+To learn pays in large spaces of which much is alike, and needs the compiler, which takes some time to load. So a search
+begins with calls, and ends with them if the space is small, or probably small as far as its first levels show. In a
+large one, learning is given up where it turns out slower than calling: where nearly every call is a new one, as when a
+state is one value that is never met again, or where the space is a long chain of levels of a few states each.
 """
 
 from __future__ import annotations
 
-import gc
 import logging
+import math
 import time
 from typing import TypeVar
 
@@ -16,16 +17,29 @@ import attrs
 
 from checker.engines import oracle
 from checker.engines.budget import Budget
-from checker.engines.compiled.outlook import GivenUp, Outlook
+from checker.engines.compiled.outlook import GivenUp, Outlook, expected_states, is_narrow
 from checker.engines.progress import Progress
-from checker.result import FIRST_VIOLATION, Limits, Result, StopKind
+from checker.result import Limits, Result, Statistics
 from checker.settings import CompiledSettings
 from checker.spec import Spec
 
 S = TypeVar("S")
 
-FEW, FEW_SECONDS = 1_000, 0.25
-"""States, and seconds, up to which a space is explored by calls alone."""
+LOOK_SECONDS = 0.12
+"""CPU seconds of calls before the size of the space is forecast; 0: the search begins with learning."""
+
+SMALL_SECONDS = 2.0
+"""CPU seconds. A space is small if calls will probably explore all of it in this time."""
+
+EARLY_SECONDS, EARLY = 0.25, 3
+"""CPU seconds before which a space is large only if calls will probably take this many times `SMALL_SECONDS`: little is
+known of it."""
+
+LEFT_LATER = 10
+"""Factor on what counts as narrow after `SMALL_SECONDS`: a search by calls that is left so late has lost much work."""
+
+SAMPLE = 2_000
+"""Initial states. If there are more, calls on this many show first how long they take."""
 
 _log = logging.getLogger("leadline")
 
@@ -51,8 +65,8 @@ def explore(
     """
     limits, settings = limits or Limits(), settings or CompiledSettings()
     began, outlook = time.monotonic(), None
-    if FEW and settings.checkpoint is None and settings.resume is None:
-        first = _first(spec, limits)
+    if LOOK_SECONDS and settings.checkpoint is None and settings.resume is None:
+        first = _first(spec, limits, progress)
         if isinstance(first, Result):
             return _of_this_engine(first, settings)
         outlook = first
@@ -78,27 +92,84 @@ def explore(
     return _of_this_engine(result, settings)
 
 
-def _first(spec: Spec[S], limits: Limits) -> Result | Outlook:
+class _Large(Exception):
+    """The space is probably large.
+
+    Attributes:
+        outlook: how fast its first states were expanded.
+    """
+
+    def __init__(self, statistics: Statistics) -> None:
+        self.outlook = _outlook(statistics)
+        super().__init__(self.outlook)
+
+
+def _outlook(statistics: Statistics) -> Outlook:
+    return Outlook(statistics.expanded / max(statistics.seconds, 1e-3))
+
+
+def _first(spec: Spec[S], limits: Limits, progress: Progress | None) -> Result | Outlook:
     """The result of a small search; of a larger one, how fast its first states are expanded by calling."""
-    initials = spec.initials()
-    begins = spec
-    if len(initials) > FEW // 2:  # these are enough to see how long calls take
-        begins = attrs.evolve(spec, initial_states=lambda _: initials[: FEW // 2])
-    most = attrs.evolve(
-        limits,
-        max_states=min(FEW, limits.max_states or FEW),
-        max_seconds=min(FEW_SECONDS, limits.max_seconds or FEW_SECONDS),
-    )
-    result = oracle.explore(begins, most)
-    is_cut_short = result.stop is not None and (
-        (result.stop.kind is StopKind.STATES and most.max_states != limits.max_states)
-        or (result.stop.kind is StopKind.TIME and most.max_seconds != limits.max_seconds)
-    )
-    if is_cut_short:
-        gc.collect()  # what an interrupted call had made is held by the frames of the interrupt
-    if is_cut_short or (begins is not spec and result.stop in (None, FIRST_VIOLATION)):
-        return Outlook(result.statistics.expanded / max(result.statistics.seconds, 1e-3))
-    return attrs.evolve(result, spec=spec)
+    initials, began = spec.initials(), time.monotonic()
+    look = _Look(progress)
+    try:
+        if len(initials) > SAMPLE:
+            begins = attrs.evolve(spec, initial_states=lambda _: initials[:SAMPLE])
+            result = oracle.explore(begins, attrs.evolve(limits, depth=2), look=look)
+            if result.interrupted:
+                return attrs.evolve(result, spec=spec)
+            if look.seconds / SAMPLE * len(initials) > 2 * SMALL_SECONDS:  # the first states take longer than others
+                return _outlook(result.statistics)
+        budget = Budget(limits, spent=time.monotonic() - began)
+        return oracle.explore(spec, limits, budget=budget, look=look)
+    except _Large as large:
+        return large.outlook
+
+
+class _Look:
+    """Decides now and then whether a search by calls goes on.
+
+    Parameters:
+        progress: called with the counts of a search that takes long.
+    """
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress, self._began = progress, 0.0
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds since the first state was expanded."""
+        return time.thread_time() - self._began
+
+    def __call__(self, statistics: Statistics) -> None:
+        """Decide by its counts so far.
+
+        Raises:
+            _Large: the space is probably large.
+        """
+        if not statistics.expanded:
+            self._began = time.thread_time()
+        elif self.seconds >= LOOK_SECONDS:
+            if not _is_small(statistics, self.seconds):
+                raise _Large(statistics)
+            if self.seconds > SMALL_SECONDS and self._progress is not None:  # before, nobody waits for it
+                self._progress(statistics)
+
+
+def _is_small(statistics: Statistics, seconds: float) -> bool:
+    """Whether a search by calls will probably be over soon, or calling is the better way for another reason.
+
+    Parameters:
+        statistics: its counts so far.
+        seconds: CPU seconds since the first of them was expanded.
+    """
+    rate = statistics.expanded / seconds
+    if is_narrow(statistics, rate if seconds < SMALL_SECONDS else LEFT_LATER * rate):
+        return True
+    states = expected_states(statistics)
+    if seconds < EARLY_SECONDS:
+        return states == math.inf or states <= EARLY * SMALL_SECONDS * rate
+    return states <= SMALL_SECONDS * rate
 
 
 def _by_calls(spec: Spec[S], limits: Limits, progress: Progress | None, spent: float) -> Result:
