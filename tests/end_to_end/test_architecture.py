@@ -59,8 +59,8 @@ def imports_in(text: str, names: set[str] | None = None) -> Iterator[tuple[str, 
                     yield from walk(inner, at_once)
             case _:
                 later = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-                for inner in ast.iter_child_nodes(node):
-                    yield from walk(inner, at_once and not later)
+                for child in ast.iter_child_nodes(node):
+                    yield from walk(child, at_once and not later)
 
     yield from walk(ast.parse(text), True)
 

@@ -97,8 +97,8 @@ def test_without_a_counterexample_it_is_the_shortest_behaviour_of_one_only(folde
     assert "    3 states alike; from there on:" in run.lines
     assert "stairs.py:leaping leads elsewhere" in run.lines
     loaded: dict[Path, ModuleType] = {}
-    specs = [load_spec(f"stairs.py:{name}", folder, loaded) for name in ("spec", "leaping")]
-    parting = first_parting(*specs)
+    left, right = (load_spec(f"stairs.py:{name}", folder, loaded) for name in ("spec", "leaping"))
+    parting = first_parting(left, right)
     assert parting is not None
     assert [state.height for state in parting.first.states] == [0, 1, 2, 1]
     assert [state.height for state in parting.second.states] == [0, 1, 2, 0]

@@ -17,9 +17,9 @@ import pytest
 from rich.console import Console
 
 from checker.bounds import bounds_text
+from checker.engines import ENGINES
 from checker.result import Statistics
 from invariants.catalog import CATALOG
-from reports.cli.explore import ENGINES
 from reports.terminal import estimated_total, heading, progress_line
 from tests.tools.cli import COMMAND, ESCAPE, STAIRS, call, environment, interrupted, leadline, on_terminal, write
 

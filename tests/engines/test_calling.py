@@ -109,7 +109,7 @@ def test_a_long_chain_is_explored_by_calls() -> None:
 def test_every_limit_is_kept_in_either_way(limits: Limits, small: float) -> None:
     for spec in (CHAIN, PUZZLE):
         with small_seconds(small):
-            assert told(explore(spec, limits)) == told(oracle.explore(spec, limits))
+            assert told(explore(spec, limits)) == told(oracle.explore(spec, limits))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(depth=1), Limits(max_states=30), Limits(max_states=70)], ids=str)
@@ -130,7 +130,7 @@ def test_an_interrupt_among_the_first_states_ends_the_search() -> None:
         yield from ()
 
     for initials in ([Chain()], [Chain(place) for place in range(100)]):
-        spec = evolve(CHAIN, actions=[steps, interrupts], initial_states=lambda _, initials=initials: initials)
+        spec = evolve(CHAIN, actions=[steps, interrupts], initial_states=lambda _, initials=initials: initials)  # type: ignore[misc]
         result = explore(spec)
         assert (result.verdict, result.interrupted) == (Verdict.INCOMPLETE, True)
         assert result.spec is spec

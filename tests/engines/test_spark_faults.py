@@ -200,7 +200,7 @@ def cluster(folder: Path, hidden: Path | None = None) -> Iterator[str]:
     url = f"spark://127.0.0.1:{port}"
     of_spark = "org.apache.spark.deploy"
     with contextlib.ExitStack() as stack:
-        options = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        options: tuple[str, ...] = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
         master = stack.enter_context(process(start, f"{of_spark}.master.Master", *options, **changes))
         wait_for(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), master)
         for number in range(2):

@@ -52,7 +52,7 @@ FEW = settings(max_examples=20, stateful_step_count=6)
 
 def run(machine: type[SpecMachine]) -> None:
     """Run a machine as a test, for a moment."""
-    run_state_machine_as_test(machine, settings=FEW)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(machine, settings=FEW)
 
 
 def violation(spec: Spec[Any]) -> PropertyViolated:
@@ -449,7 +449,7 @@ def test_progress_is_told_while_fuzz_searches() -> None:
 
 @pytest.mark.parametrize("name", ["examples", "steps"])
 @pytest.mark.parametrize("value", [0, -1])
-def test_fuzz_refuses_a_budget_that_is_not_positive(name: str, value: int) -> None:
+def test_fuzz_refuses_a_budget_that_is_not_positive(name: str, value: Any) -> None:
     with refused(f"limit {name}={value}", "more than 0"):
         fuzz(clock(tick), **{name: value})
 

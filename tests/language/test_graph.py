@@ -51,7 +51,7 @@ def reference(drawn: Graph) -> nx.MultiDiGraph[Any]:
     """The drawn graph, as networkx knows it."""
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
     graph.add_nodes_from([*NODES, *drawn.starts])
-    graph.add_edges_from((source, target, label) for source, label, target in drawn.edges)
+    graph.add_edges_from((source, target, label) for source, label, target in drawn.edges)  # type: ignore[misc]
     return graph
 
 
@@ -105,7 +105,7 @@ def test_depth_from_one_start_is_its_eccentricity(drawn: Graph) -> None:
     start = drawn.starts[0]
     graph = reference(drawn)
     reachable = graph.subgraph({start} | nx.descendants(graph, start))
-    eccentricity = nx.eccentricity(reachable, start, sp=dict(nx.all_pairs_shortest_path_length(reachable)))
+    eccentricity: Any = nx.eccentricity(reachable, start, sp=dict(nx.all_pairs_shortest_path_length(reachable)))
     one = Graph(drawn.edges, (start,))
 
     assert explore(walk_spec(one)).statistics.depth == eccentricity + 1
@@ -170,7 +170,7 @@ def test_state_graph_is_the_reachable_subgraph(drawn: Graph) -> None:
     spec = walk_spec(drawn)
     search = OracleSearch(spec, Limits())
     search.run()
-    graph = state_graph(spec, search.arrivals)
+    graph: Any = state_graph(spec, search.arrivals)
 
     assert {state.node for state in graph} == set(distances(drawn))
     assert Counter(
@@ -248,7 +248,7 @@ def test_state_graph_of_some_states_leaves_out_the_others() -> None:
 @pytest.mark.parametrize("words", ["axa", "axb byb bza"])
 def test_state_graph_keeps_loops_and_names_instances(words: str) -> None:
     search = searched(words)
-    graph = state_graph(search.spec, search.arrivals)
+    graph: Any = state_graph(search.spec, search.arrivals)
 
     walked = [before.node + instance.values[0] + after.node for before, after, instance in graph.edges.data("instance")]
 

@@ -34,7 +34,7 @@ class Untouchable:
     def _refuse(self, *_: Any) -> Any:
         raise BaseException("touched")
 
-    __getattribute__ = __eq__ = __hash__ = __iter__ = __len__ = __bool__ = __repr__ = __call__ = _refuse  # type: ignore[assignment]
+    __getattribute__ = __eq__ = __hash__ = __iter__ = __len__ = __bool__ = __repr__ = __call__ = _refuse
 
 
 # within a dict, as pytest touches what a test module holds

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import itf_py
@@ -375,7 +375,7 @@ def same(ours: Any, read: Any) -> bool:
         tag, value = ("Nil", "U_OF_UNIT") if ours is None else (type(ours).__name__, ours.name)
         return type(read).__name__ == tag and read._asdict() == {"value": value}
     if attrs.has(type(ours)):
-        return same_parts(attrs.asdict(ours, recurse=False, filter=lambda field, _: field.eq), read._asdict())
+        return same_parts(attrs.asdict(ours, recurse=False, filter=lambda field, _: bool(field.eq)), read._asdict())
     if isinstance(ours, tuple):
         return type(read) is tuple and same_parts(dict(enumerate(ours)), dict(enumerate(read)))
     if isinstance(ours, frozenset):
@@ -394,7 +394,7 @@ def test_an_independent_reader_reads_the_states_of_a_whole_trace(trace: Trace[An
 
     assert len(read.states) == len(trace)
     for state, itf_state in zip(trace.states, read.states, strict=True):
-        variables = attrs.asdict(state, recurse=False, filter=lambda field, _: field.eq)
+        variables = attrs.asdict(state, recurse=False, filter=lambda field, _: bool(field.eq))
         assert list(variables) == read.vars
         assert same_parts(variables, itf_state.values)
 
@@ -454,7 +454,7 @@ def test_text_that_is_not_ascii_survives(file: Path) -> None:
     class Greeting:
         words: str
 
-    spec: Spec[Any] = attrs.evolve(clock(stutter), initial_states=lambda _: [Greeting("καλημέρα ✓")])
+    spec: Spec[Any] = attrs.evolve(cast(Any, clock(stutter)), initial_states=lambda _: [Greeting("καλημέρα ✓")])
     write_trace(Trace(spec, spec.initials(), []), file)
 
     assert read_trace(file).states[0].values == {"words": "καλημέρα ✓"}

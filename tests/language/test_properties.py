@@ -32,8 +32,8 @@ def lists_negatives(state: tuple[int, ...]) -> Iterator[str]:
             yield f"number {index} is {number}"
 
 
-def forgets_to_return(state: int) -> bool:
-    small(state)  # type: ignore[return]
+def forgets_to_return(state: int) -> bool:  # type: ignore[return]
+    small(state)
 
 
 def returns_a_number(state: int) -> Any:

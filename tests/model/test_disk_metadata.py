@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.serial import writers as kio
+from kio.static.primitive import i16, i32
 
 from model.disk.directory import read_log_directory
 from model.disk.files import LocalFiles
@@ -175,10 +176,10 @@ def test_the_encoding_is_that_of_kio(number: int, signed: int, text: str, array:
     kio.write_signed_varlong(buffer, signed)
     kio.write_compact_string(buffer, text)
     kio.write_nullable_compact_string(buffer, None)
-    kio.compact_array_writer(kio.write_int32)(buffer, array)
+    kio.compact_array_writer(kio.write_int32)(buffer, [i32(each) for each in array])
     kio.write_uuid(buffer, TOPIC)
     kio.write_boolean(buffer, True)
-    kio.write_int16(buffer, -3)
+    kio.write_int16(buffer, i16(-3))
     wire = Wire(buffer.getvalue())
     assert (wire.unsigned(), wire.signed(), wire.string(), wire.nullable_string()) == (number, signed, text, None)
     assert (wire.array(wire.int32), wire.uuid(), wire.boolean(), wire.int16()) == (array, TOPIC, True, -3)

@@ -31,7 +31,8 @@ from model.kafka.protocols import (
 from model.kafka.state import UNKNOWN_OFFSET, Partition, Replica, Spent, initial_states
 from model.kafka.truncation import handle_epoch_request, handle_epoch_response, truncated
 from model.quorum import Quorum, Request
-from tests.tools.kafka_states import HW_TRUNCATION, KIP_279, KIP_320, ROOMY, down, follows, leads, log, partition, told
+from tests.tools.atomic_states import log
+from tests.tools.kafka_states import HW_TRUNCATION, KIP_279, KIP_320, ROOMY, down, follows, leads, partition, told
 
 
 def only(steps: Any) -> Partition:

@@ -376,8 +376,9 @@ def test_refuses_step(item: Property, before: Partition, after: Partition, text:
 
 def test_every_property_accepts_and_refuses_something() -> None:
     checked = {item.name for item in KAFKA_PROPERTIES if not item.kind.is_witness}
-    assert {row[1].name for row in (*ACCEPTED, *STEPS_ACCEPTED)} == checked
-    assert {row[1].name for row in (*REFUSED, *STEPS_REFUSED)} == checked
+    accepted = {row[1].name for row in ACCEPTED} | {row[1].name for row in STEPS_ACCEPTED}
+    refused = {row[1].name for row in REFUSED} | {row[1].name for row in STEPS_REFUSED}
+    assert accepted == refused == checked
 
 
 def test_witnesses_on_states_made_by_hand() -> None:

@@ -107,7 +107,7 @@ def termination_detection(state: State) -> bool:
         and token.q + state.counter[0] == 0
         and not state.active[0]
     )
-    return not detected or not (any(state.active) or sum(state.pending))
+    return not detected or not (any(state.active) or sum(state.pending) > 0)
 
 
 spec = Spec(

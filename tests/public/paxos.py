@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -25,7 +26,7 @@ class State:
     max_bal: tuple[int, ...]
     max_v_bal: tuple[int, ...]
     max_val: tuple[int, ...]
-    msgs: frozenset[tuple[str | int, ...]]
+    msgs: frozenset[tuple[Any, ...]]
     bounds: Bounds = constant()
 
 

@@ -133,7 +133,7 @@ def phase2a(state: State, ballot: int, rm: int) -> Iterator[State]:
     for majority in majorities(state.bounds):
         answers = [sent.answers[acceptor] for acceptor in majority]
         if None not in answers:
-            last = max(answers, key=lambda vote: vote.bal)
+            last = max((vote for vote in answers if vote is not None), key=lambda vote: vote.bal)
             yield proposed(state, rm, ballot, "aborted" if last.bal == -1 else last.val)
 
 

@@ -94,7 +94,7 @@ def _is_safe(sent: Ballot, value: int, quorum: tuple[int, ...]) -> bool:
     promises = [sent.promises[acceptor] for acceptor in quorum]
     if any(promise is None for promise in promises):
         return False
-    last = max(promise.ballot for promise in promises)
+    last = max(promise.ballot for promise in promises if promise is not None)
     return last < 0 or any(promise == Vote(last, value) for promise in promises)
 
 

@@ -7,6 +7,7 @@ duplicates nor loses, and a history of the clients' operations, which must be li
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -29,11 +30,13 @@ class Bounds:
 
 @frozen
 class Message:
+    """The ballot is a round, or None; the content, what a message of the kind carries."""
+
     kind: str
     to: int
     sender: int
-    ballot: Round | None = None
-    content: Accepted | Proposal | str = None
+    ballot: Any = None
+    content: Any = None
 
 
 @frozen
@@ -109,7 +112,7 @@ def _at_server(state: State, node: int, message: Message) -> Iterator[State]:
     majority = state.bounds.servers // 2 + 1
     ballot, sender = message.ballot, message.sender
     if server.decided:
-        if message.kind == "get":
+        if message.kind == "get" and server.accepted is not None:
             yield sent(state, Message("get ok", sender, node, content=server.accepted[1][1]))
     elif message.kind == "put" and server.proposal is None:
         ballot = (server.ballot[0] + 1, node)
@@ -124,7 +127,7 @@ def _at_server(state: State, node: int, message: Message) -> Iterator[State]:
         heard = evolve(server, promises=promises)
         if len(promises) == majority:
             last = max((accepted for _, accepted in promises if accepted is not None), default=None)
-            proposal = server.proposal if last is None else last[1]
+            proposal: Any = server.proposal if last is None else last[1]
             heard = evolve(heard, proposal=proposal, accepted=(ballot, proposal), accepts=server.accepts | {node})
             yield to_peers(put(state, "servers", node, heard), node, "accept", ballot, proposal)
         else:
@@ -135,11 +138,11 @@ def _at_server(state: State, node: int, message: Message) -> Iterator[State]:
     elif message.kind == "accepted" and server.ballot == ballot:
         accepts = server.accepts | {sender}
         decided = len(accepts) == majority
-        heard = put(state, "servers", node, evolve(server, accepts=accepts, decided=decided))
-        if decided:
+        after = put(state, "servers", node, evolve(server, accepts=accepts, decided=decided))
+        if decided and server.proposal is not None:
             client, _ = server.proposal
-            heard = sent(to_peers(heard, node, "decided", ballot, server.proposal), Message("put ok", client, node))
-        yield heard
+            after = sent(to_peers(after, node, "decided", ballot, server.proposal), Message("put ok", client, node))
+        yield after
     elif message.kind == "decided":
         yield put(
             state, "servers", node, evolve(server, ballot=ballot, accepted=(ballot, message.content), decided=True)

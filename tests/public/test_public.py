@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
 
@@ -19,7 +21,7 @@ SIZES = [
 ]
 
 
-def of_size(file: str, size: Size) -> Spec:
+def of_size(file: str, size: Size) -> Spec[Any]:
     """The spec in a file, with the bounds of a size."""
     spec = load_spec(file)
     return attrs.evolve(spec, bounds=attrs.evolve(spec.bounds, **size.bounds))

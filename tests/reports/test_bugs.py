@@ -85,7 +85,8 @@ def test_json_to_standard_output_is_all_that_goes_there(tmp_path: Path) -> None:
 def test_the_list_runs_nothing(tmp_path: Path) -> None:
     run = call("bugs", "--list", folder=tmp_path)
     assert run.code == 0
-    assert all(bug.ticket in run.out for bug in (*ARCHIVE.bugs, *ARCHIVE.unreached))
+    tickets = [*(bug.ticket for bug in ARCHIVE.bugs), *(each.ticket for each in ARCHIVE.unreached)]
+    assert all(ticket in run.out for ticket in tickets)
 
 
 @pytest.mark.parametrize(

@@ -366,10 +366,10 @@ def test_what_a_misbehaving_spec_breaks_off_is_reported_as_not_run(tmp_path: Pat
 
 @needs_chromium
 def test_the_page_of_a_run_has_every_check_its_verdicts_and_its_traces(folder: Path, run: Run) -> None:
+    complaints: list[str] = []
     for browser in chromium():
         page = browser.new_page()
-        complaints: list[str] = []
-        page.on("console", lambda message, said=complaints: said.append(message.text))
+        page.on("console", lambda message: complaints.append(message.text))
         page.goto((folder / "site" / "index.html").as_uri())
         assert page.locator("h1").inner_text() == "leadline: 3 of 7 checks as expected"
         assert page.locator(".failures li").count() == 4

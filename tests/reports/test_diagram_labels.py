@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from checker import Trace
+from checker.action import ActionInstance
 from checker.spec import Spec
 from invariants.catalog import CATALOG
 from reports.html import chapter, page
@@ -50,7 +51,7 @@ def browser() -> Iterator[Browser]:
 def random_trace(spec: Spec[Any], steps: int, seed: int) -> Trace[Any]:
     """A behaviour whose steps are chosen at random."""
     generator = random.Random(seed)
-    states, instances = [spec.initials()[0]], []
+    states, instances = [spec.initials()[0]], list[ActionInstance[Any]]()
     while len(instances) < steps and (possible := list(spec.successors(states[-1]))):
         instance, state = generator.choice(possible)
         instances.append(instance)

@@ -152,7 +152,7 @@ def test_a_step_that_nothing_depends_on_is_no_cause() -> None:
 
 
 def test_a_spec_may_say_itself_what_happened() -> None:
-    drawing = Drawing(
+    drawing: Drawing[Any] = Drawing(
         rows=lambda state: {"room": Row()},
         events=lambda steps: [Event(len(steps), "it is bright"), Event(1, "a hand is at lamp 0", "begun", good=True)],
     )

@@ -73,7 +73,7 @@ def test_every_engine_tells_how_fast_it_was(engine: str) -> None:
 
 
 def test_of_a_long_search_some_samples_are_kept_the_last_one_among_them_and_told_on() -> None:
-    told = []
+    told: list[Statistics] = []
     pace = Pace(told.append)
     for tenth in range(20_001):
         pace(Statistics(seconds=tenth / 10, distinct=tenth * 7))
@@ -95,7 +95,7 @@ def test_a_run_is_read_as_it_was_written() -> None:
     result = paced(lambda progress: ENGINES["oracle"](small().spec, Limits(), progress))
     run = view_of_result(result, Origin("0.1", "leadline explore", "2026-01-01T00:00:00+00:00"))
     read = read_run(json.loads(json.dumps(result_object(run, {}))))
-    seconds = {"seconds": round(run.statistics.seconds, 3), "level_done": None}
+    seconds: dict[str, Any] = {"seconds": round(run.statistics.seconds, 3), "level_done": None}
     assert read == attrs.evolve(run, statistics=attrs.evolve(run.statistics, **seconds))
 
 

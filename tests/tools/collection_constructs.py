@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from checker import Bag, Spec, action, component, put
+from checker import Action, Bag, Spec, action, component, put
 from tests.tools.going_wrong import spec_going_wrong
 
 
@@ -71,7 +71,7 @@ def paints(s: State) -> Iterator[State]:
     yield put(s, "grid", 0, 0, 1)
 
 
-STEPS = [sends, pairs_up, bags, takes_out, paints]
+STEPS: list[Action[State, ...]] = [sends, pairs_up, bags, takes_out, paints]
 
 RARE = State(
     sent=frozenset((Message("ask", 0), Message("ask", 2), Message("tell", 2))),
@@ -225,7 +225,7 @@ def _in_class(s: State) -> bool:
 
 
 def _shadowed(s: State) -> Any:
-    any = lambda items: len(list(items))
+    any: Any = lambda items: len(list(items))
     return any(m.ballot == 2 for m in s.sent)
 
 
@@ -236,7 +236,7 @@ def _quorum(s: State) -> bool:
     return any(tells(ballot) for ballot in range(3))
 
 
-CONSTRUCTS: dict[str, Callable[[State], Any]] = {
+CONSTRUCTS: dict[str, Callable[[Any], Any]] = {
     "contains": lambda s: Message("ask", 2) in s.sent,
     "contains an unknown": lambda s: (Message("never", 2) in s.sent, Message("ask", 0) in s.sent),
     "contains another type": lambda s: (2 in s.sent, Message("ask", 2) in s.sent),

@@ -273,11 +273,11 @@ class Positional(Holder):
 
 @frozen
 class Converted:
-    rare: Any = attrs.field(converter=attrs.Converter(lambda cells, self: is_rare(cells), takes_self=True))
+    rare: Any = attrs.field(converter=attrs.Converter(lambda cells, self: is_rare(cells), takes_self=True))  # type: ignore[misc]
 
 
 class Mutable:
-    __bool__ = functools.partialmethod(lambda self: is_rare(self.cells))  # type: ignore[assignment]
+    __bool__ = functools.partialmethod(lambda self: is_rare(self.cells))
     __len__ = Ask()
 
     def __init__(self, cells: Any) -> None:
@@ -339,7 +339,7 @@ RULE = Rule(is_rare)
 CHILD = Child()
 CHILD.colour = Colour.BLUE  # type: ignore[attr-defined]
 QUEUE = collections.deque([is_rare])
-DEFAULTS = collections.defaultdict(lambda: is_rare)
+DEFAULTS: dict[Any, Any] = collections.defaultdict(lambda: is_rare)
 GET_DICT = operator.attrgetter("__dict__")
 GET_FOUND = operator.attrgetter("found")
 CALL_LOOK = operator.methodcaller("ask", (2, 1))
@@ -388,7 +388,7 @@ def matched_property(holder: Any) -> str:
     return "no"
 
 
-REACHED: dict[str, Callable[[State], Any]] = {
+REACHED: dict[str, Callable[[Any], Any]] = {
     "in a mapping proxy": lambda s: PROXY["look"](s.cells),
     "in a namespace": lambda s: NAMESPACE.look(s.cells),
     "in a slot": lambda s: SLOTTED.look(s.cells),
@@ -502,7 +502,7 @@ OF_ELEMENTS = {
     ]
 }
 
-OF_STATES: dict[str, Callable[[State], Any]] = {
+OF_STATES: dict[str, Callable[[Any], Any]] = {
     # the exact class
     "type is": lambda s: type(s.procs[0]) is Proc and s.procs[0].n,
     "type ==": lambda s: type(s.procs[0]) == Proc and s.procs[0].n,

@@ -16,7 +16,7 @@ from crc32c import crc32c
 from kio.records.schema import Record, RecordBatch
 from kio.records.writers import write_batch
 from kio.serial import writers as kio
-from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64, u32
+from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64, u32, uvarint
 
 from model.disk.batches import CONTROL, DELETE_HORIZON, TRANSACTIONAL
 
@@ -286,22 +286,22 @@ class Metadata:
 def _framed(kind: int, version: int, write: Any) -> bytes:
     buffer = io.BytesIO()
     for number in (1, kind, version):
-        kio.write_unsigned_varint(buffer, number)
+        kio.write_unsigned_varint(buffer, uvarint(number))
     write(buffer)
     return buffer.getvalue()
 
 
 def _tags(buffer: io.BytesIO, fields: dict[int, bytes]) -> None:
-    kio.write_unsigned_varint(buffer, len(fields))
+    kio.write_unsigned_varint(buffer, uvarint(len(fields)))
     for tag, data in sorted(fields.items()):
-        kio.write_unsigned_varint(buffer, tag)
-        kio.write_unsigned_varint(buffer, len(data))
+        kio.write_unsigned_varint(buffer, uvarint(tag))
+        kio.write_unsigned_varint(buffer, uvarint(len(data)))
         buffer.write(data)
 
 
 def _ints(values: Iterable[int]) -> bytes:
     buffer, held = io.BytesIO(), list(values)
-    kio.write_unsigned_varint(buffer, len(held) + 1)
+    kio.write_unsigned_varint(buffer, uvarint(len(held) + 1))
     for value in held:
         kio.write_int32(buffer, i32(value))
     return buffer.getvalue()
@@ -309,7 +309,7 @@ def _ints(values: Iterable[int]) -> bytes:
 
 def _uuids(values: Iterable[UUID]) -> bytes:
     buffer, held = io.BytesIO(), list(values)
-    kio.write_unsigned_varint(buffer, len(held) + 1)
+    kio.write_unsigned_varint(buffer, uvarint(len(held) + 1))
     for value in held:
         kio.write_uuid(buffer, value)
     return buffer.getvalue()
@@ -416,12 +416,12 @@ def register_broker_record(broker: int, epoch: int, directories: Iterable[UUID] 
         kio.write_boolean(buffer, False)
         kio.write_uuid(buffer, UUID(int=broker + 1))
         kio.write_int64(buffer, i64(epoch))
-        kio.write_unsigned_varint(buffer, 2)
+        kio.write_unsigned_varint(buffer, uvarint(2))
         kio.write_compact_string(buffer, "PLAINTEXT")
         kio.write_compact_string(buffer, "localhost")
         buffer.write(struct.pack(">Hh", 9092, 0))
         _tags(buffer, {})
-        kio.write_unsigned_varint(buffer, 2)
+        kio.write_unsigned_varint(buffer, uvarint(2))
         kio.write_compact_string(buffer, "metadata.version")
         buffer.write(struct.pack(">hh", 1, 25))
         _tags(buffer, {})

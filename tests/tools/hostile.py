@@ -149,7 +149,7 @@ class Renamed(Methods):
     hue: Any = None
 
     @property
-    def n(self) -> Any:  # type: ignore[override]
+    def n(self) -> Any:
         return self._n
 
     def bumped(self) -> Any:
@@ -227,7 +227,7 @@ def number(value: Any) -> int:
     if kind is int:
         return int(value % 7)
     if kind in CLASSES:
-        return 3 + value.n
+        return 3 + int(value.n)
     if isinstance(value, tuple | list):
         return len(value) + sum(map(number, value))
     return {str: len, Hue: lambda v: v.value + 1, type(None): lambda _: 5}.get(kind, lambda _: 4)(value)  # type: ignore
