@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from checker.engines.compiled.kernel import Answered
 from checker.engines.compiled.packing import Packing
 
 Steps = Sequence[dict[int, int]]
@@ -36,8 +36,5 @@ class Answers:
                 outcomes += (packing.change(step) for step in steps)
             begins.append(len(trees))
         bits = np.array(outcomes, np.uint64).reshape(len(outcomes), 2, packing.words)
-        self.arrays: tuple[Any, ...] = (
-            *(np.array(column, np.int64) for column in (begins, trees, starts, counts)),
-            np.ascontiguousarray(bits[:, 0]),
-            np.ascontiguousarray(bits[:, 1]),
-        )
+        columns = [np.array(column, np.int64) for column in (begins, trees, starts, counts)]
+        self.arrays = Answered._make([*columns, *(np.ascontiguousarray(bits[:, side]) for side in range(2))])

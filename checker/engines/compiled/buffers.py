@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from checker.engines.compiled.kernel import Generated
+
 
 class Buffers:
     """The next states of a block, those of each part of it in a row of their own. See `kernel.expand`.
@@ -27,6 +29,15 @@ class Buffers:
         self.regions = np.zeros((parts, regions + 1), np.int64)
         self.places = np.empty((parts, room), np.int64)
         self.shown = np.zeros((parts, room, step_checks), np.uint8)
+
+    @property
+    def arrays(self) -> Generated:
+        """The arrays of all parts."""
+        return Generated(**vars(self))
+
+    def of(self, part: int) -> Generated:
+        """The arrays of one part."""
+        return Generated(**{name: array[part] for name, array in vars(self).items()})
 
     @property
     def nbytes(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,10 +55,10 @@ class BlockParts:
         busy: list[int] = np.flatnonzero(self.left).tolist()
         return busy
 
-    def of(self, part: int) -> tuple[Any, ...]:
-        """What every loop over a part is given first."""
+    def of(self, part: int) -> kernel.Part:
+        """How far a part is."""
         end, cursor, waiting = self.ends[part + 1], self.cursors[part], self.waiting[part]
-        return cursor, end, waiting, self.unknown[part], self.rows[part]
+        return kernel.Part(cursor, end, waiting, self.unknown[part], self.rows[part])
 
     def jobs(self, first_step: int) -> list[tuple[Job, int]]:
         """The calls that show the unknown paths, one for each place where trees end, and how often it was met.

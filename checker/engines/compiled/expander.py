@@ -137,13 +137,11 @@ class Expander(Generic[S]):
         dead = np.zeros((len(new), dead_wanted), np.int64)
         seen = np.zeros((len(new), len(found.steps_wanted)), np.int64)
         seen_at = np.zeros((*seen.shape, wanted), np.int64)
+        counted = kernel.Counted(counters, counts, dead, seen, seen_at)
         work = [
             (
                 part, store.count + sum(new[:part]), parts.ends[part], parts.ends[part + 1],
-                parts.cursors[:, kernel.FILLED], buffers.begins, buffers.found, buffers.parents, buffers.trees,
-                buffers.places, buffers.shown, -1 if most is None else most,
-                store.states, store.parents, store.arrivals, store.table, counters, counts, dead, seen, seen_at,
-                store.outside,
+                parts.cursors[:, kernel.FILLED], buffers.arrays, -1 if most is None else most, store.kept, counted,
             )
             for part in range(len(new))
         ]  # fmt: skip
@@ -181,9 +179,8 @@ class Expander(Generic[S]):
                 kernel.check,
                 [
                     (
-                        *parts.of(part), store.states, first, store.parents, np.array(inherit, np.bool_), tables.reads,
+                        parts.of(part), store.packed, first, store.parents, np.array(inherit, np.bool_), tables.reads,
                         evaluated, shown, tables.instances, tables.forest.pool,
-                        store.packing.word, store.packing.shift, store.packing.mask,
                     )
                     for part in parts.busy
                 ],
@@ -297,13 +294,8 @@ class Expander(Generic[S]):
             kernel.expand,
             [
                 (
-                    *parts.of(part), store.states, *answers[part].arrays, parts.ends[part], buffers.found[part],
-                    buffers.hashes[part], buffers.parents[part], buffers.trees[part],
-                    buffers.shown[part], buffers.begins[part], buffers.routes[part], buffers.regions[part],
-                    wanted, guards.always, guards.pairs, guards.table, tables.first_step,
-                    tables.reads[len(tables.state_checks) :], tables.forest.pool,
-                    tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
-                    store.outside, packing.word, packing.shift, packing.mask,
+                    parts.of(part), store.packed, answers[part].arrays, parts.ends[part], buffers.of(part), wanted,
+                    guards.arrays, tables.first_step, tables.reads[len(tables.state_checks) :], tables.arrays,
                 )
                 for part in parts.busy
             ],

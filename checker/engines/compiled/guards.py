@@ -64,6 +64,11 @@ class Guards:
             kernel.fill_guard(row, trees, values, pool, dead, words, self.table)
 
     @property
+    def arrays(self) -> kernel.Guarding:
+        """The tables, for the compiled loop."""
+        return kernel.Guarding(self.always, self.pairs, self.table)
+
+    @property
     def are_outdated(self) -> bool:
         """Whether so much more is known by now that they should be made anew."""
         return self.calls * OUTDATED < self._tables.calls

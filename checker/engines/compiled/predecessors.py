@@ -41,14 +41,8 @@ def steps_into(expander: Expander[Any], targets: Callable[[], NDArray[np.uint64]
         threads.run(kernel.rebuild, [(0, 1, 0, len(packed), packed, table)])
         (full,) = threads.run(
             kernel.steps_into,
-            [
-                (
-                    *parts.of(0), store.states, packed, table, steps, tables.instances, tables.forest.pool,
-                    tables.leaf_start, tables.leaf_count, tables.keep, tables.put,
-                    store.outside, store.packing.word, store.packing.shift, store.packing.mask,
-                )
-            ],
-        )  # fmt: skip
+            [(parts.of(0), store.packed, packed, table, steps, tables.instances, tables.arrays)],
+        )
         for part in expander.learn(parts, last):  # an earlier run knew it, it was forgotten, or it was not learned
             more += _called(expander, parts.that_wait(part).tolist(), packed)
             parts.cursors[part, kernel.WAITING] = 0

@@ -78,6 +78,16 @@ class Store:
         return int(self.counters[kernel.STATES])
 
     @property
+    def packed(self) -> kernel.Packed:
+        """The states and their packing, for the compiled loops."""
+        return kernel.Packed(self.states, self.outside, self.packing.word, self.packing.shift, self.packing.mask)
+
+    @property
+    def kept(self) -> kernel.Kept:
+        """The states and how they were found, for the compiled loop that adds more."""
+        return kernel.Kept(self.states, self.parents, self.arrivals, self.outside, self.table)
+
+    @property
     def bytes_used(self) -> int:
         """Bytes that the states, the steps they were found by and the table take."""
         return self.count * self._bytes_without_table + self.table.nbytes

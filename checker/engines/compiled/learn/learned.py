@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.compiled.kernel import NOT_SHOWN, SECOND, SHOWN
+from checker.engines.compiled.kernel import NOT_SHOWN, SECOND, SHOWN, Learned
 from checker.engines.compiled.learn.calls import Call, Caller, Changes
 from checker.engines.compiled.learn.effort import Effort
 from checker.engines.compiled.learn.forest import Forest, TablesFull, with_room
@@ -71,6 +71,11 @@ class Tables(Generic[S]):
         self._learned_as = self._recorded_as()
         self._enumerating: dict[str, set[int]] = {}
         self._members = 0
+
+    @property
+    def arrays(self) -> Learned:
+        """What is known of the actions, for the compiled loops."""
+        return Learned(self.forest.pool, self.leaf_start, self.leaf_count, self.keep, self.put)
 
     @property
     def calls(self) -> int:
