@@ -6,9 +6,10 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-_LIBRARIES = (  # and what stands in for `attrs.evolve`
+_LEARN = Path(__file__).parent / "engines" / "compiled" / "learn"
+_LIBRARIES = (  # and what stands in for `attrs.evolve`, tuples and collections
     *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
-    str(Path(__file__).parent / "engines" / "compiled" / "learn" / "recording.py"),
+    *(str(_LEARN / f"{name}.py") for name in ("lazy", "recording", "tuple_views", "collection_views")),
 )
 
 

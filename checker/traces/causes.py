@@ -59,7 +59,7 @@ def causes(trace: Trace[Any]) -> list[Cause]:
 
 def _without_laziness(call: Callable[[], T]) -> T:
     """Call a function that records, and let the spec's classes be ordinary again afterwards."""
-    from checker.engines.compiled.learn.recording import make_ordinary
+    from checker.engines.compiled.learn.lazy import make_ordinary
 
     try:
         return call()
@@ -107,7 +107,8 @@ def _slice(trace: Trace[Any]) -> list[Cause]:
 def _caller(trace: Trace[Any]) -> tuple[Caller[Any], list[Sequence[int]]]:
     """What makes recorded calls, and the states of the trace as rows. A component whose shape changes is kept whole."""
     from checker.engines.compiled.learn.calls import Caller
-    from checker.engines.compiled.learn.layout import Layout, ShapeChanged
+    from checker.engines.compiled.learn.layout import Layout
+    from checker.engines.compiled.learn.nodes import ShapeChanged
 
     whole = frozenset[str]()
     while True:

@@ -17,7 +17,7 @@ import numpy as np
 
 from checker import explore
 from checker.engines.budget import Budget
-from checker.engines.compiled.learn.recording import make_ordinary
+from checker.engines.compiled.learn.lazy import make_ordinary
 from checker.engines.compiled.threads import Workers, usable_cores
 from checker.engines.compiled.walks import Walks
 from checker.engines.compiled.watch import Watch

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from checker import Limits, component, constant
 from checker.engines import oracle
 from checker.engines.compiled.learn.layout import Layout
-from checker.engines.compiled.learn.recording import LookedAt, Precision, Recorder, TupleView, make_lazy, make_ordinary
+from checker.engines.compiled.learn.lazy import lazy_instances, make_lazy, make_ordinary
+from checker.engines.compiled.learn.recording import Precision, Recorder
+from checker.engines.compiled.learn.tuple_views import LookedAt, TupleView
 from checker.spec import Spec
 from invariants.catalog import CATALOG
 
@@ -69,6 +71,7 @@ def lazy() -> Iterator[None]:
     make_lazy(frozenset({Board, Cell}))
     yield
     make_ordinary()
+    lazy_instances.clear()  # of recordings that a test did not end: what they hold would count as a spec's code
 
 
 @pytest.fixture

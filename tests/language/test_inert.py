@@ -14,7 +14,8 @@ from checker import Verdict
 from checker.engines import compiled
 from checker.engines.code_digest import code_digest
 from checker.engines.compiled.learn.layout import Layout
-from checker.engines.compiled.learn.recording import Precision, Recorder, Unread
+from checker.engines.compiled.learn.recording import Precision, Recorder
+from checker.engines.compiled.learn.tuple_views import Unread
 from checker.inert import is_a, stored
 from checker.names import counted
 from checker.settings import CompiledSettings

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 
 from checker.engines.compiled.learn.calls import NotRecorded
-from checker.engines.compiled.learn.layout import NewKind, ShapeChanged
+from checker.engines.compiled.learn.domains import NewKind
+from checker.engines.compiled.learn.nodes import ShapeChanged
 
 
 class Crowded(Exception):

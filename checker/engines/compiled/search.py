@@ -21,8 +21,8 @@ from checker.engines.compiled.expander import Expander
 from checker.engines.compiled.interrupts import interrupts_wait
 from checker.engines.compiled.learn.calls import Caller
 from checker.engines.compiled.learn.layout import Layout
+from checker.engines.compiled.learn.lazy import make_ordinary
 from checker.engines.compiled.learn.learned import Tables
-from checker.engines.compiled.learn.recording import make_ordinary
 from checker.engines.compiled.outlook import Outlook
 from checker.engines.compiled.packing import Packing
 from checker.engines.compiled.paths import Paths

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from checker.engines.budget import Budget, StopSearch
 from checker.engines.compiled import walk_kernel as kernel
-from checker.engines.compiled.learn.recording import make_ordinary
+from checker.engines.compiled.learn.lazy import make_ordinary
 from checker.engines.compiled.threads import Workers, usable_cores
 from checker.engines.compiled.walks import Walks
 from checker.engines.compiled.warming import compiled_ahead

@@ -26,9 +26,11 @@ from checker.engines.compiled.interrupts import interrupts_wait
 from checker.engines.compiled.kernel import NOT_SHOWN, SHOWN
 from checker.engines.compiled.learn.calls import Call, Caller, Changes, Job
 from checker.engines.compiled.learn.comparison import Comparison
+from checker.engines.compiled.learn.domains import NewKind
 from checker.engines.compiled.learn.forest import TABLES_FULL, TablesFull, with_room
-from checker.engines.compiled.learn.layout import Layout, NewKind, ShapeChanged
+from checker.engines.compiled.learn.layout import Layout
 from checker.engines.compiled.learn.learned import Tables
+from checker.engines.compiled.learn.nodes import ShapeChanged
 from checker.engines.compiled.packing import Packing
 from checker.engines.compiled.sample import Sampled
 from checker.engines.compiled.starts import Starts

@@ -10,7 +10,7 @@ import attrs
 
 from checker.engines.budget import Budget, LimitReached
 from checker.engines.compiled.adjustments import CHANGES, Adjustments
-from checker.engines.compiled.learn.recording import make_ordinary
+from checker.engines.compiled.learn.lazy import make_ordinary
 from checker.engines.compiled.threads import Workers, usable_cores
 from checker.engines.evidence import nothing_searched
 from checker.engines.progress import Progress

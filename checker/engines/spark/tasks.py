@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from checker.engines.budget import StopSearch
 from checker.engines.compiled.expander import StepSeen
 from checker.engines.compiled.learn.calls import NotRecorded
-from checker.engines.compiled.learn.layout import NewKind, ShapeChanged
+from checker.engines.compiled.learn.domains import NewKind
+from checker.engines.compiled.learn.nodes import ShapeChanged
 from checker.engines.compiled.packing import Packing
 from checker.engines.spark import visited
 from checker.engines.spark.levels import Level, Part, read_part, read_states

@@ -9,9 +9,13 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from checker.action import Action
-from checker.engines.compiled.learn.layout import Collection, Layout, NewKind, ShapeChanged
+from checker.engines.compiled.learn.domains import NewKind
+from checker.engines.compiled.learn.layout import Layout
+from checker.engines.compiled.learn.lazy import make_lazy
+from checker.engines.compiled.learn.nodes import Collection, ShapeChanged
 from checker.engines.compiled.learn.reach import Reach
-from checker.engines.compiled.learn.recording import LookedAt, Mismatch, Precision, Recorder, make_lazy
+from checker.engines.compiled.learn.recording import Mismatch, Precision, Recorder
+from checker.engines.compiled.learn.tuple_views import LookedAt
 from checker.engines.purity import BY_IDENTITY, Purity, fresh
 from checker.errors import SpecError
 from checker.properties import Kind, Property

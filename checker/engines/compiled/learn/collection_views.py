@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from checker.bag import Bag
+from checker.engines.compiled.learn.domains import StandIn
 from checker.engines.compiled.learn.filters import Filter, filter_of
-from checker.engines.compiled.learn.layout import Collection, StandIn
+from checker.engines.compiled.learn.nodes import Collection
 
 if TYPE_CHECKING:
     from checker.engines.compiled.learn.recording import Recorder

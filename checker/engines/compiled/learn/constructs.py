@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from checker.engines.compiled.learn.layout import kind_of
+from checker.engines.compiled.learn.domains import kind_of
 from checker.engines.compiled.learn.recording import Precision
 from checker.inert import is_a
 

@@ -1,286 +1,40 @@
 """Layout: a state taken apart into slots, one for each leaf, and put together again.
 
-A state is a tree: attrs values and component tuples are its inner nodes; what is in no component is a
-leaf. Each leaf has a slot, numbered from 0. A slot's values are numbered too, as they are met, so that a
-state is a row of small integers.
+A state is a tree (see `nodes`): attrs values and component tuples are its inner nodes; what is in no component is a
+leaf. Each leaf has a slot, numbered from 0. A slot's values are numbered too (see `domains`), as they are met, so that
+a state is a row of small integers.
 """
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType, NoneType
 from typing import Any
 
 import attrs
 
 from checker.bag import Bag
-from checker.errors import SpecError
-from checker.inert import is_a
+from checker.engines.compiled.learn.domains import Domain, Kinds
+from checker.engines.compiled.learn.nodes import (
+    HASH,
+    Collection,
+    Leaf,
+    Node,
+    Parts,
+    ShapeChanged,
+    Struct,
+    can_be_taken_apart,
+    collections_in,
+    constructed,
+    copies_unread,
+)
 from checker.result import Widest
 from checker.settings import DEFAULT
 from checker.state import is_component, is_constant, variables
-from checker.values import difference, refusal
-
-HASH = "_attrs_cached_hash"
-"""Where attrs keeps the hash of an instance of a class with ``cache_hash=True``."""
-
+from checker.values import refusal
 
 MOST_MEMBERS = 1024
 """Members of a collection that have a slot each; with more, it is kept whole."""
-
-
-class ShapeChanged(Exception):
-    """A component was not shaped as in the initial state; it has to be kept whole, as one leaf.
-
-    Attributes:
-        path: where it is in the state.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        super().__init__(path)
-
-
-class NewKind(Exception):
-    """A slot that was copied unread took a value of a type that code may tell apart from others by identity.
-
-    Attributes:
-        slot: which.
-    """
-
-    def __init__(self, slot: int) -> None:
-        self.slot = slot
-        super().__init__(slot)
-
-
-@attrs.frozen(eq=False)
-class Leaf:
-    """A value kept whole, in one slot."""
-
-    path: str
-    slot: int
-
-
-@attrs.frozen(eq=False)
-class Struct:
-    """An attrs value, taken apart into its fields.
-
-    Attributes:
-        path: where it is in the state; empty for the state itself.
-        cls: its class.
-        children: the node of each field, by name.
-        constants: the value of each constant field, by name.
-        aliases: each field's name by the name its constructor takes.
-        slots: those of all leaves below, which follow one another.
-        collections: all collections below, which have further slots.
-        slotted: whether instances have no `__dict__`.
-        set_at_once: the fields of a lazy instance that are set from the beginning, as they are no part of the state:
-            the constants, and where an instance keeps its hash.
-        copied_unread: whether the constructor does nothing but keep what it is given, so that `attrs.evolve` needs not
-            read what it copies.
-        built: what was put together before, by the numbers in these slots.
-    """
-
-    path: str
-    cls: type
-    children: dict[str, Node]
-    constants: dict[str, Any]
-    aliases: dict[str, str]
-    slots: slice
-    collections: tuple[Collection, ...]
-    slotted: bool
-    set_at_once: tuple[tuple[str, Any], ...]
-    copied_unread: bool
-    built: dict[Any, Any] = attrs.field(factory=dict)
-
-
-@attrs.frozen(eq=False)
-class Parts:
-    """A tuple of fixed length, taken apart into its elements.
-
-    Attributes:
-        path: where it is in the state.
-        elements: the node of each.
-        whole: whether every element is an attrs value, so that a tuple of lazy instances reads nothing.
-        slots, collections, built: as of a `Struct`.
-    """
-
-    path: str
-    elements: tuple[Node, ...]
-    whole: bool
-    slots: slice
-    collections: tuple[Collection, ...]
-    built: dict[Any, Any] = attrs.field(factory=dict)
-
-
-@attrs.frozen(eq=False)
-class Collection:
-    """A frozenset or a `Bag`, taken apart into one slot for each member that was met or asked for in any state.
-
-    Attributes:
-        path: where it is in the state.
-        cls: `frozenset` or `Bag`.
-        members: the members with their slots, in the order in which they were met.
-        built: what was put together before, by the numbers in these slots.
-    """
-
-    path: str
-    cls: type
-    members: dict[Any, int] = attrs.field(factory=dict)
-    built: dict[Any, Any] = attrs.field(factory=dict)
-
-    @property
-    def slots(self) -> list[int]:
-        """The slots of the members."""
-        return list(self.members.values())
-
-    def count(self, value: Any, member: Any) -> Any:
-        """How often a value holds a member; of a set, whether it does."""
-        return value[member] if self.cls is Bag else member in value
-
-    def counts(self, value: Any) -> dict[Any, Any]:
-        """The same for each member that a value holds."""
-        return dict(value) if self.cls is Bag else dict.fromkeys(value, True)
-
-    def of(self, counts: dict[Any, Any]) -> Any:
-        """The value whose members have these counts; those that are False or 0 are not in it."""
-        if self.cls is Bag:
-            return Bag.of({member: count for member, count in counts.items() if count})
-        return frozenset(member for member, count in counts.items() if count)
-
-
-Node = Leaf | Struct | Parts | Collection
-
-
-class StandIn:
-    """The base of the classes whose objects stand in for values while a call is recorded."""
-
-    __slots__ = ()
-
-
-class Kinds:
-    """What the values of all slots are made of, as far as it decides which code a spec can reach.
-
-    Attributes:
-        new: the classes, functions and modules that nobody has taken note of yet.
-    """
-
-    def __init__(self) -> None:
-        self.new: list[Any] = []
-        self._met: dict[int, Any] = {}
-
-    def take(self) -> list[Any]:
-        """Those that are new; from here on they are not."""
-        taken, self.new = self.new, []
-        return taken
-
-    def note(self, value: Any, path: str) -> None:
-        """Note what a value is made of.
-
-        Parameters:
-            value: the value.
-            path: where it is in the state.
-
-        Raises:
-            SpecError: it holds something that stood in for a part of a state during a recorded call. The spec kept it,
-                so it is not made of pure functions.
-        """
-        waiting = [value]
-        walked: dict[int, Any] = {}
-        while waiting:
-            part = waiting.pop()
-            cls = type(part)
-            if cls in _PLAIN or id(part) in walked:
-                continue
-            walked[id(part)] = part
-            if is_a(part, StandIn):
-                raise SpecError(
-                    f"{path} holds a part of another state, which the spec kept from an earlier call: it must not"
-                )
-            if is_a(part, type, FunctionType, BuiltinFunctionType, ModuleType):
-                self._meet(part)
-            else:
-                self._meet(cls)
-                waiting += gc.get_referents(part)
-
-    def _meet(self, kind: Any) -> None:
-        if id(kind) not in self._met:
-            self._met[id(kind)] = kind
-            self.new.append(kind)
-
-
-_PLAIN = frozenset((int, bool, str, bytes, float, type(None)))
-
-
-def kind_of(value: Any) -> type:
-    """The type of a value; that of all classes is `type`, whatever their metaclass."""
-    return type if isinstance(value, type) else type(value)
-
-
-class Domain:
-    """The values that a slot was seen to take, numbered in the order they were met.
-
-    Parameters:
-        slot: the slot.
-        path: where it is in the state.
-        read_when_copied: whether its value counts as read when it is copied.
-        kinds: what the values are made of.
-
-    Attributes:
-        values: by number.
-        types: the types of the values.
-    """
-
-    def __init__(self, slot: int, path: str, read_when_copied: bool, kinds: Kinds) -> None:
-        self.slot, self.path, self.read_when_copied, self._kinds = slot, path, read_when_copied, kinds
-        self.values: list[Any] = []
-        self.types: set[type] = set()
-        self._numbers: dict[Any, int] = {}
-        self._copied: frozenset[type] = frozenset()
-
-    def number(self, value: Any) -> int:
-        """The number of a value, a new one if it was not met before.
-
-        Raises:
-            NewKind: it has the first value of a type by which calls that copied the slot unread may tell it apart.
-            SpecError: it equals a value that was met before and is not the same, such as ``True`` and ``1``.
-        """
-        number = self._numbers.get(value)
-        if number is None:
-            self._kinds.note(value, self.path)
-            kind = kind_of(value)
-            if kind not in self.types:
-                if kind in self._copied:
-                    raise NewKind(self.slot)
-                self.types.add(kind)
-            number = len(self.values)
-            self.values.append(value)  # first, so that an interrupt in between does no harm
-            self._numbers[value] = number
-        elif self.values[number] is not value and (error := refusal(self.path, self.values[number], value)):
-            raise error
-        return number
-
-    def can_be_copied(self, told_apart: frozenset[type]) -> bool:
-        """Whether copying it is no read for code that may tell values of some types apart by identity."""
-        return not self.read_when_copied and self.types.isdisjoint(told_apart)
-
-    def note_copy(self, told_apart: frozenset[type]) -> None:
-        """Note that something was learned from a call that copied the slot unread.
-
-        Raises:
-            NewKind: it should not have, as is known by now.
-        """
-        if not self.can_be_copied(told_apart):
-            raise NewKind(self.slot)
-        self._copied |= told_apart
-
-    def forget(self, first: int) -> None:
-        """Take back the numbers from the first on."""
-        for value in self.values[first:]:
-            del self._numbers[value]
-        del self.values[first:]
 
 
 class Layout:
@@ -541,7 +295,7 @@ class Layout:
             else:
                 values = {name: self._build(child, numbers) for name, child in node.children.items()}
                 values.update(node.constants)
-                built = _constructed(node, values)
+                built = constructed(node, values)
             if node is not self.root:
                 node.built[key] = built
         return built
@@ -573,13 +327,13 @@ class Layout:
         """
         apart = (apart or pattern(path) in self._apart) and path not in self._whole
         cls = type(value)
-        if apart and attrs.has(cls) and _can_be_taken_apart(cls):
+        if apart and attrs.has(cls) and can_be_taken_apart(cls):
             return self._struct(value, path)
         if apart and cls is tuple and value:
             begin = self.slots
             elements = tuple([self._node(item, f"{path}[{index}]", True) for index, item in enumerate(value)])
             whole = all(isinstance(element, Struct) for element in elements)
-            return Parts(path, elements, whole, slice(begin, self.slots), _collections(elements))
+            return Parts(path, elements, whole, slice(begin, self.slots), collections_in(elements))
         if pattern(path) in self._apart and cls in (frozenset, Bag) and path not in self._whole:
             node = self._collections[path] = Collection(path, cls)
             return node
@@ -587,7 +341,7 @@ class Layout:
 
     def _struct(self, value: Any, path: str) -> Node:
         cls = type(value)
-        if path in self._whole or not _can_be_taken_apart(cls):
+        if path in self._whole or not can_be_taken_apart(cls):
             return self._leaf(path)
         first, children, constants = self.slots, {}, {}
         for field in attrs.fields(cls):
@@ -604,27 +358,16 @@ class Layout:
             constants,
             aliases={field.alias: field.name for field in attrs.fields(cls)},
             slots=slice(first, self.slots),
-            collections=_collections(children.values()),
+            collections=collections_in(children.values()),
             slotted=not hasattr(value, "__dict__"),
             set_at_once=(*constants.items(), *([(HASH, None)] if hasattr(value, HASH) else [])),
-            copied_unread=_copies_unread(cls),
+            copied_unread=copies_unread(cls),
         )
 
 
 def pattern(path: str) -> str:
     """A path without the indices in it, so that all elements of a tuple are alike."""
     return re.sub(r"\[\d+\]", "[]", path)
-
-
-def _collections(nodes: Iterable[Node]) -> tuple[Collection, ...]:
-    """All collections in and below some nodes."""
-    found: list[Collection] = []
-    for node in nodes:
-        if isinstance(node, Collection):
-            found.append(node)
-        elif not isinstance(node, Leaf):
-            found += node.collections
-    return tuple(found)
 
 
 def _may_be_taken_apart(values: Sequence[Any]) -> bool:
@@ -636,51 +379,5 @@ def _may_be_taken_apart(values: Sequence[Any]) -> bool:
     if cls is tuple:
         return len({len(value) for value in values}) == 1 and len(values[0]) > 1
     if attrs.has(cls):
-        return _can_be_taken_apart(cls) and len(variables(cls)) > 1
+        return can_be_taken_apart(cls) and len(variables(cls)) > 1
     return cls in (frozenset, Bag)
-
-
-def _constructed(node: Struct, values: dict[str, Any]) -> Any:
-    """An instance with values in its fields.
-
-    Raises:
-        ShapeChanged: its class does not keep the values that it is given.
-    """
-    given = {alias: values[name] for alias, name in node.aliases.items()}
-    if node.copied_unread:
-        return node.cls(**given)
-    try:
-        made = node.cls(**given)
-        kept = ((getattr(made, name), value) for name, value in values.items())
-        if all(now is value or (now == value and not difference(now, value)) for now, value in kept):
-            return made
-    except Exception:
-        pass  # what the constructor makes of a value it cannot take again
-    raise ShapeChanged(node.path)
-
-
-def _can_be_taken_apart(cls: type) -> bool:
-    """Whether instances of an attrs class are nothing but their fields, and are read in the usual way."""
-    plain = all(getattr(cls, name) is getattr(object, name) for name in ("__new__", "__getattribute__"))
-    fields = attrs.fields(cls)
-    in_place = all(isinstance(_member(cls, field.name), MemberDescriptorType | NoneType) for field in fields)
-    return plain and in_place and not hasattr(cls, "__attrs_init__") and all(field.init for field in fields)
-
-
-def _member(cls: type, name: str) -> Any:
-    """What an attribute of a class itself hides, if an instance has none of that name; None if nothing."""
-    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
-
-
-def _copies_unread(cls: type) -> bool:
-    """Whether the constructor of an attrs class does nothing but keep what it is given."""
-    steps = ("__attrs_pre_init__", "__attrs_post_init__", "__attrs_init__")
-    code = getattr(getattr(cls, "__init__"), "__code__", None)  # noqa: B009
-    return (
-        "__attrs_attrs__" in vars(cls)
-        and code is not None
-        and code.co_filename.startswith("<attrs generated")
-        and type(cls).__call__ is type.__call__
-        and not any(hasattr(cls, step) for step in steps)
-        and all(field.converter is None and field.validator is None for field in attrs.fields(cls))
-    )

@@ -34,7 +34,7 @@ from typing import Any
 import attrs
 
 import checker
-from checker.engines.compiled.learn import constructs, recording
+from checker.engines.compiled.learn import constructs, lazy
 from checker.engines.compiled.learn.recording import Precision
 from checker.inert import is_a, stored
 
@@ -312,7 +312,7 @@ def _member(value: Any, attributes: Iterable[str]) -> Any:
 
 def _is_own_code(value: Any) -> bool:
     """Whether a member of a class is code of the spec's."""
-    if is_a(value, FunctionType) and value.__globals__.get("__name__") == recording.__name__:
+    if is_a(value, FunctionType) and value.__globals__.get("__name__") == lazy.__name__:
         return _is_own_code(value.__wrapped__)
     if is_a(value, FunctionType):
         return not _is_generated(value)

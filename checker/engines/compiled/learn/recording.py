@@ -1,20 +1,15 @@
 """Recording: which slots of a state a call reads, and in which order.
 
-A call is given a lazy state: an instance of the spec's own class whose fields are not set yet. Python asks a class's
-`__getattr__` for an attribute that an instance does not have, so the first read of each field is seen, is recorded, and
-sets the field; later reads cost nothing. As the instance is of the real class, whatever a spec does with it (`type(x)`,
-`isinstance(other, type(self))`, the generated `__eq__` and `__hash__`, methods, pickling) is true of it. `attrs.evolve`
-copies the fields of a lazy instance without reading them.
-
-Tuples cannot be lazy, so where an action's code allows it (see `constructs`) a `TupleView` stands in for a component
-tuple, and an `Unread` for an element that is copied with others.
+A call is given a lazy state (see `lazy`): an instance of the spec's own class whose fields are not set yet. The first
+read of each field is recorded and sets the field. Tuples and collections cannot be lazy, so where an action's code
+allows it (see `constructs`), views stand in for them (see `tuple_views` and `collection_views`).
 """
 
 from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -23,7 +18,11 @@ import attrs
 from checker.bag import Bag
 from checker.engines.compiled.kernel import SECOND
 from checker.engines.compiled.learn.collection_views import BagView, CollectionView, SetView
-from checker.engines.compiled.learn.layout import Collection, Layout, Leaf, Node, Parts, ShapeChanged, StandIn, Struct
+from checker.engines.compiled.learn.domains import StandIn
+from checker.engines.compiled.learn.layout import Layout
+from checker.engines.compiled.learn.lazy import Lazy, lazy_instances
+from checker.engines.compiled.learn.nodes import NODES, Collection, Leaf, Node, Parts, ShapeChanged, Struct
+from checker.engines.compiled.learn.tuple_views import TupleView, Unread, items_of, recorder_of, slot_of
 from checker.state import variables
 
 _new, _set = object.__new__, object.__setattr__
@@ -42,62 +41,8 @@ class Precision(enum.IntEnum):
     """Elements of component tuples that are copied and never looked at do not count as read."""
 
 
-class LookedAt(BaseException):
-    """A copied element was looked at. Not an `Exception`, so that few specs catch it; those that do are found out."""
-
-
 class Mismatch(Exception):
     """A recorded call did something else than the call on the state itself."""
-
-
-class Unread(StandIn):
-    """Stands for an element of a component tuple that is copied with others and may never be looked at.
-
-    ``(*values[:place], new, *values[place + 1 :])`` copies every other element of a tuple. As long as nobody looks at
-    the copies, they are not read. Whatever looks at this object raises `LookedAt`, and notes it with the recorder in
-    case the spec catches that. ``is``, `type` and few others cannot be seen here; `constructs` knows them.
-
-    Parameters:
-        recorder: of the call that copies it.
-        slot: the slot that it is copied from.
-    """
-
-    __slots__ = ("recorder", "slot")
-
-    def __init__(self, recorder: Recorder, slot: int) -> None:
-        _set_recorder(self, recorder)
-        _set_slot(self, slot)
-
-    def _look(self, *_: Any, **__: Any) -> Any:
-        _recorder_of(self).looked_at = True
-        raise LookedAt
-
-    __getattribute__ = __setattr__ = __delattr__ = _look
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _look
-    __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = __call__ = __missing__ = _look
-    __int__ = __index__ = __float__ = __complex__ = __neg__ = __pos__ = __abs__ = __invert__ = _look
-    __add__ = __sub__ = __mul__ = __matmul__ = __truediv__ = __floordiv__ = __mod__ = __divmod__ = __pow__ = _look
-    __lshift__ = __rshift__ = __and__ = __xor__ = __or__ = _look
-    __radd__ = __rsub__ = __rmul__ = __rmatmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rdivmod__ = _look
-    __rpow__ = __rlshift__ = __rrshift__ = __rand__ = __rxor__ = __ror__ = _look
-    __repr__ = __str__ = __format__ = __bytes__ = __reduce__ = __reduce_ex__ = _look
-    __copy__ = __deepcopy__ = __sizeof__ = __dir__ = __fspath__ = _look
-    __enter__ = __exit__ = __next__ = __reversed__ = __length_hint__ = _look
-    __round__ = __trunc__ = __floor__ = __ceil__ = __await__ = __aiter__ = __anext__ = __aenter__ = __aexit__ = _look
-    __get__ = __set_name__ = __instancecheck__ = __subclasscheck__ = __mro_entries__ = __buffer__ = _look
-
-
-_recorder_of, _slot_of = Unread.recorder.__get__, Unread.slot.__get__  # type: ignore[attr-defined]
-_set_recorder, _set_slot = Unread.recorder.__set__, Unread.slot.__set__  # type: ignore[attr-defined]
-
-
-_Lazy = tuple["Recorder", Struct, int, dict[str, Any] | None]
-"""What is known of a lazy instance: the recorder of the call that it was made for; its place in the layout, where
-fields that are not set are read; which of the recorder's states that is, as the number of its first slot; and the
-fields that `attrs.evolve` changed, None in an instance that stands for the state's own part."""
-
-_lazy: dict[int, _Lazy] = {}
-"""The lazy instances of the call that is being recorded, by identity. Each is kept alive by its recorder."""
 
 
 class Recorder:
@@ -182,22 +127,22 @@ class Recorder:
     def _part(self, node: Node, offset: int) -> Any:
         if isinstance(node, Struct):
             if self.precision <= Precision.FIELDS and not node.slotted:
-                return self._whole(node, offset)  # its __dict__ would show which fields are set
-            return self._instance(node, offset)
+                return self.whole(node, offset)  # its __dict__ would show which fields are set
+            return self.instance(node, offset)
         if isinstance(node, Collection):
             if self.precision <= Precision.FIELDS:
-                return self._whole(node, offset)
+                return self.whole(node, offset)
             return (SetView if node.cls is frozenset else BagView)(self, offset, node)
         assert isinstance(node, Parts)
         if node.whole or self.precision <= Precision.FIELDS:
             return tuple([self.value(element, offset) for element in node.elements])
         return TupleView(self, offset, node.elements)
 
-    def _instance(self, node: Struct, offset: int, changed: dict[str, Any] | None = None) -> Any:
+    def instance(self, node: Struct, offset: int, changed: dict[str, Any] | None = None) -> Any:
         made: Any = _new(node.cls)
         for name, value in node.set_at_once:
             _set(made, name, value)
-        _lazy[id(made)] = (self, node, offset, changed)
+        lazy_instances[id(made)] = (self, node, offset, changed)
         if changed is None:
             self._made.append(made)
         else:
@@ -206,7 +151,7 @@ class Recorder:
                 _set(made, name, value)
         return made
 
-    def _whole(self, node: Struct | Collection, offset: int) -> Any:
+    def whole(self, node: Struct | Collection, offset: int) -> Any:
         """A part of the state itself; all of it counts as read."""
         row = self._rows[offset]
         if isinstance(node, Struct):
@@ -250,12 +195,12 @@ class Recorder:
 
     def _compare(self, node: Node, seen: Any, value: Any, before: Any, changes: dict[int, int]) -> None:
         if type(seen) is Unread:
-            if _recorder_of(seen) is not self:
+            if recorder_of(seen) is not self:
                 raise Mismatch
-            if type(node) is Leaf and _slot_of(seen) == node.slot:
+            if type(node) is Leaf and slot_of(seen) == node.slot:
                 _must_be_same(value, before)
                 return
-            seen = self.read(_slot_of(seen))
+            seen = self.read(slot_of(seen))
         match node:
             case Leaf():
                 self._read_written(seen, value)
@@ -265,7 +210,7 @@ class Recorder:
             case Struct():
                 if type(value) is not node.cls:
                     raise ShapeChanged(node.path)
-                lazy = _lazy.get(id(seen))
+                lazy = lazy_instances.get(id(seen))
                 if lazy is not None and lazy[1] is node and not lazy[2]:
                     if value is before and not lazy[3]:
                         return
@@ -286,7 +231,7 @@ class Recorder:
                     raise ShapeChanged(node.path)
                 if type(seen) not in (tuple, TupleView) or len(seen) != len(value):
                     raise Mismatch
-                for element, inner, item, item_before in zip(node.elements, _items(seen), value, before, strict=True):
+                for element, inner, item, item_before in zip(node.elements, items_of(seen), value, before, strict=True):
                     if inner is not element:
                         self._compare(element, self._stood_for(inner), item, item_before, changes)
                     elif item is not item_before:
@@ -312,7 +257,7 @@ class Recorder:
 
     def _stood_for(self, item: Any) -> Any:
         """What an item of a tuple or of a `TupleView` stands for."""
-        return self.value(item) if type(item) in _NODES else item
+        return self.value(item) if type(item) in NODES else item
 
     def _read_written(self, seen: Any, value: Any) -> None:
         """Count as read what a recorded call writes, where the call on the state itself writes a value."""
@@ -329,13 +274,13 @@ class Recorder:
         if kind in _ATOMS:
             return True
         if kind is Unread:
-            self.read(_slot_of(value))
+            self.read(slot_of(value))
             return True
         if isinstance(value, CollectionView):
             value._value()
             return True
         if kind is TupleView or isinstance(value, tuple | frozenset):
-            parts = [self._stood_for(item) for item in _items(value)]
+            parts = [self._stood_for(item) for item in items_of(value)]
         elif attrs.has(kind):
             parts = [getattr(value, field.name) for field in variables(kind)]
         elif hasattr(kind, "__dataclass_fields__"):
@@ -350,7 +295,7 @@ class Recorder:
     def is_immutable(self, value: Any) -> bool:
         """Whether a value cannot change while the call runs. This is no read; what is not known to be so is not."""
         kind = type(value)
-        if kind in _ATOMS or issubclass(kind, StandIn | enum.Enum | type) or id(value) in _lazy:
+        if kind in _ATOMS or issubclass(kind, StandIn | enum.Enum | type) or id(value) in lazy_instances:
             return True
         if kind in (tuple, frozenset):
             return all(map(self.is_immutable, value))
@@ -369,11 +314,11 @@ class Recorder:
         self._evolved, self._made = [], []
         for place in range(len(made)):
             instance, made[place] = made[place], None
-            lazy = _lazy.pop(id(instance))
+            lazy = lazy_instances.pop(id(instance))
             if sys.getrefcount(instance) > _REFERENCES:
                 self._complete(instance, lazy)
 
-    def _complete(self, instance: Any, lazy: _Lazy) -> None:
+    def _complete(self, instance: Any, lazy: Lazy) -> None:
         """Set the fields of an instance that stays. This is no read: the call is over."""
         _, node, offset, changed = lazy
         for name, child in node.children.items():
@@ -399,179 +344,9 @@ def _held_by_one_variable() -> int:
 _REFERENCES = _held_by_one_variable()
 
 
-class TupleView(StandIn, Sequence[Any]):
-    """Stands in for a component tuple whose elements are read only when they are asked for.
-
-    Parameters:
-        recorder: of the call that it is made for.
-        offset: which state its nodes are of; see `Recorder.read`.
-        items: the elements: a node stands for what the state has there, anything else for itself.
-    """
-
-    __slots__ = ("_items", "_offset", "_recorder")
-
-    def __init__(self, recorder: Recorder, offset: int, items: tuple[Any, ...]) -> None:
-        self._recorder, self._offset, self._items = recorder, offset, items
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return tuple
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __getitem__(self, index: Any) -> Any:
-        item = self._items[index]
-        if isinstance(index, slice):
-            return TupleView(self._recorder, self._offset, item)
-        return self._recorder.value(item, self._offset) if type(item) in _NODES else item
-
-    def __iter__(self) -> Iterator[Any]:
-        for item in self._items:
-            yield self._recorder.copied_element(item, self._offset) if type(item) in _NODES else item
-
-    def __reversed__(self) -> Iterator[Any]:
-        return iter(self[::-1])
-
-    def __add__(self, other: Any) -> Any:
-        if type(other) is TupleView:
-            same = other._recorder is self._recorder and other._offset == self._offset
-            return TupleView(self._recorder, self._offset, self._items + (other._items if same else tuple(other)))
-        if not isinstance(other, tuple):
-            return NotImplemented
-        return TupleView(self._recorder, self._offset, self._items + other)
-
-    def __radd__(self, other: Any) -> Any:
-        if not isinstance(other, tuple):
-            return NotImplemented
-        return TupleView(self._recorder, self._offset, other + self._items)
-
-    def __mul__(self, times: Any) -> Any:
-        return TupleView(self._recorder, self._offset, self._items * times)
-
-    __rmul__ = __mul__
-
-    def _real(self) -> tuple[Any, ...]:
-        return tuple([self[place] for place in range(len(self))])
-
-    def __contains__(self, value: object) -> bool:
-        return any(self[place] == value for place in range(len(self)))
-
-    def __eq__(self, other: object) -> Any:
-        return self._real() == (other._real() if type(other) is TupleView else other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._real() < (other._real() if type(other) is TupleView else other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._real() <= (other._real() if type(other) is TupleView else other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._real() > (other._real() if type(other) is TupleView else other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._real() >= (other._real() if type(other) is TupleView else other)
-
-    def __hash__(self) -> int:
-        return hash(self._real())
-
-    def __repr__(self) -> str:
-        return repr(self._real())
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return tuple, (self._real(),)
-
-
 @attrs.frozen
 class _Frozen:
     """Has the `__setattr__` that attrs gives to immutable classes."""
 
 
-_NODES = frozenset((Leaf, Struct, Parts, Collection))
 _ATOMS = frozenset((int, bool, str, type(None), float, bytes))
-
-
-def _items(value: Any) -> Any:
-    return value._items if type(value) is TupleView else value
-
-
-# --- what makes the instances of a class lazy ---
-
-_own_getattr: dict[type, Any] = {}
-"""The classes whose instances may be lazy now, and the `__getattr__` of each; None if it has none of its own."""
-
-
-def make_lazy(classes: frozenset[type]) -> None:
-    """Have instances of attrs classes asked for fields that are not set, and `attrs.evolve` copy without reading.
-
-    Attributes of ordinary instances are found as before, a little slower. `make_ordinary` takes it back.
-    """
-    if classes <= _own_getattr.keys():
-        return
-    for cls in classes - _own_getattr.keys():
-        _own_getattr[cls] = vars(cls).get("__getattr__")
-        type.__setattr__(cls, "__getattr__", _getter(cls))
-    attrs.evolve.__code__, attrs.evolve.__kwdefaults__ = _evolve.__code__, _evolve.__kwdefaults__
-
-
-def make_ordinary() -> None:
-    """Let all classes and `attrs.evolve` be as they were before `make_lazy`."""
-    attrs.evolve.__code__, attrs.evolve.__kwdefaults__ = _evolve_as_it_is.__code__, _evolve_as_it_is.__kwdefaults__
-    while _own_getattr:
-        cls, own = _own_getattr.popitem()
-        if own is None:
-            type.__delattr__(cls, "__getattr__")
-        else:
-            type.__setattr__(cls, "__getattr__", own)
-
-
-def _getter(cls: type) -> Any:
-    inherited = getattr(cls, "__getattr__", None)
-    names = frozenset(field.name for field in attrs.fields(cls))
-
-    def field(self: Any, name: str) -> Any:
-        lazy = _lazy.get(id(self))
-        if lazy is None:
-            if name in names and _lazy:
-                # a copy of a lazy instance, made by means that do not ask for the fields
-                next(iter(_lazy.values()))[0].escaped = True
-        else:
-            recorder, node, offset, _ = lazy
-            child = node.children.get(name)
-            if child is not None:
-                value = recorder.read(child.slot, offset) if type(child) is Leaf else recorder.value(child, offset)
-                _set(self, name, value)
-                return value
-        if inherited is not None:
-            return inherited(self, name)
-        if lazy is not None and name[:2] != "__":
-            # not a field: what the constructor may have set besides
-            return getattr(recorder._whole(node, offset), name)
-        raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
-    field.__wrapped__ = inherited  # type: ignore[attr-defined]
-    return field
-
-
-_evolve_as_it_is: Any = FunctionType(
-    attrs.evolve.__code__,
-    attrs.evolve.__globals__,
-    attrs.evolve.__name__,
-    attrs.evolve.__defaults__,
-)
-_evolve_as_it_is.__kwdefaults__ = attrs.evolve.__kwdefaults__
-
-
-def _evolved(args: tuple[Any, ...], changes: dict[str, Any]) -> Any:
-    """What `attrs.evolve` does while instances may be lazy."""
-    lazy = _lazy.get(id(args[0])) if len(args) == 1 else None
-    if lazy is not None:
-        recorder, node, offset, changed = lazy
-        if node.copied_unread and changes.keys() <= node.aliases.keys():
-            named = {node.aliases[alias]: value for alias, value in changes.items()}
-            return recorder._instance(node, offset, {**changed, **named} if changed else named)
-    return _evolve_as_it_is(*args, **changes)
-
-
-def _evolve(*args: Any, _evolved: Any = _evolved, **changes: Any) -> Any:
-    return _evolved(args, changes)
