@@ -52,9 +52,9 @@ def bound(
     if type(default) not in (int, bool, str):
         raise SpecError(f"a bound must be an int, a bool or a str, not {type(default).__name__} {default!r}")
     if (at_least is not None or at_most is not None) and type(default) is not int:
-        raise SpecError(f"bound {text!r}: at_least and at_most are for an int, and {default!r} is none")
+        raise SpecError(f"bound {text!r}: at_least and at_most need an int as the default, not {default!r}")
     if choices and type(default) is not str:
-        raise SpecError(f"bound {text!r}: choices are for a str, and {default!r} is none")
+        raise SpecError(f"bound {text!r}: choices need a str as the default, not {default!r}")
     right = _right_values(type(default), at_least, at_most, choices)
 
     def fits(value: Any) -> bool:
@@ -66,10 +66,10 @@ def bound(
 
     def validate(_: Any, field: attrs.Attribute[Any], value: Any) -> None:
         if not fits(value):
-            raise SpecError(f"bound {field.name}={value} is not possible: {right} is")
+            raise SpecError(f"bound {field.name}={value} is out of range: it must be {right}")
 
     if not fits(default):
-        raise SpecError(f"bound {text!r}: its default {default!r} is not possible: {right} is")
+        raise SpecError(f"bound {text!r}: its default {default!r} is out of range: it must be {right}")
     return attrs.field(default=default, validator=validate, metadata={_HELP: text, _RANGE: right})
 
 

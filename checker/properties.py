@@ -166,7 +166,7 @@ def _property(
 ) -> Callable[[Predicate], Property]:
     a_kind = f"{'an' if kind is Kind.INVARIANT else 'a'} {kind.value}"
     if not isinstance(sentence, str) or not sentence:
-        raise SpecError(f"{a_kind} needs a sentence that says it, as in @{kind.value.replace(' ', '_')}('...')")
+        raise SpecError(f"{a_kind} needs a sentence that describes it, as in @{kind.value.replace(' ', '_')}('...')")
 
     states = ("before", "after") if kind.of_steps else ("state",)
 

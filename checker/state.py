@@ -150,7 +150,7 @@ def check_shape(value: Any, first: Any) -> None:
         full_name = f"{cls.__name__}.{name}"
         if is_fixed:
             if now is not before and now != before:
-                raise SpecError(f"constant {full_name} is not the same in every state: it must be, or be no constant()")
+                raise SpecError(f"constant {full_name} is not the same in every state: declare it without constant()")
             continue
         if is_part:
             _check_component(full_name, now, before)

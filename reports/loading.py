@@ -62,7 +62,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     if not specs:
         raise SpecError(f"{path} defines no spec: write spec = Spec(name=..., ...) at its top level")
     if not name and len(specs) > 1:
-        raise SpecError(f"{path} defines several specs: say which, as in {path}:{min(specs)}")
+        raise SpecError(f"{path} defines several specs: name one, as in {path}:{min(specs)}")
     if name and name not in specs:
         raise SpecError(f"{path} has no spec {name!r}{nearest(name, specs)}")
     name = name or next(iter(specs))

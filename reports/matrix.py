@@ -226,7 +226,9 @@ def read_matrix(path: Path) -> Matrix:
         raise LeadlineError(f"{path} is not TOML: {error}") from error
     except cattrs.BaseValidationError as error:
         first = cattrs.transform_error(error)[0]
-        raise LeadlineError(f"{path} is no matrix: {first.replace(' @ $.', ', at ').replace(' @ $', '')}") from error
+        raise LeadlineError(
+            f"{path} is not a matrix file: {first.replace(' @ $.', ', at ').replace(' @ $', '')}"
+        ) from error
 
 
 def _converter() -> cattrs.Converter:

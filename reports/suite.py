@@ -236,7 +236,7 @@ def _check_sense(check: Check, given: set[str]) -> None:
     if (check.expect == "violated") != (check.violates is not None):
         raise LeadlineError('expect = "violated" and violates = "PROPERTY" belong together')
     if check.engine == "fuzz" and check.expect == "holds":
-        raise LeadlineError('fuzz can prove nothing: expect = "incomplete" if nothing is to be found')
+        raise LeadlineError('fuzz cannot prove that a property holds: expect = "incomplete" if it finds nothing')
     if check.trace_length is not None and check.violates is None:
         raise LeadlineError('trace_length belongs with violates = "PROPERTY"')
     other, idle = ("explore", Limits) if check.engine == "fuzz" else ("fuzz", RandomSettings)
@@ -245,7 +245,7 @@ def _check_sense(check: Check, given: set[str]) -> None:
     for key in ("examples", "steps", "trace_length", "distinct_states"):
         value = getattr(check, key)
         if value is not None and value < 1:
-            raise LeadlineError(f"{key} = {value} is not possible: it must be more than 0")
+            raise LeadlineError(f"{key} = {value} is out of range: it must be more than 0")
     if check.steps > MOST_STEPS:
         raise LeadlineError(f"steps = {check.steps} is out of range: it must be at most {MOST_STEPS:,}")
     Limits(check.depth, check.max_states, check.max_seconds)

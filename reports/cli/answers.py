@@ -19,12 +19,12 @@ SHIPPED = Path(__file__).parent.parent / "answers" / "suite.toml"
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--title", default="What readers ask, answered by runs", show_default=True, metavar="TEXT")
 def answers(file: Path | None, title: str) -> int:
-    """Run the checks of a suite, and write what they answer as a page of Markdown on standard output.
+    """Run the checks of a suite, and write their questions and answers to standard output as Markdown.
 
     FILE is a suite as for `leadline check`, where a check's name is a question and its note the answer in
     words; without it, the shipped one: what readers ask of the articles on Kafka's high watermark.
 
-    Exit code 0: all is as expected; 1: something is not, and the page says what; 2: a mistake in the suite.
+    Exit code 0: every check is as expected; 1: one is not, and the page shows which; 2: the suite is invalid.
     """
     outcomes = []
     for prepared in read_suite(file or SHIPPED):

@@ -29,10 +29,10 @@ COMMANDS = {
     "diff": "Show what one spec does that another does not, side by side.",
     "explore": "Search every reachable state of a spec.",
     "fuzz": "Search behaviours of a spec at random.",
-    "graph": "Draw the state graph of a spec, for Graphviz.",
-    "matrix": "What can be lost: releases, configurations, properties.",
+    "graph": "Write the state graph of a spec, for Graphviz.",
+    "matrix": "Show what can be lost, by release, configuration and property.",
     "mutate": "Make a spec wrong in many ways, and show which property notices.",
-    "replay": "Re-execute a saved trace on the model, and say where it departs.",
+    "replay": "Re-execute a saved trace on the model, and report where it departs.",
     "report": "Make a page of saved results and traces, to look at in a browser.",
     "serve": "Walk a state space in a browser, choosing each step.",
     "specs": "List the specs, or show one: its rules, bounds, actions and properties.",
@@ -96,8 +96,8 @@ def app() -> None:
     leadline audit DIR...                     check the data directories of real brokers
     leadline matrix                           what holds where: protocols, properties, configurations
 
-    Exit codes: 0 as expected; 1 a property is violated, or an expectation not met; 2 a mistake in what
-    was given; 3 incomplete: a bound, a limit or an interrupt came before a verdict.
+    Exit codes: 0 as expected; 1 a property is violated, or an expectation is not met; 2 usage error; 3 incomplete: a
+    bound, a limit or an interrupt ended the search before a verdict.
     """
 
 

@@ -40,9 +40,9 @@ _file = click.Path(path_type=Path, dir_okay=False)
     "--json",
     "json_file",
     metavar="FILE|-",
-    help="Write the result as a JSON object to a file; - is standard output, and nothing else goes there.",
+    help="Write the result to a file as a JSON object. With -, write it to standard output, and nothing else.",
 )
-@click.option("--html", metavar="FILE", type=_file, help="Write a page for a browser.")
+@click.option("--html", metavar="FILE", type=_file, help="Write an HTML page.")
 @click.option("--junit", metavar="FILE", type=_file, help="Write JUnit XML: a test case for each violation.")
 @click.option("--sarif", metavar="FILE", type=_file, help="Write SARIF, for code scanning.")
 @click.option("--markdown", metavar="FILE", type=_file, help="Append a summary, as for $GITHUB_STEP_SUMMARY.")
@@ -64,7 +64,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--master", metavar="URL", help="Spark's master; by default all cores of this machine. (spark)")
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set one of Spark's settings. (spark)")
-@click.option("--verbose", is_flag=True, help="Show Spark's log and its bar. (spark)")
+@click.option("--verbose", is_flag=True, help="Show Spark's log and progress bar. (spark)")
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),

@@ -29,8 +29,8 @@ _file = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("ticket", required=False)
-@click.option("--list", "only_list", is_flag=True, help="Only list the bugs, and run nothing.")
-@click.option("--html", metavar="FILE", type=_file, help="Write a page of the runs and traces, for a browser.")
+@click.option("--list", "only_list", is_flag=True, help="List the bugs without running anything.")
+@click.option("--html", metavar="FILE", type=_file, help="Write an HTML page of the runs and traces.")
 @click.option(
     "--json",
     "json_file",
@@ -49,7 +49,7 @@ def bugs(ticket: str | None, only_list: bool, html: Path | None, json_file: str 
     leadline bugs KAFKA-13141
     leadline bugs --json bugs.json --html bugs.html
 
-    Exit code 0: all as expected; 1: something is not; 2: a mistake on the command line; 3: interrupted.
+    Exit code 0: every run is as expected; 1: one is not; 2: usage error; 3: interrupted.
     """
     archive = read_archive()
     chosen, unreached = archive.about(ticket)

@@ -36,8 +36,10 @@ _folder = click.Path(path_type=Path, file_okay=False)
 @click.option("--junit", metavar="FILE", type=_file, help="Write JUnit XML: a test case for each check and property.")
 @click.option("--sarif", metavar="FILE", type=_file, help="Write SARIF, for code scanning.")
 @click.option("--markdown", metavar="FILE", type=_file, help="Append a summary, as for $GITHUB_STEP_SUMMARY.")
-@click.option("--html", metavar="DIR", type=_folder, help="Write a page of the run and its traces: DIR/index.html.")
-@click.option("--github", is_flag=True, help="Print workflow commands that put findings beside the code.")
+@click.option(
+    "--html", metavar="DIR", type=_folder, help="Write an HTML page of the run and its traces: DIR/index.html."
+)
+@click.option("--github", is_flag=True, help="Print GitHub workflow commands that annotate the code with findings.")
 def check(
     file: Path | None,
     junit: Path | None,
@@ -48,8 +50,8 @@ def check(
 ) -> int:
     """Run the checks of a suite and compare each with what is expected of it.
 
-    FILE is a TOML file; without it, leadline.toml or [tool.leadline] in pyproject.toml of this folder;
-    without these, the shipped suite, which checks every shipped protocol.
+    FILE is a TOML file. By default, it is leadline.toml, or else [tool.leadline] in pyproject.toml, in this folder. If
+    there is neither, it is the shipped suite, which checks every shipped protocol.
 
     \b
     [[check]]
@@ -58,8 +60,8 @@ def check(
     expect = "violated"
     violates = "strong_isr"
 
-    The trace of the first violation is shown, and of the first that was not expected. Exit code 0: all
-    as expected; 1: something is not; 2: a mistake in the suite; 3: something was incomplete.
+    The traces of the first violation and of the first unexpected one are shown. Exit code 0: every
+    check is as expected; 1: one is not; 2: the suite is invalid; 3: a check is incomplete.
     """
     out, path = console(), file or find_suite(Path())
     if path is None:

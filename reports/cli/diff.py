@@ -34,16 +34,16 @@ MOST_STATES = 50_000
 @click.argument("first", metavar="SPEC_A")
 @click.argument("second", metavar="SPEC_B")
 @click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds, of both.")
-@click.option("-i", "--invariant", "names", multiple=True, metavar="NAME", help="Look at this property only.")
+@click.option(
+    "-i", "--invariant", "names", multiple=True, metavar="NAME", help="Use only counterexamples to this property."
+)
 @click.option("--html", "out", metavar="OUT", type=click.Path(path_type=Path), help="Write both traces as a page.")
 def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...], out: Path | None) -> int:
-    """Take a shortest counterexample of one of the specs, and the same actions in the other.
+    """Take a shortest counterexample of one spec, and try the same actions in the other.
 
-    Specs of your own are in one file, so that their states can be compared.
-
-    If none tells them apart, it is the shortest behaviour of one that the other does not have. The states
-    from where they differ are shown side by side. Exit code 1: they differ; 0: they do not; 3: not in
-    the states that were looked at.
+    If no counterexample tells the specs apart, take the shortest behaviour that only one of them has. The states
+    from the first difference on are shown side by side. Two specs of your own must be in one file, so that their
+    states can be compared. Exit code 1: they differ; 0: they do not; 3: they do not differ in the states searched.
 
     \b
     leadline diff atomic/kip-101 atomic/kip-279 -b max_epoch=2 -i strong_isr

@@ -36,7 +36,7 @@ from reports.cli.running import only_the_result_on_stdout, run
     help="Stop when the search takes more memory than this, e.g. 800M or 12G; by default most of what is free. "
     "Limits of a container and of ulimit count too.",
 )
-@click.option("--keep-going", is_flag=True, help="Search on after a violation, until the space is exhausted.")
+@click.option("--keep-going", is_flag=True, help="Continue after a violation until every state is searched.")
 @click.option(
     "--traces",
     type=click.IntRange(1),
@@ -48,40 +48,46 @@ from reports.cli.running import only_the_result_on_stdout, run
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Share the work among N workers; by default one for each core. (compiled)",
+    help="Use N workers; by default, one for each core. (compiled)",
 )
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Save the search in a new folder from time to time, and at its end. (compiled)",
+    help="Save the search to this new folder regularly, and when it ends. (compiled)",
 )
 @click.option(
     "--checkpoint-every",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Seconds between two checkpoints; by default 30. (compiled, with --checkpoint or --resume)",
+    help="Seconds between checkpoints; by default 30. (compiled, with --checkpoint or --resume)",
 )
 @click.option(
     "--resume",
     metavar="DIR",
-    help="Go on with the search that was saved in a folder, and save it there. (compiled; spark, also a URI)",
+    help="Continue the search saved in this folder, and save it there. (compiled; spark, also a URI)",
 )
 @click.option("--master", metavar="URL", help="Spark's master; by default all cores of this machine. (spark)")
 @click.option(
     "--shards",
     type=click.IntRange(1, 65_535),
     metavar="N",
-    help="Spread the states over N shards; by default one for each core. (spark)",
+    help="Divide the states into N shards; by default, one for each core. (spark)",
 )
 @click.option(
     "--work-dir",
     metavar="URI",
-    help="Keep levels in a new folder that all machines see, a path or such as hdfs://host/dir. (spark)",
+    help="A new folder for the files of the search, which all machines can reach: a path, or a URI such as "
+    "hdfs://host/dir. (spark)",
 )
-@click.option("--keep-files", is_flag=True, default=None, help="Keep them also when the search is done. (spark)")
+@click.option(
+    "--keep-files",
+    is_flag=True,
+    default=None,
+    help="Keep the files in --work-dir after the search has finished. (spark)",
+)
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set one of Spark's settings. (spark)")
-@click.option("--verbose", is_flag=True, default=None, help="Show Spark's log and its bar. (spark)")
+@click.option("--verbose", is_flag=True, default=None, help="Show Spark's log and progress bar. (spark)")
 @output_options
 def explore(
     spec: str,
@@ -112,7 +118,7 @@ def explore(
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
     SPEC is a name that `leadline specs` lists, or path/to/file.py:name for a spec of your own.
-    A counterexample is a shortest one. The search ends with the level of the first violation.
+    Counterexamples are as short as possible. The search ends with the level of the first violation.
 
     \b
     leadline explore atomic/kip-101 -b max_epoch=2
@@ -121,7 +127,7 @@ def explore(
     leadline explore atomic/kip-320 -b brokers=3 --checkpoint saved
     leadline explore atomic/kip-320 --engine spark --work-dir hdfs://host/dir
 
-    Exit code 0: it holds; 1: violated; 2: a mistake in what was given; 3: incomplete.
+    Exit code 0: every property holds; 1: one is violated; 2: usage error; 3: incomplete.
     """
     limits = Limits(depth, max_states, max_seconds, keep_going, traces, max_memory)
     given = {
@@ -143,11 +149,11 @@ def explore(
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} is for the {' or '.join(engines)} engine, not for the {engine}")
     if checkpoint is not None and resume is not None:
-        raise click.UsageError("--resume goes on saving in its own folder: leave out --checkpoint")
+        raise click.UsageError("--resume saves to the folder that it resumes from: leave out --checkpoint")
     if checkpoint_every is not None and checkpoint is None and resume is None:
-        raise click.UsageError("--checkpoint-every says how often to save: say where, with --checkpoint or --resume")
+        raise click.UsageError("--checkpoint-every needs --checkpoint or --resume")
     if work_dir is not None and resume is not None:
-        raise click.UsageError("--resume goes on in its own folder: leave out --work-dir")
+        raise click.UsageError("--resume uses the folder that it resumes from: leave out --work-dir")
     with only_the_result_on_stdout(json_file), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     settings = SETTINGS[engine](**chosen_settings)

@@ -1,4 +1,4 @@
-"""`leadline graph`: the state graph of a spec, drawn."""
+"""`leadline graph`: the state graph of a spec in the DOT language."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from reports.lines import say
     default=200,
     show_default=True,
     metavar="N",
-    help="Of a larger space, only what is around its counterexample is drawn.",
+    help="Write only the states around the counterexample if there are more than N.",
 )
 def graph(spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invariants: bool, max_states: int) -> int:
     """Write the state graph of SPEC to standard output, in the DOT language.
 
-    A space of more than --max-states is too large to look at: then it is the first counterexample, with the
-    states one step from it.
+    If the space has more than --max-states states, write only the first counterexample, with the states one step
+    from it.
 
     \b
     leadline graph my_protocol.py:spec | dot -Tsvg > graph.svg

@@ -44,9 +44,9 @@ def matrix(file: Path | None, markdown: bool, out: Path | None) -> int:
     name = "acks=all"
     bounds = { acks = "all" }
 
-    Each cell says holds, with the distinct states; violated, with the states of a shortest trace (by design, if
+    Each cell shows holds, with the distinct states; violated, with the states of a shortest trace (by design, if
     the configuration does not promise it); or incomplete, with the depth reached. With properties = [], states
-    are only counted. Exit code 0, whatever the verdicts; 2: a mistake in the file.
+    are only counted. Exit code 0, whatever the verdicts; 2: the file is invalid.
     """
     wanted = read_matrix(file or SHIPPED)
     wanted.prepared()

@@ -40,14 +40,14 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
 
     decorated = with_rules
     for decorate in (
-        click.option("--no-invariants", is_flag=True, help="Check no property at all: only search and count."),
+        click.option("--no-invariants", is_flag=True, help="Check no properties: only search and count states."),
         click.option(
             "-i",
             "--invariant",
             "names",
             multiple=True,
             metavar="NAME",
-            help="Check only this property, a witness too (repeat for more); by default all of the spec's.",
+            help="Check only this property or witness (repeat for more); by default, all of the spec's.",
         ),
         click.option(
             "-b",
@@ -75,13 +75,13 @@ def output_options(command: Command) -> Command:
             "--html",
             metavar="FILE",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Write a page of the run and its traces, to look at in a browser.",
+            help="Write an HTML page of the run and its traces.",
         ),
         click.option(
             "--json",
             "json_file",
             metavar="FILE|-",
-            help="Write the result as a JSON object to a file; - is standard output, and nothing else goes there.",
+            help="Write the result to a file as a JSON object. With -, write it to standard output, and nothing else.",
         ),
         click.option(
             "--trace-out",
@@ -109,7 +109,7 @@ def chosen_spec(
     spec = load_spec(reference, loaded=loaded).with_bounds(parse_bounds(",".join(bounds)))
     if no_invariants:
         if names:
-            raise LeadlineError("-i and --no-invariants exclude each other: give one of them")
+            raise LeadlineError("-i and --no-invariants exclude each other: give only one")
         return spec.with_properties([])
     wanted = [name.strip() for text in names for name in text.split(",")]
     return spec.with_properties(wanted) if wanted else spec
@@ -127,5 +127,5 @@ class MemorySize(click.ParamType[int]):
         found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMGT])(?:i?B)?", value.strip(), re.IGNORECASE)
         size = int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1)) if found else 0
         if size < 1:
-            self.fail(f"{value!r} is no size: write a number and K, M, G or T, as in 800M or 12G", param, ctx)
+            self.fail(f"{value!r} is not a size: write a number and K, M, G or T, as in 800M or 12G", param, ctx)
         return size

@@ -35,14 +35,14 @@ from reports.loading import is_shipped
     "path/to/file.py:name, is run.",
 )
 def report(path: Path, out: Path, spec: str | None) -> int:
-    """Make one HTML file of the trace in FILE, or of every .itf.json file in DIR.
+    """Write one HTML page of the trace in FILE, or of every .itf.json file in DIR.
 
-    FILE may also be a result that --json wrote: then the page is of the run, with the traces that --trace-out
-    saved, if they are in the same folder as FILE or below it. The page needs nothing else, and no network: it opens
-    from a CI system's artifacts.
+    FILE may also be a result that --json wrote. The page then shows the run, with the traces that --trace-out
+    saved, if they are in the same folder as FILE or below it. The page is self-contained: it opens from a CI system's
+    artifacts.
 
-    A trace of a spec that is neither shipped nor named with --spec is shown as it was recorded. Exit code 1: a trace
-    is stale; 2: a trace cannot be read, and the page is of the others.
+    A trace of a spec that is neither shipped nor named with --spec is shown as recorded. Exit code 1: a trace is
+    stale; 2: a trace cannot be read, and the page shows the others.
 
     \b
     leadline report traces --html traces.html
@@ -130,7 +130,7 @@ def _as_this_version_writes(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise LeadlineError(f"{path} is not a result as this version writes it: make it anew with --json") from error
+        raise LeadlineError(f"{path} was not written by this version: write it again with --json") from error
 
 
 def _beside(result: Path, named: str) -> Path | None:

@@ -30,14 +30,14 @@ from reports.lines import say
     metavar="NAME",
     help="Show only this property (repeat for more); by default all of the spec's.",
 )
-@click.option("--spec", metavar="SPEC", help="The spec of TRACE, if it is not the shipped one that the file names.")
+@click.option("--spec", metavar="SPEC", help="The spec of TRACE, if the file does not name a shipped one.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; by default a free one.")
 def serve(
     what: str, rules: tuple[str, ...], bounds: tuple[str, ...], names: tuple[str, ...], spec: str | None, port: int
 ) -> int:
     """Serve pages of a spec's state space on this machine, until Ctrl-C.
 
-    Each page shows the steps so far, what every property says of the last state, and every step that is enabled. The
+    Each page shows the steps so far, the verdict of every property on the last state, and every enabled step. The
     steps can be undone, and saved as a trace file. With TRACE (.itf.json), the first page shows that trace.
 
     \b
@@ -45,12 +45,12 @@ def serve(
     leadline serve kafka/3.7 --rule elr=on
     leadline serve traces/loss.itf.json
 
-    Exit code 0: ended with Ctrl-C; 2: a mistake in what was given.
+    Exit code 0: ended with Ctrl-C; 2: usage error.
     """
     if what.endswith(SUFFIX):
         given = [("--rule", rules), ("-b", bounds), ("-i", names)]
         if unused := ", ".join(option for option, values in given if values):
-            raise click.UsageError(f"{unused} is for SPEC: {what} is a trace, and says what it is of")
+            raise click.UsageError(f"{unused} is for SPEC: {what} is a trace, which names its spec itself")
         chosen, start = _trace(what, spec)
     else:
         if spec is not None:

@@ -36,7 +36,7 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 _spec = click.option(
     "--spec",
     metavar="SPEC",
-    help="The spec, if it is not the shipped one that the file names. A Python file, path/to/file.py:name, is run.",
+    help="The spec, if the file does not name a shipped one. A Python file, path/to/file.py:name, is run.",
 )
 
 
@@ -58,9 +58,8 @@ FORMATS = ("text", "mermaid", "dot", "shiviz", "itf", "json")
 def trace(file: Path, spec: str | None, form: str) -> int:
     """Show the trace in FILE (.itf.json) step by step: each action, and what it changed.
 
-    A trace of a shipped spec, or of the one that --spec names, is re-executed on it. Otherwise the file is shown
-    as it was recorded, and so is a trace that is stale, which means that the model does not go there any more:
-    exit code 1.
+    A trace of a shipped spec, or of the one that --spec names, is re-executed on it. Otherwise it is shown
+    as recorded. A trace that the model no longer has is stale: it is also shown as recorded, and the exit code is 1.
     """
     view = view_of(read_trace(file), spec, ["trace", str(file), *(["--format", form] if form != "text" else [])])
     match form:
@@ -129,8 +128,8 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
 def replay(file: Path, spec: str | None) -> int:
     """Re-execute every action of the trace in FILE on the model.
 
-    Checks each recorded state, and that the end still violates the property. Exit code 0: all is as
-    recorded; 1: the trace is stale, and a line says at which step and how.
+    Checks each recorded state, and that the end still violates the property. Exit code 0: the model
+    has the trace; 1: the trace is stale, and a line reports the step and the difference.
     """
     recorded = read_trace(file)
     chosen = _chosen(recorded, spec, ["replay", str(file)])
@@ -153,7 +152,7 @@ def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Sp
     if spec is not None:
         return load_spec(spec).with_bounds(recorded.bounds)
     if recorded.spec is None:
-        raise SpecError("the file does not say which spec it is of: name it with --spec")
+        raise SpecError("the file does not name its spec: name it with --spec")
     if names_a_file(recorded.spec):
         raise SpecError(
             f"{recorded.spec} is a Python file, which runs only if you name it. To replay the trace, type: "

@@ -277,11 +277,11 @@ MISTAKES = {
     "an unknown bound": (f"{HOLDS}bounds = {{ tops = 3 }}", ": unknown bound 'tops': did you mean 'top'?"),
     "a bound out of range": (
         f"{HOLDS}bounds = {{ top = 10 }}",
-        ": bound top=10 is not possible: an integer from 0 to 9 is",
+        ": bound top=10 is out of range: it must be an integer from 0 to 9",
     ),
     "a bound that is no number": (
         f'{HOLDS}bounds = {{ top = "high" }}',
-        ": bound top=high is not possible: an integer",
+        ": bound top=high is out of range: it must be an integer",
     ),
     "an unknown spec": (
         HOLDS.replace("stairs.py:spec", "atomic/kip-10"),
@@ -312,15 +312,15 @@ MISTAKES = {
         f'{VIOLATED}properties = ["on_stairs"]',
         ": violates = 'third_step_free' is not among its properties",
     ),
-    "a proof by fuzzing": (f'{HOLDS}engine = "fuzz"', ": fuzz can prove nothing: "),
-    "an impossible limit": (f"{HOLDS}max_states = 0", ": limit max_states=0 is not possible: it must be more than 0"),
+    "a proof by fuzzing": (f'{HOLDS}engine = "fuzz"', ": fuzz cannot prove that a property holds: "),
+    "an impossible limit": (f"{HOLDS}max_states = 0", ": limit max_states=0 is out of range: it must be more than 0"),
     "an impossible setting": (
         f'{VIOLATED}engine = "fuzz"\nexamples = 0',
-        ": examples = 0 is not possible: it must be more than 0",
+        ": examples = 0 is out of range: it must be more than 0",
     ),
     "an impossible length": (
         f"{VIOLATED}trace_length = 0",
-        ": trace_length = 0 is not possible: it must be more than 0",
+        ": trace_length = 0 is out of range: it must be more than 0",
     ),
     "a limit for fuzz": (
         f'{VIOLATED}engine = "fuzz"\ndepth = 3',

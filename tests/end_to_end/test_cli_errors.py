@@ -68,12 +68,12 @@ NAMES = {
 }
 
 NUMBERS = {
-    "explore atomic/kip-101 -b brokers=0": "bound brokers=0 is not possible: an integer from 1 to 9 is",
-    "explore atomic/kip-101 -b brokers=10": "bound brokers=10 is not possible: an integer from 1 to 9 is",
-    "explore atomic/kip-101 -b brokers=-1": "bound brokers=-1 is not possible: an integer from 1 to 9 is",
-    "explore atomic/kip-101 -b brokers=three": "bound brokers=three is not possible: an integer from 1 to 9 is",
-    "fuzz atomic/kip-101 -b records=2.5": "bound records=2.5 is not possible: an integer from 0 to 9 is",
-    "explore atomic/kip-101 -b records=true": "bound records=true is not possible: an integer from 0 to 9 is",
+    "explore atomic/kip-101 -b brokers=0": "bound brokers=0 is out of range: it must be an integer from 1 to 9",
+    "explore atomic/kip-101 -b brokers=10": "bound brokers=10 is out of range: it must be an integer from 1 to 9",
+    "explore atomic/kip-101 -b brokers=-1": "bound brokers=-1 is out of range: it must be an integer from 1 to 9",
+    "explore atomic/kip-101 -b brokers=three": "bound brokers=three is out of range: it must be an integer from 1 to 9",
+    "fuzz atomic/kip-101 -b records=2.5": "bound records=2.5 is out of range: it must be an integer from 0 to 9",
+    "explore atomic/kip-101 -b records=true": "bound records=true is out of range: it must be an integer from 0 to 9",
     "explore atomic/kip-101 -b brokers": "cannot read the bound 'brokers': write name=value, e.g. brokers=3,log_size=2",
     "explore atomic/kip-101 -b brokers=": "cannot read the bound 'brokers=': write name=value",
     "explore atomic/kip-101 -b brokers=2,brokers=3": "bound brokers is given twice",
@@ -95,7 +95,7 @@ SHAPES = {
     "explore atomic/kip-101 atomic/kip-279": "Got unexpected extra argument (atomic/kip-279)",
     "check one.toml two.toml": "Got unexpected extra argument (two.toml)",
     "explore atomic/kip-101 -b": "Option '-b' requires an argument.",
-    "explore atomic/kip-101 --no-invariants -i weak_isr": "-i and --no-invariants exclude each other: give one of them",
+    "explore atomic/kip-101 --no-invariants -i weak_isr": "-i and --no-invariants exclude each other: give only one",
 }
 
 
@@ -141,7 +141,7 @@ FILES = {
     "is empty": ("", "it.py defines no spec: write spec = Spec(name=..., ...) at its top level"),
     "defines several specs": (
         f"{STAIRS}\nimport attrs\n\nanother = attrs.evolve(spec, name='another')\n",
-        "it.py defines several specs: say which, as in it.py:another",
+        "it.py defines several specs: name one, as in it.py:another",
     ),
     "exits as if all were well": ("import sys\n\nsys.exit(0)\n", "cannot load it.py, line 3: SystemExit: 0"),
     "raises what is not an Exception": (

@@ -241,11 +241,11 @@ def test_a_trace_of_another_tool_is_shown_although_it_names_no_spec_and_no_actio
     run = call("trace", "apalache.itf.json", folder=tmp_path)
     assert run.code == 0
     assert run.err.count("\n") == 1
-    assert "the file does not say which spec it is of: name it with --spec" in run.err
+    assert "the file does not name its spec: name it with --spec" in run.err
     assert " 2/2  ?" in run.lines
     assert "       state  end*    {1, 2}*" in run.lines
     replayed = call("replay", "apalache.itf.json", folder=tmp_path)
-    assert replayed.complaint == "the file does not say which spec it is of: name it with --spec"
+    assert replayed.complaint == "the file does not name its spec: name it with --spec"
 
 
 # Which spec
@@ -358,10 +358,10 @@ def test_replay_of_a_stale_trace_ends_in_1_with_one_line_that_says_where_it_depa
 
 
 BROKEN: dict[str, tuple[Edit, str]] = {
-    "a bound out of range": (bounds(brokers=99), "bound brokers=99 is not possible: an integer from 1 to 9 is"),
+    "a bound out of range": (bounds(brokers=99), "bound brokers=99 is out of range: it must be an integer from 1 to 9"),
     "a bound that is no number": (
         bounds(brokers="many"),
-        "bound brokers=many is not possible: an integer from 1 to 9 is",
+        "bound brokers=many is out of range: it must be an integer from 1 to 9",
     ),
     "a bound that there is not": (bounds(broker=2), "unknown bound 'broker': did you mean 'brokers'?"),
     "a spec that there is not": (

@@ -86,7 +86,7 @@ def test_its_bounds_change_how_many_processes_there_are(tmp_path: Path) -> None:
     alone = call("explore", "lock.py", "-b", "processes=1", "--json", "-", folder=tmp_path)
     assert (alone.code, alone.json["distinct_states"]) == (0, 3)
     assert call("explore", "lock.py", "-b", "processes=5", folder=tmp_path).complaint == (
-        "bound processes=5 is not possible: an integer from 1 to 4 is"
+        "bound processes=5 is out of range: it must be an integer from 1 to 4"
     )
 
 

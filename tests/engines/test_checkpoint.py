@@ -134,7 +134,7 @@ def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "limits", "message"),
     [
-        (CATALOG["atomic/kip-101"], Limits(), "is a checkpoint of atomic/kip-279: it cannot go on as this"),
+        (CATALOG["atomic/kip-101"], Limits(), "is a checkpoint of atomic/kip-279: it cannot continue as this one"),
         (SPEC.with_bounds({"max_epoch": 2}), Limits(), "other bounds, brokers=2,log_size=2,records=2,max_epoch=1"),
         (SPEC.with_properties(["weak_isr"]), Limits(), "other properties, "),
         (SPEC, Limits(keep_going=True), "a search without --keep-going"),
@@ -280,7 +280,7 @@ def test_a_search_goes_on_when_a_checkpoint_fails(tmp_path: Path) -> None:
     assert answers(attrs.evolve(result, note="")) == expected
     assert result.note.startswith("a checkpoint was not saved: cannot write ")
     assert result.note.endswith(": File too large")
-    assert once.messages == [result.note.replace("saved:", "saved, but the search goes on:")]
+    assert once.messages == [result.note.replace("saved:", "saved, but the search continues:")]
     assert (
         answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, tuning=SMALL))) == expected
     )
@@ -337,7 +337,7 @@ def test_folders_that_will_not_do(tmp_path: Path) -> None:
         compiled.explore(SPEC, settings=CompiledSettings(resume=tmp_path))
     folder = tmp_path / "saved"
     compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
-    with pytest.raises(LeadlineError, match="holds a search already: go on with --resume"):
+    with pytest.raises(LeadlineError, match="already holds a search: continue it with --resume"):
         compiled.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
     (folder / "parents.bin").write_bytes(b"")
     with pytest.raises(LeadlineError, match=r"parents.bin is damaged: it is too short"):
@@ -504,7 +504,9 @@ def test_an_old_format_is_refused(whole: Path, tmp_path: Path) -> None:
     written = json.loads((folder / "spec.json").read_text())
     del written["checksum"]
     (folder / "spec.json").write_text(json.dumps({**written, "format": 2}))
-    with pytest.raises(LeadlineError, match="is a checkpoint of another version of leadline: it cannot go on as this"):
+    with pytest.raises(
+        LeadlineError, match="is a checkpoint of another version of leadline: it cannot continue as this one"
+    ):
         compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 
 
@@ -536,4 +538,4 @@ def test_the_interval_is_an_option(tmp_path: Path) -> None:
     write(tmp_path, stairs=STAIRS)
     assert leadline("explore", "stairs.py", "--checkpoint", "c", "--checkpoint-every", "0.5", folder=tmp_path).code == 0
     alone = leadline("explore", "stairs.py", "--checkpoint-every", "5", folder=tmp_path)
-    assert "say where, with --checkpoint or --resume" in alone.complaint
+    assert "--checkpoint-every needs --checkpoint or --resume" in alone.complaint

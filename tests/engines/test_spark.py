@@ -310,7 +310,7 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
 @pytest.mark.parametrize(
     ("spec", "limits", "message"),
     [
-        (CATALOG["atomic/kip-101"], Limits(), "holds a search of atomic/kip-279: it cannot go on as this"),
+        (CATALOG["atomic/kip-101"], Limits(), "holds a search of atomic/kip-279: it cannot continue as this one"),
         (SPEC.with_bounds({"max_epoch": 2}), Limits(), "other bounds, brokers=2,log_size=2,records=2,max_epoch=1"),
         (SPEC.with_properties(["weak_isr"]), Limits(), "other properties, "),
         (SPEC, Limits(keep_going=True), "a search without --keep-going"),
@@ -321,7 +321,7 @@ def test_a_search_of_something_else_is_refused(spec: Any, limits: Limits, messag
     distributed.explore(SPEC, Limits(depth=3), settings=SparkSettings(work_dir=place))
     with pytest.raises(LeadlineError, match=message):
         distributed.explore(spec, limits, settings=SparkSettings(resume=place))
-    with pytest.raises(LeadlineError, match="holds a search already: go on with --resume"):
+    with pytest.raises(LeadlineError, match="already holds a search: continue it with --resume"):
         distributed.explore(SPEC, settings=SparkSettings(work_dir=place))
     with pytest.raises(LeadlineError, match="holds no search to resume"):
         distributed.explore(SPEC, settings=SparkSettings(resume=str(tmp_path / "nothing")))
@@ -479,7 +479,7 @@ def test_a_file_appears_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_a_work_directory_that_is_no_place() -> None:
-    with pytest.raises(LeadlineError, match="nowhere://at/all is no work directory"):
+    with pytest.raises(LeadlineError, match="nowhere://at/all is not a work directory"):
         Storage("nowhere://at/all")
 
 

@@ -171,7 +171,7 @@ def test_the_drivers_java_is_killed(spark: Session, tmp_path: Path) -> None:
         java.kill()
         out, err = driver.communicate(timeout=60)
     assert (driver.returncode, out) == (2, "")
-    assert err.startswith("leadline: Spark gave up: ")
+    assert err.startswith("leadline: Spark failed: ")
     assert err.count("\n") == 1
     assert_it_goes_on(spark, tmp_path)
 
@@ -266,7 +266,7 @@ def test_what_a_cluster_lacks_is_one_line(java: None, tmp_path: Path) -> None:
     other.chmod(0o755)
     which = " (PYSPARK_PYTHON, or --conf spark.pyspark.python=...)"
     expected = {
-        f"spark.pyspark.python={other}": "Spark gave up: Python in worker has different version: 3.9 than that in "
+        f"spark.pyspark.python={other}": "Spark failed: Python in worker has different version: 3.9 than that in "
         f"driver: 3.{sys.version_info.minor}: executors need the Python of the driver{which}",
     }
     if hide := can_hide():

@@ -72,7 +72,7 @@ def test_values_on_the_edge_of_the_range_are_possible(changes: dict[str, Any]) -
     ],
 )
 def test_refuses_a_value_out_of_range(name: str, value: Any, right: str) -> None:
-    with refused(f"bound {name}={value}", f"{right} is"):
+    with refused(f"bound {name}={value}", f"it must be {right}"):
         change_bounds(Bounds(), {name: value})
 
 
@@ -91,7 +91,7 @@ def test_refuses_a_value_out_of_range(name: str, value: Any, right: str) -> None
     ],
 )
 def test_refuses_a_value_of_the_wrong_kind(name: str, value: Any, right: str) -> None:
-    with refused(f"bound {name}={value}", f"{right} is"):
+    with refused(f"bound {name}={value}", f"it must be {right}"):
         change_bounds(Bounds(), {name: value})
 
 
@@ -106,9 +106,9 @@ def test_refuses_a_wrong_value_also_when_the_class_is_made_directly() -> None:
         (lambda: bound(7, "brokers", at_most=5), ("'brokers'", "default 7", "an integer up to 5")),
         (lambda: bound(1, "brokers", at_least=5, at_most=3), ("'brokers'", "default 1", "from 5 to 3")),
         (lambda: bound("b", "mode", choices=("a",)), ("'mode'", "default 'b'", "one of a")),
-        (lambda: bound("a", "mode", at_least=1), ("'mode'", "for an int")),
-        (lambda: bound(True, "flag", at_most=1), ("'flag'", "for an int")),
-        (lambda: bound(1, "brokers", choices=("1",)), ("'brokers'", "for a str")),
+        (lambda: bound("a", "mode", at_least=1), ("'mode'", "need an int")),
+        (lambda: bound(True, "flag", at_most=1), ("'flag'", "need an int")),
+        (lambda: bound(1, "brokers", choices=("1",)), ("'brokers'", "need a str")),
     ],
 )
 def test_refuses_a_declaration_that_makes_no_sense(make: Any, words: tuple[str, ...]) -> None:
@@ -122,7 +122,7 @@ def test_an_integer_is_digits(text: str) -> None:
     class Sizes:
         brokers: int = bound(2, "brokers")
 
-    with refused(f"bound brokers={text} is not possible", "an integer"):
+    with refused(f"bound brokers={text} is out of range", "an integer"):
         change_bounds(Sizes(), {"brokers": text})
 
 

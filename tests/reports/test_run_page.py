@@ -167,7 +167,7 @@ def test_a_result_that_is_not_whole_ends_in_one_line(folder: Path) -> None:
     del content["states_per_depth"]
     (folder / "r.json").write_text(json.dumps(content), encoding="utf-8")
     complaint = call("report", "r.json", "--html", "x.html", folder=folder).complaint
-    assert complaint == "r.json is not a result as this version writes it: make it anew with --json"
+    assert complaint == "r.json was not written by this version: write it again with --json"
     (folder / "r.json").write_text("{", encoding="utf-8")
     assert "is not a whole JSON file" in call("report", "r.json", "--html", "x.html", folder=folder).complaint
 

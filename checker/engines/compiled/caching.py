@@ -39,7 +39,7 @@ def ensure_cache() -> None:
     atexit.register(stack.close)
     numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
     os.environ["NUMBA_CACHE_DIR"] = folder  # for child processes
-    _log.warning("compiled code cannot be kept, so every run compiles it anew: set NUMBA_CACHE_DIR to a folder for it")
+    _log.warning("compiled code cannot be kept, so every run compiles it: set NUMBA_CACHE_DIR to a writable folder")
 
 
 _save = IndexDataCacheFile.save

@@ -130,7 +130,7 @@ class Checkpoint:
             self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = FolderLock(self.folder)
         if (self.folder / _SPEC).exists():
-            raise LeadlineError(f"{self.folder} holds a search already: go on with --resume, or name another folder")
+            raise LeadlineError(f"{self.folder} already holds a search: continue it with --resume, or choose another")
         with _trouble(f"cannot write {self.folder / _SPEC}"):
             replace_file(self.folder / _SPEC, sealed_json(identity(spec, limits)))
 
@@ -291,7 +291,7 @@ def refuse_other_format(written: bytes, what: str) -> None:
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(written)
         if isinstance(found, dict) and type(found.get("format")) is int and found["format"] != FORMAT:
-            raise LeadlineError(f"{what} of {_other('format', found)}: it cannot go on as this")
+            raise LeadlineError(f"{what} of {_other('format', found)}: it cannot continue as this one")
 
 
 def refuse_other(found: Any, wanted: dict[str, Any], what: str) -> None:
@@ -307,7 +307,7 @@ def refuse_other(found: Any, wanted: dict[str, Any], what: str) -> None:
     """
     for name, value in wanted.items():
         if not isinstance(found, dict) or found.get(name) != value:
-            raise LeadlineError(f"{what} of {_other(name, found)}: it cannot go on as this")
+            raise LeadlineError(f"{what} of {_other(name, found)}: it cannot continue as this one")
 
 
 def _other(name: str, found: Any) -> str:

@@ -148,7 +148,7 @@ class CompiledSearch(Generic[S]):
         except LeadlineError as error:
             if not self._note:
                 self._note = f"a checkpoint was not saved: {error}"
-                _log.warning("a checkpoint was not saved, but the search goes on: %s", error)
+                _log.warning("a checkpoint was not saved, but the search continues: %s", error)
             self._unsaved = f"the last checkpoint was not saved: {error}"
 
     def save(self) -> None:

@@ -67,7 +67,7 @@ def fuzz(
     """
     for name, value in (("examples", examples), ("steps", steps)):
         if value <= 0:
-            raise SpecError(f"limit {name}={value} is not possible: it must be more than 0")
+            raise SpecError(f"limit {name}={value} is out of range: it must be more than 0")
     if steps > MOST_STEPS:
         raise SpecError(f"limit steps={steps} is out of range: it must be at most {MOST_STEPS:,}")
     limits = Limits(max_seconds=max_seconds)

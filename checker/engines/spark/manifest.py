@@ -86,7 +86,7 @@ class Manifest:
         """
         if self._storage.exists(_SPEC):
             place = self._storage.place
-            raise LeadlineError(f"{place} holds a search already: go on with --resume, or name another folder")
+            raise LeadlineError(f"{place} already holds a search: continue it with --resume, or choose another")
         self._storage.write_bytes(_SPEC, sealed_json(_identity(spec, limits)))
 
     def find(self) -> None:

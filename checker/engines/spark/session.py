@@ -150,7 +150,7 @@ class Session:
         try:
             return job.result()
         except Exception as error:
-            raise LeadlineError(f"Spark gave up: {_reason(error)}") from error
+            raise LeadlineError(f"Spark failed: {_reason(error)}") from error
 
     def _collect(self, task: Callable[[Any], T], tasks: Sequence[Any], at_home: bool) -> list[T]:
         if at_home:
