@@ -1,4 +1,4 @@
-"""Words for names and numbers in what people are told."""
+"""Words for names and numbers in messages to people."""
 
 from __future__ import annotations
 

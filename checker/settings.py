@@ -1,4 +1,4 @@
-"""Settings of the engines: what can be chosen besides the spec and the limits. None changes what a search finds."""
+"""Settings of the engines, besides the spec and the limits. None of them changes the results of a search."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def leader_candidates_complete(state: Partition) -> Iterator[str]:
             if held != promise.record:
                 where = "ISR" if broker in state.quorum.isr else "ELR"
                 yield (
-                    f"broker {broker} is in the {where} and has {held or 'nothing'} at offset {promise.offset}, "
+                    f"broker {broker} is in the {where} and has {held or 'no record'} at offset {promise.offset}, "
                     f"where {promise.record} could be read"
                 )
 
@@ -47,7 +47,7 @@ def isr_joined_with_all(before: Partition, after: Partition) -> Iterator[str]:
             held = replica.log[offset] if replica.log.has(offset) else None
             if held != leader.log[offset]:
                 yield (
-                    f"broker {broker} joins the ISR and has {held or 'nothing'} at offset {offset}, "
+                    f"broker {broker} joins the ISR and has {held or 'no record'} at offset {offset}, "
                     f"where its leader has {leader.log[offset]}, below its high watermark"
                 )
 

@@ -335,7 +335,7 @@ def committed_kept(before: DiskPartition, after: DiskPartition) -> Iterator[Comp
                     continue
                 yield Complaint.about(
                     f"broker {broker} had {held} below its high watermark {earlier.high_watermark} at the earlier "
-                    f"moment; now it has {kept or 'nothing'} at offset {offset}",
+                    f"moment; now it has {kept or 'no record'} at offset {offset}",
                     broker,
                     offset=offset,
                 )

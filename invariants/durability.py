@@ -51,7 +51,8 @@ def _missing(
             if committed is None or held != committed:
                 yield Complaint.about(
                     f"offset {offset} is below the high watermark {replica.high_watermark} of broker {leader}, "
-                    f"which has {committed or 'nothing'} there; broker {member} of {whose} has {held or 'nothing'}",
+                    f"which has {committed or 'no record'} there; "
+                    f"broker {member} of {whose} has {held or 'no record'} there",
                     leader,
                     member,
                     offset=offset,

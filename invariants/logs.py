@@ -66,7 +66,7 @@ def follower_log_is_prefix(state: PartitionView) -> Iterator[Complaint]:
                 if record is not None and held != record:
                     yield Complaint.about(
                         f"broker {follower} follows broker {replica.leader} in epoch {replica.epoch}, and has {record} "
-                        f"at offset {offset}; the leader has {held or 'nothing'} there",
+                        f"at offset {offset}; the leader has {held or 'no record'} there",
                         follower,
                         replica.leader,
                         offset=offset,

@@ -1,4 +1,4 @@
-"""Promises: what clients were told, and what became of it. Of the `kafka` family, which keeps it as ghost state."""
+"""Promises: what clients were promised, and whether it holds. The `kafka` family records them as ghost state."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _lost(state: Partition, promises: Iterable[Promise], how: str) -> Iterator[C
             if replica.epoch > promise.epoch and held != promise.record:
                 yield Complaint.about(
                     f"{promise.record} at offset {offset} {how} {promise.teller}; "
-                    f"broker {leader}, which leads in epoch {replica.epoch}, has {held or 'nothing'} there",
+                    f"broker {leader}, which leads in epoch {replica.epoch}, has {held or 'no record'} there",
                     leader,
                     offset=offset,
                 )

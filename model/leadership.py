@@ -1,4 +1,4 @@
-"""Who believes to lead, and who does: what the partitions of all families are asked."""
+"""Which brokers believe they lead, and which one does, for the partitions of all families."""
 
 from __future__ import annotations
 

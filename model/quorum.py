@@ -1,4 +1,4 @@
-"""Who leads, by the controller's word, and how brokers hear of it. Shared by all families of specs."""
+"""The leader and ISR according to the controller, and how brokers learn of them. Shared by all families of specs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 import attrs
 
 NO_EPOCH = -1
-"""The leader epoch of a broker that was told of none, or before any leader was elected."""
+"""The leader epoch of a broker that knows of none, or before any leader was elected."""
 
 
 @attrs.frozen(cache_hash=True)

@@ -8,4 +8,4 @@ USAGE = 2
 INCOMPLETE = 3
 
 OF_VERDICT = {"holds": AS_EXPECTED, "violated": VIOLATED, "incomplete": INCOMPLETE}
-"""By what a verdict is called, so that the command can begin without loading what finds verdicts."""
+"""Exit codes by the name of the verdict, so that the command starts without importing the engines."""

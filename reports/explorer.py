@@ -33,7 +33,7 @@ Path = tuple[int, ...]
 """The number of an initial state, and then of each choice among `Spec.successors`."""
 
 MOST_STEPS = 1_000
-"""States of a path. A longer address is refused."""
+"""States of the longest path; a longer address is refused."""
 
 
 def path_of(trace: Trace[Any]) -> Path:

@@ -13,7 +13,7 @@ from reports.story import story_of
 from reports.suite import Outcome, as_expected
 
 MOST_BYTES = 1_000_000
-"""GitHub shows a summary of up to 1 MiB, and nothing of a larger one."""
+"""Bytes of the largest summary: GitHub shows nothing of one above 1 MiB."""
 
 
 def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:

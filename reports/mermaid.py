@@ -11,7 +11,7 @@ LINE = 40
 """Characters of a line of a note."""
 
 MOST_CHARACTERS = 45_000
-"""GitHub shows no diagram of more than 50,000 characters."""
+"""Characters of the largest diagram that GitHub shows."""
 
 
 def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:

@@ -1,4 +1,4 @@
-"""What is said of runs and properties, in the same words in the terminal, on pages and in reports."""
+"""Phrases about runs and properties, the same in the terminal, on pages and in reports."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from reports.spacetime import SpaceTime
 from reports.story import Story
 
 PATTERN = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
-"""How ShiViz is told to read the log; it is what it suggests itself."""
+"""The pattern by which ShiViz parses the log; it is the one that ShiViz suggests."""
 
 Clock = dict[str, int]
 

@@ -61,7 +61,7 @@ def losses(before: Rows, after: Rows) -> Iterator[str]:
     for name, row in after.items():
         kept, held = len(row.cells), before.get(name, Row()).cells
         if held[kept:]:
-            yield f"{name} loses {', '.join(cell.text for cell in held[kept:])} from offset {kept} on"
+            yield f"{name} loses {', '.join(cell.text for cell in held[kept:])} from offset {kept}"
 
 
 def _ends(sent: Sequence[Delivery], number: int) -> Iterator[str]:

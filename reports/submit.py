@@ -1,4 +1,4 @@
-"""What `spark-submit` is given in the place of the command: ``spark-submit reports/submit.py explore SPEC ...``."""
+"""The script to give `spark-submit` instead of the command: ``spark-submit reports/submit.py explore SPEC ...``."""
 
 import sys
 from pathlib import Path

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from checker.result import Result, Statistics
 
 Progress = Callable[[Statistics], None]
-"""Called every so often during a search, with the counts so far."""
+"""Called regularly during a search, with the counts so far."""
 
 PROGRESS_SECONDS = 0.1
 """Seconds between two calls of the progress function."""
@@ -16,7 +16,7 @@ PROGRESS_EVERY = 500
 """Expanded states between two calls of the progress function."""
 
 MOST_SAMPLES = 60
-"""Enough for a plot."""
+"""Most samples of a search that are kept: enough for a plot."""
 
 
 class Pace:

@@ -95,7 +95,7 @@ def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -
     first = int(differing[0])
     offset, mine, theirs = aligned.place(first)
     before = aligned.place(first - 1)[1] if first else None
-    common = f"are identical up to offset {offset - 1}" if first else f"differ from offset {offset} on"
+    common = f"are identical up to offset {offset - 1}" if first else f"differ from offset {offset} onward"
     since = f" (epoch {before.epoch})" if before is not None and before.epoch >= 0 else ""
     yield (
         f"the logs of brokers {one} and {other} {common}{since}; from offset {offset}, broker {one} has "

@@ -76,8 +76,13 @@ def _of_replica(partition: DiskPartition, replica: DiskReplica, short: bool) -> 
             f"the broker truncates it to offset {at} when it starts",
             at,
         )
-    if place.clean or short:
-        return
+    if not place.clean and not short:
+        yield from _beyond_the_log(partition, replica)
+
+
+def _beyond_the_log(partition: DiskPartition, replica: DiskReplica) -> Iterator[Finding]:
+    """Offsets in checkpoints that are beyond the end of the log, after an unclean shutdown."""
+    place, log = replica.place, replica.log
     if replica.high_watermark > log.end_offset:
         yield _note(
             "hw_within_log",

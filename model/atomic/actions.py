@@ -36,7 +36,7 @@ def _new_epoch(state: Partition, leader: int | None, isr: frozenset[int]) -> Ite
     yield state.announcing(Quorum(leader, epoch, isr))
 
 
-@action("broker {broker} hears that it leads in epoch {epoch}", broker=brokers, epoch=epochs)
+@action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker obeys the request that names it. Its high watermark may be behind the last leader's."""
     replica = state.replicas[broker]
@@ -46,7 +46,9 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
 
 
 @action(
-    "broker {broker} follows the leader of epoch {epoch}, truncating as its protocol says", broker=brokers, epoch=epochs
+    "broker {broker} follows the leader of epoch {epoch} and truncates by its protocol's rule",
+    broker=brokers,
+    epoch=epochs,
 )
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker obeys a request that names another one, and truncates by its protocol's rule."""

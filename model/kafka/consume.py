@@ -1,6 +1,6 @@
-"""Consuming: what can be read from a leader.
+"""Consuming: which records can be read from a leader.
 
-Consumers are no part of the state, and reading is no step: a record counts as read as soon as it can be.
+Consumers are not part of the state, and reading is not a step: a record counts as read as soon as it can be.
 Reading late finds less. So the consumer that properties speak of has read all that there was to read: its
 position is the end of that, and the epoch it knows that of the leader which showed it the last record.
 """

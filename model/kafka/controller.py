@@ -24,7 +24,7 @@ def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partit
         yield from leaving(state, broker)
 
 
-@action("the controller loses sight of broker {broker}, which is up", broker=brokers)
+@action("the controller loses contact with broker {broker}, which is up", broker=brokers)
 def session_expires(state: Partition, broker: int) -> Iterator[Partition]:
     """The session of a broker that runs expires, by a long pause or a cut network; it does not know."""
     if state.may("session_expiries") and state.takes_for_alive(broker):

@@ -1,4 +1,4 @@
-"""Crash, shutdown and restart: what is in memory is gone, what is on disk stays."""
+"""Crash, shutdown and restart: memory is lost, the disk remains."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def crash(state: Partition, broker: int) -> Iterator[Partition]:
         yield from _crashed(state.having("crashes"), broker, state.replicas[broker].log)
 
 
-@action("broker {broker} crashes when it has written fetched records", broker=followers_first)
+@action("broker {broker} crashes after writing fetched records", broker=followers_first)
 def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
     """A follower dies in the middle of a fetch response: after its log, and before its high watermark."""
     replica = state.replicas[broker]
@@ -39,7 +39,7 @@ def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
         yield from _crashed(state.having("crashes"), broker, Log((*replica.log.records, *replica.in_flight.records)))
 
 
-@action("broker {broker} crashes and loses its log from offset {offset} on", broker=followers_first, offset=offsets)
+@action("broker {broker} crashes and loses its log from offset {offset} onward", broker=followers_first, offset=offsets)
 def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Partition]:
     """A crash may lose the end of a log, from any offset on: it was in the page cache only, or the disk is new."""
     if state.may("lossy_crashes") and state.replicas[broker].up and state.replicas[broker].log.has(offset):
@@ -74,7 +74,7 @@ def stop(state: Partition, broker: int) -> Iterator[Partition]:
         yield from leaving(_down(state, broker, down), broker)
 
 
-@action("broker {broker} starts again", broker=brokers)
+@action("broker {broker} restarts", broker=brokers)
 def restart(state: Partition, broker: int) -> Iterator[Partition]:
     """A broker is back, registered anew.
 

@@ -38,7 +38,7 @@ from model.quorum import drawn_isr
 def rows(state: Partition) -> dict[str, Row]:
     """The controller, producers with what was acknowledged, each broker, and consumers with what they could read."""
     brokers = {broker_row(broker): _broker(state, broker) for broker in range(len(state.replicas))}
-    producers, consumers = _clients("acknowledged", state.acked), _clients("could read", state.exposed)
+    producers, consumers = _clients("acknowledged", state.acked), _clients("visible", state.exposed)
     return {CONTROLLER: _controller(state), PRODUCERS: producers, **brokers, CONSUMERS: consumers}
 
 
@@ -202,16 +202,16 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
             name = f"{protocol.name}'s {rule('truncates_to', protocol.truncates_to)}"
             match was.in_flight:
                 case EpochResponse(epoch=epoch, end_offset=None):
-                    how = f"is told that its leader does not know where epoch {epoch} ends"
+                    how = f"learns that its leader does not know where epoch {epoch} ends"
                     how += f", and {truncates(was.log, now.log)} ({name})"
                     yield Truncation(follower, how, by_high_watermark=True)
                 case EpochResponse(epoch=epoch, end_offset=end) | Diverging(epoch=epoch, end_offset=end):
-                    how = f"is told that epoch {epoch} ends at {end}, and {truncates(was.log, now.log)} ({name})"
+                    how = f"learns that epoch {epoch} ends at {end}, and {truncates(was.log, now.log)} ({name})"
                     yield Truncation(follower, how)
                 case OffsetOutOfRange(end_offset=end):
                     yield Truncation(follower, f"truncates to its leader's log end offset, {end}")
         case "crash_losing_tail", {"broker": broker, "offset": offset}:
-            yield Truncation(broker, f"crashes with records that are not flushed from offset {offset} on")
+            yield Truncation(broker, f"crashes before its records from offset {offset} onward are flushed")
 
 
 def missed(step: Step[Partition]) -> Iterator[Missed]:
@@ -255,5 +255,5 @@ DRAWING = Drawing(
     arrivals=arrivals,
     events=History(commits, truncations, missed, counted, joins),
     legend="m0@1: record m0, written in leader epoch 1; ┃ the high watermark (HW); LEO log end offset; remote: the "
-    "followers' LEO as the leader knows it; consumers: the records they could read; producers: those acknowledged",
+    "followers' LEO as the leader knows it; consumers: the records visible to them; producers: those acknowledged",
 )

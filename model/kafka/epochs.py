@@ -1,4 +1,4 @@
-"""The leader epoch cache: where each leader epoch starts in a log, and what can be said about the end of one.
+"""The leader epoch cache: where each leader epoch starts in a log, and where one ends.
 
 In Kafka it is a file of its own; here it is what the records say, and of a leader also what it knows of its own
 epoch. (So an epoch in which a former leader wrote nothing is not in its cache here: KAFKA-10706 is out of reach.)

@@ -49,7 +49,11 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
         yield after.with_replica(follower, attrs.evolve(target, in_flight=FetchResponse(records, told)))
 
 
-@action("broker {leader} handles broker {follower}'s fetch request and lets it wait", leader=brokers, follower=brokers)
+@action(
+    "broker {leader} receives broker {follower}'s fetch request and holds it in purgatory",
+    leader=brokers,
+    follower=brokers,
+)
 def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """Without records to send, a request waits in purgatory; what it says of the follower is used at once."""
     request = _accepted(state, leader, state.replicas[follower].in_flight)
@@ -104,7 +108,7 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
 # --- late fetch requests ------------------------------------------------------------------------------------
 
 
-@action("broker {follower}'s connection breaks, and its fetch request is on its way still", follower=brokers)
+@action("broker {follower}'s connection breaks while its fetch request is in flight", follower=brokers)
 def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
     """A fetch request outlives its connection, while the follower sends it again, or dies, or follows another one."""
     request = state.replicas[follower].in_flight
@@ -112,7 +116,7 @@ def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
         yield state.having("late_fetches").with_late(follower, LateFetch(request))
 
 
-@action("broker {leader} handles a late fetch request of broker {follower}", leader=brokers, follower=brokers)
+@action("broker {leader} handles a delayed fetch request from broker {follower}", leader=brokers, follower=brokers)
 def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """A leader takes what it says of the follower; the response goes nowhere.
 

@@ -1,4 +1,4 @@
-"""The leader's high watermark: when it is raised, and what clients are told then."""
+"""The leader's high watermark: when it is raised, and which clients learn of it."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _all_may_join(state: Partition, proposal: Proposal) -> bool:
     return all(may_join(state.registrations[broker], proposal.outdated) for broker in sorted(proposal.isr))
 
 
-@action("broker {leader} hears which brokers are in the ISR", leader=brokers)
+@action("broker {leader} learns which brokers are in the ISR", leader=brokers)
 def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
     """A leader hears of the ISR in its own epoch: by the answer to its request, or from the metadata log."""
     if not state.is_true_leader(leader):

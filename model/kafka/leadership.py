@@ -1,4 +1,4 @@
-"""What a broker does when the controller tells it who leads."""
+"""What a broker does when it learns from the controller who leads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from model.kafka.truncation import next_request, truncated
 from model.quorum import brokers, epochs
 
 
-@action("broker {broker} hears that it leads in epoch {epoch}", broker=brokers, epoch=epochs)
+@action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker obeys a request that names it. It knows nothing of its followers yet, and keeps its log.
 
@@ -36,7 +36,7 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     yield with_leader(_heard(state, broker, epoch), broker, leading)
 
 
-@action("broker {broker} hears of the leader of epoch {epoch} and follows it", broker=brokers, epoch=epochs)
+@action("broker {broker} learns of the leader for epoch {epoch} and follows it", broker=brokers, epoch=epochs)
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker obeys a request that names another one: it truncates, or asks where to, or just fetches.
 

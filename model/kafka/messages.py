@@ -45,7 +45,7 @@ class FetchResponse:
 
 @attrs.frozen(cache_hash=True)
 class OffsetOutOfRange:
-    """A leader's log ends before the fetch offset; the follower is told where."""
+    """A leader's log ends before the fetch offset; the follower learns where it ends."""
 
     end_offset: int
 

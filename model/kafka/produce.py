@@ -1,4 +1,4 @@
-"""Producing: whoever takes itself for the leader appends."""
+"""Producing: a broker that believes it is the leader appends."""
 
 from __future__ import annotations
 

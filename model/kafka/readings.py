@@ -46,7 +46,7 @@ def the_log_end(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> Epoc
     return EpochResponse(wanted, leader.log.end_offset)
 
 
-@action("broker {broker} hears that it leads in epoch {epoch}", broker=brokers, epoch=epochs)
+@action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def fall_back_and_lead(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
     """A broker whose question was not answered truncates to its high watermark, then leads (seed 003, comment 18)."""
     replica = state.replicas[broker]

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from model.kafka.protocols import Protocol
 
 
-@action(
-    "broker {leader} answers where the epoch ends that broker {follower} asks about", leader=brokers, follower=brokers
-)
+@action("broker {leader} answers broker {follower}'s OffsetsForLeaderEpoch request", leader=brokers, follower=brokers)
 def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
     """Whoever takes itself for the leader looks into its leader epoch cache; with KIP-320 only in the same epoch."""
     target = state.replicas[follower]
@@ -31,7 +29,7 @@ def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterat
         yield state.with_replica(follower, attrs.evolve(target, in_flight=answer))
 
 
-@action("broker {follower} is told where to truncate", follower=brokers)
+@action("broker {follower} learns where to truncate", follower=brokers)
 def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition]:
     """A follower truncates by its protocol's rule, and fetches, or asks again."""
     replica, protocol = state.replicas[follower], state.protocol

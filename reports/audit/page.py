@@ -1,4 +1,4 @@
-"""The page of an audit: what is wrong, partition by partition, with the brokers' logs drawn by leader epoch.
+"""The page of an audit: errors by partition, with a picture of the brokers' logs by leader epoch.
 
 It is one HTML file that needs no network. Thousands of partitions are folded to those that matter.
 """

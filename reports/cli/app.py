@@ -38,7 +38,7 @@ COMMANDS = {
     "specs": "List the specs, or show one: its rules, bounds, actions and properties.",
     "trace": "Show a saved trace, step by step, or in a format for other tools.",
 }
-"""What each command does, in a line: known without importing it, as that takes most of a second."""
+"""A line of help for each command, known without importing it: importing takes most of a second."""
 
 
 class Commands(click.Group):
@@ -102,7 +102,7 @@ def app() -> None:
 
 
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""What a full disk, a limit, a terminal that is gone or a closed file give those who write."""
+"""Errors of writing: a full disk, a limit, a closed terminal or file."""
 
 
 IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-"}

@@ -1,4 +1,4 @@
-"""`leadline specs`: what there is to check."""
+"""`leadline specs`: the shipped specs, their rules, bounds and properties."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_what_kip_279_mends_in_kip_101_is_shown_where_it_happens(tmp_path: Path)
     (at,) = (index for index, line in enumerate(run.lines) if "11 states alike; from there on:" in line)
     assert run.lines[at + 1].split() == ["atomic/kip-101", "atomic/kip-279"]
     tail = "\n".join(run.lines[at:])
-    assert "broker 1 loses m0, m1 from offset 0 on            broker 1 loses m1 from offset 1 on" in tail
+    assert "broker 1 loses m0, m1 from offset 0               broker 1 loses m1 from offset 1" in tail
     assert "atomic/kip-101: strong_isr is violated: " in tail
     assert "atomic/kip-279 takes the same actions, and strong_isr is true at their end" in tail
 

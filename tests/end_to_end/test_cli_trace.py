@@ -73,7 +73,7 @@ step 10  lost       broker 1 follows broker 0 and truncates its log to 0 (hw-tru
                     truncates_to: own high watermark), and loses m0, committed in step 8, which its
                     own high watermark does not cover yet
 step 10  violated   offset 0 is below the high watermark 1 of broker 0, which has m0@1 there; broker
-                    1 of the quorum's ISR has nothing
+                    1 of the quorum's ISR has no record there
 
  1/10  the initial state
                    role        epoch   ISR   log      HW   LEO
@@ -116,9 +116,9 @@ step 10  violated   offset 0 is below the high watermark 1 of broker 0, which ha
        broker 1    follows 0   0       0 1   ┃ m0@1   0    1
        controller → broker 1: LeaderAndIsr, epoch 1 (leader 0, ISR 0)
 
-10/10  broker 1 follows the leader of epoch 1, truncating as its protocol says  [lost]  [violated]
+10/10  broker 1 follows the leader of epoch 1 and truncates by its protocol's rule  [lost]  [violated]
        become_follower(broker=1, epoch=1)
-       broker 1 loses m0 from offset 0 on
+       broker 1 loses m0 from offset 0
                    role        epoch   ISR   log      HW   LEO
        controller  leader: 0   1       0 1
        broker 0    leads       1       0 1   m0@1 ┃   1    1
@@ -127,7 +127,7 @@ step 10  violated   offset 0 is below the high watermark 1 of broker 0, which ha
 strong_isr is violated: for each believed leader, every member of the quorum's ISR, from which
 leaders are elected, holds the same records below its high watermark
     offset 0 is below the high watermark 1 of broker 0, which has m0@1 there; broker 1 of the
-    quorum's ISR has nothing
+    quorum's ISR has no record there
     source: seed 004: whoever is elected from the ISR has all below HW; TLA+ specification,
     StrongIsr
 """

@@ -66,7 +66,7 @@ STALE_HIGH_WATERMARK = Story(
     bounds=(2, 1, 1, 1),
     states=10,
     violates=("weak_isr", "strong_isr"),
-    complaint="broker 0, which has m0@1 there; broker 1 of the quorum's ISR has nothing",
+    complaint="broker 0, which has m0@1 there; broker 1 of the quorum's ISR has no record there",
     chapters=(
         Chapter(
             "0 is elected in epoch 0; the controller removes 1 in epoch 1; 0 leads in epoch 1 and writes a record",
@@ -105,7 +105,7 @@ UNKNOWN_EPOCH = Story(
     bounds=(2, 2, 2, 2),
     states=12,
     violates=("weak_isr", "strong_isr"),
-    complaint="broker 0, which has m0@0 there; broker 1 of the quorum's ISR has nothing",
+    complaint="broker 0, which has m0@0 there; broker 1 of the quorum's ISR has no record there",
     chapters=(
         Chapter(
             "three quick elections",
@@ -145,7 +145,7 @@ STALE_NEW_LEADER = Story(
     bounds=(3, 1, 1, 1),
     states=12,
     violates=("strong_isr",),
-    complaint="broker 0, which has m0@0 there; broker 1 of the quorum's ISR has nothing",
+    complaint="broker 0, which has m0@0 there; broker 1 of the quorum's ISR has no record there",
     chapters=(
         Chapter(
             "0 leads in epoch 0 and drops 1 from the ISR; the controller elects 2 in epoch 1",
@@ -187,7 +187,7 @@ ASKING_WHO_DOES_NOT_LEAD = Story(
     bounds=(3, 1, 1, 2),
     states=11,
     violates=("weak_isr", "strong_isr"),
-    complaint="broker 0, which has m0@2 there; broker 2 of the quorum's ISR has nothing",
+    complaint="broker 0, which has m0@2 there; broker 2 of the quorum's ISR has no record there",
     chapters=(
         Chapter(
             "three quick elections; 0 jumps to epoch 2, drops 1 from the ISR and writes",
@@ -226,7 +226,7 @@ FOLLOWING_AN_OLD_EPOCH = Story(
     bounds=(3, 1, 1, 2),
     states=13,
     violates=("weak_isr", "strong_isr"),
-    complaint="broker 0, which has m0@2 there; broker 2 of the quorum's ISR has nothing",
+    complaint="broker 0, which has m0@2 there; broker 2 of the quorum's ISR has no record there",
     chapters=(
         *ASKING_WHO_DOES_NOT_LEAD.chapters[:2],
         Chapter(

@@ -56,23 +56,23 @@ def test_isr_has_what_is_committed(item: Property, state: Partition) -> None:
         pytest.param(
             with_isr(BOTH, leads(0, "m0@0 m1@0 ┃"), follows(0, "m0@0 ┃")),
             "offset 1 is below the high watermark 2 of broker 0, which has m1@0 there; "
-            "broker 1 of broker 0's own ISR has nothing",
+            "broker 1 of broker 0's own ISR has no record there",
             "offset 1 is below the high watermark 2 of broker 0, which has m1@0 there; "
-            "broker 1 of the quorum's ISR has nothing",
+            "broker 1 of the quorum's ISR has no record there",
             id="a member lacks a committed record",
         ),
         pytest.param(
             with_isr(BOTH, leads(0, "m0@0 ┃"), leads(1, "┃ m1@1", epoch=1)),
             "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; "
-            "broker 1 of broker 0's own ISR has m1@1",
+            "broker 1 of broker 0's own ISR has m1@1 there",
             "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; "
-            "broker 1 of the quorum's ISR has m1@1",
+            "broker 1 of the quorum's ISR has m1@1 there",
             id="a member has another record",
         ),
         pytest.param(
             with_isr({0}, leads(0, "m0@0 ┃", isr=BOTH), follows(0, "┃")),
             "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; "
-            "broker 1 of broker 0's own ISR has nothing",
+            "broker 1 of broker 0's own ISR has no record there",
             None,
             id="only the leader's own ISR has the member",
         ),
@@ -80,15 +80,15 @@ def test_isr_has_what_is_committed(item: Property, state: Partition) -> None:
             with_isr(BOTH, leads(0, "m0@0 ┃", isr={0}), follows(0, "┃")),
             None,
             "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; "
-            "broker 1 of the quorum's ISR has nothing",
+            "broker 1 of the quorum's ISR has no record there",
             id="only the quorum's ISR has the member",
         ),
         pytest.param(
             with_isr({0}, leads(0, "m0@0", isr={0}, high_watermark=2), follows(0, "┃")),
-            "offset 1 is below the high watermark 2 of broker 0, which has nothing there; "
-            "broker 0 of broker 0's own ISR has nothing",
-            "offset 1 is below the high watermark 2 of broker 0, which has nothing there; "
-            "broker 0 of the quorum's ISR has nothing",
+            "offset 1 is below the high watermark 2 of broker 0, which has no record there; "
+            "broker 0 of broker 0's own ISR has no record there",
+            "offset 1 is below the high watermark 2 of broker 0, which has no record there; "
+            "broker 0 of the quorum's ISR has no record there",
             id="the leader itself lacks the record",
         ),
     ],
@@ -229,7 +229,7 @@ def test_followers_log_may_be_a_prefix_of_its_leaders(state: Partition) -> None:
     [
         (
             partition(leads(0, "┃ m0@0"), follows(0, "┃ m0@0 m1@0 m2@0")),
-            "broker 1 follows broker 0 in epoch 0, and has m1@0 at offset 1; the leader has nothing there",
+            "broker 1 follows broker 0 in epoch 0, and has m1@0 at offset 1; the leader has no record there",
         ),
         (
             partition(follows(2, "┃ m0@0", epoch=2), replica("┃"), leads(2, "┃ m1@1 m2@2", epoch=2)),

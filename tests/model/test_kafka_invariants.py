@@ -140,11 +140,11 @@ ACCEPTED: list[tuple[str, Property, Partition]] = [
 
 REFUSED: list[tuple[str, Property, Partition, str]] = [
     (
-        "a later leader has nothing there",
+        "a later leader has no record there",
         promises.committed_never_lost,
         partition(leads(0, "m0@0 ┃"), leads(1, "┃", epoch=1), exposed=READ),
         "m0@0 at offset 0 could be read from the leader of epoch 0; "
-        "broker 1, which leads in epoch 1, has nothing there",
+        "broker 1, which leads in epoch 1, has no record there",
     ),
     (
         "a later leader has another record",
@@ -159,18 +159,18 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "m0@0 at offset 0 could be read from the leader of epoch 0; broker 0, which leads in epoch 1, has m1@0 there",
     ),
     (
-        "a later leader has nothing there",
+        "a later leader has no record there",
         promises.acked_never_lost,
         partition(leads(0, "┃", epoch=2), acked=READ),
         "m0@0 at offset 0 was acknowledged by the leader of epoch 0; "
-        "broker 0, which leads in epoch 2, has nothing there",
+        "broker 0, which leads in epoch 2, has no record there",
     ),
     (
-        "a later leader has nothing there",
+        "a later leader has no record there",
         promises.durable_as_promised,
         partition(leads(0, "┃", epoch=1), **PROMISED),
         "m0@0 at offset 0 was acknowledged by the leader of epoch 0; "
-        "broker 0, which leads in epoch 1, has nothing there",
+        "broker 0, which leads in epoch 1, has no record there",
     ),
     (
         "it tells of less",
@@ -188,7 +188,7 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "a member of the ELR lacks it",
         candidates.leader_candidates_complete,
         partition(leads(0, "m0@0 ┃"), follows(0, "┃"), isr=[0], elr=[1], exposed=READ),
-        "broker 1 is in the ELR and has nothing at offset 0, where m0@0 could be read",
+        "broker 1 is in the ELR and has no record at offset 0, where m0@0 could be read",
     ),
     (
         "the leader knows of fewer",
@@ -209,14 +209,14 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         durability.weak_isr,
         partition(leads(0, "m0@0 ┃"), down("┃")),
         "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; "
-        "broker 1 of broker 0's own ISR has nothing",
+        "broker 1 of broker 0's own ISR has no record there",
     ),
     (
         "a member of the quorum's ISR lacks it",
         durability.strong_isr,
         partition(leads(0, "m0@0 ┃", isr=[0]), follows(0, "┃")),
         "offset 0 is below the high watermark 1 of broker 0, which has m0@0 there; "
-        "broker 1 of the quorum's ISR has nothing",
+        "broker 1 of the quorum's ISR has no record there",
     ),
     (
         "beyond the log end",
@@ -228,7 +228,7 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "the follower is longer, and it fetches",
         logs.follower_log_is_prefix,
         partition(leads(0, "m0@0 ┃"), follows(0, "m0@0 ┃ m1@0 m2@0")),
-        "broker 1 follows broker 0 in epoch 0, and has m1@0 at offset 1; the leader has nothing there",
+        "broker 1 follows broker 0 in epoch 0, and has m1@0 at offset 1; the leader has no record there",
     ),
     (
         "different records below both high watermarks",
@@ -343,7 +343,7 @@ STEPS_REFUSED += [
         candidates.isr_joined_with_all,
         partition(leads(0, "m0@0 ┃"), follows(0, "┃"), isr=[0]),
         partition(leads(0, "m0@0 ┃"), follows(0, "┃"), isr=[0, 1]),
-        "broker 1 joins the ISR and has nothing at offset 0, where its leader has m0@0, below its high watermark",
+        "broker 1 joins the ISR and has no record at offset 0, where its leader has m0@0, below its high watermark",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""What a search learns about its spec too late, so that it has to start again."""
+"""Adjustments: what a search learns about its spec too late, so that it must start again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints: a search on disk, from which it goes on after whatever ended it.
+"""Checkpoints: a search saved to disk, from which it can be resumed.
 
 A folder holds what was searched (`spec.json`), the states and the steps they were found by as plain arrays,
 which only ever grow, and `search.pickle`: how far the search was, how many entries of the arrays count, and their

@@ -1,4 +1,4 @@
-"""Parts of a block of states: a compiled loop looks at each, and notes what it would have to know."""
+"""Parts of a block of states: a compiled loop processes each, and notes the paths that it does not know."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ from checker.engines.compiled.learn.learned import Tables
 from checker.engines.compiled.packing import Packing
 
 OUTDATED = 1.05
-"""Growth of what is known after which the guards should be made anew."""
+"""Growth of what is known after which the guards are rebuilt."""
 
 LARGEST = 2**13
-"""Entries in the table of one pair of slots; for larger domains, the first slot has to do."""
+"""Entries in the table of one pair of slots; for larger domains, only the first slot is used."""
 
 
 class Guards:

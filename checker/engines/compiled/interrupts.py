@@ -1,4 +1,4 @@
-"""Interrupts that wait until what must not be done by halves is done.
+"""Defers Ctrl-C while a critical section runs.
 
 Calls of compiled loops in the main thread must not be interrupted either: the first call compiles the loop, and
 what is raised while the compiler calls back into Python is lost.

@@ -30,7 +30,7 @@ pairs: a number plus one, or 0, and where its edge leads.
 """
 
 FACTOR, SHIFT = 0x9E3779B1, 15
-"""By what a number is multiplied, and how far the product is shifted, for its place in a hash table."""
+"""Factor and shift of the hash function of the hash tables in nodes."""
 
 SECOND = 1 << 24
 """In the trees of step predicates, the slots of the state after the step are counted from here."""
@@ -59,7 +59,7 @@ HALF = np.uint64(32)
 ONE = np.uint64(1)
 
 BATCH = 64
-"""Look-ups in the table that are on their way at the same time."""
+"""Look-ups in the table that are in flight at the same time."""
 
 RECENT = np.uint64(2**14)
 """Next states that `insert` remembers: steps that commute often lead to one state twice within a block."""

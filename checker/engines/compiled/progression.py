@@ -1,4 +1,4 @@
-"""How far a compiled search is."""
+"""Progression: how far a compiled search is."""
 
 from __future__ import annotations
 

@@ -16,10 +16,11 @@ MOST_STATES = 2**32 - 2**27
 """States are numbered in 32 bits, those of a block before they are known to be new among them."""
 
 LARGEST_TABLE = 2**32 - 2**16
-"""Entries; half of a hash says where a state belongs. So it is never full, although it may be fuller than others."""
+"""Entries of the largest table. Half of a hash gives a state's place. A region can be fuller than average but never
+overflows."""
 
 SMALLEST_TABLE = 4096
-"""Entries for each worker: regions are filled by chance, and none must ever be full."""
+"""Entries per worker in the smallest table: regions fill at random, and none may overflow."""
 
 SLICE = 2**22
 """States that are entered in a table, or checked, before Ctrl-C is noticed again."""

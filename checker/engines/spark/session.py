@@ -31,7 +31,7 @@ from checker.temporary import private_folder
 T = TypeVar("T")
 
 PATIENCE = 30
-"""Seconds that Java is given to end."""
+"""Seconds that Java has to exit."""
 
 TICK = 0.25
 """Seconds between two looks at a running job."""

@@ -27,13 +27,13 @@ from checker.engines.compiled.learn.calls import Call, Caller, Job, Row
 from checker.engines.compiled.learn.recording import Precision
 
 MOST = 7
-"""More helpers would wait for this process, which learns what all of them answer."""
+"""Most helpers. More would wait for this process, which learns from all of their answers."""
 
 TO_LEARN = 0.15
 """What it takes this process to learn from a call, whoever made it, where making one takes 1."""
 
 ANSWERED_AT_ONCE = 16
-"""Calls that a helper makes before it sends what came of them, as this process can learn that meanwhile."""
+"""Calls that a helper makes before it sends their outcomes, from which this process learns meanwhile."""
 
 
 class Request(NamedTuple):

@@ -1,4 +1,4 @@
-"""Comparison: what was learned against what actions and properties do when they are called on states themselves.
+"""Comparison: checks what was learned against calls of actions and properties on the states themselves.
 
 What is learned from one state is used for all that agree in what was read. Recording is exact by itself (see
 `recording`); this is the second line. Each path of a tree is compared at a second state, as soon as one of the states

@@ -1,9 +1,9 @@
-"""Constructs: what the instructions of a function do that lazy states and what stands in for tuples do not see.
+"""Constructs: operations in a function's bytecode that lazy states and tuple views cannot observe.
 
-Python tells an object when a field is read, an operator is applied or it is iterated over, and the recording sees it.
-It does not tell of ``a is b``, of an ``except`` clause that hides what went wrong, or of a pattern that asks whether a
-value is a sequence. This module finds those in a function's bytecode, with the names that lead to other functions;
-`reach` follows the names.
+Python calls a method of an object when a field is read, an operator is applied or the object is iterated over, so the
+recording sees these. It calls none for ``a is b``, for an ``except`` clause that hides an error, or for a pattern that
+asks whether a value is a sequence. This module finds those in a function's bytecode, with the names that lead to other
+functions; `reach` follows the names.
 """
 
 from __future__ import annotations

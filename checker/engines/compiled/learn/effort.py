@@ -10,10 +10,10 @@ from __future__ import annotations
 from checker.settings import Tuning
 
 SELDOM = 60
-"""States for each call of an action instance or property that is recorded besides."""
+"""States for each further recorded call of an action instance or property."""
 
 RETURN = 10
-"""States for which nothing had to be called, for each call that is recorded besides: those calls were spared."""
+"""States that needed no calls, for each further call that is recorded: it is paid for by the calls they saved."""
 
 
 class Effort:

@@ -1,4 +1,4 @@
-"""Filters: which members of a collection a loop over it passes over.
+"""Filters: which members of a collection a loop skips.
 
 ``[m for m in state.msgs if m.kind == "vote"]`` depends on the membership of votes only: whether another message is in
 the set makes no difference, as the loop passes over it. A loop's filter is the ``if`` of a comprehension, the ``if``
@@ -27,7 +27,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, *_COMPREHENSIONS)
 _NOT_FOR_FILTERS = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _CONSUMERS = frozenset(("all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple"))
-"""Built-in functions that are through with a generator expression when they return."""
+"""Built-in functions that have finished with a generator expression when they return."""
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 

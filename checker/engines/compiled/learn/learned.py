@@ -21,10 +21,10 @@ from checker.spec import Spec
 S = TypeVar("S")
 
 OUTCOME_BYTES, VALUE_BYTES = 400, 300
-"""About what Python takes for an outcome, and for a value of a slot with its number."""
+"""Bytes that Python takes, about, for an outcome, and for a value of a slot with its number."""
 
 MOST_OUTCOMES = 2**31 - 1
-"""Outcomes have 32-bit numbers."""
+"""Most outcomes: they have 32-bit numbers."""
 
 ALL_BITS = np.uint64(2**64 - 1)
 
