@@ -46,12 +46,12 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
 
 
 @action(
-    "broker {broker} follows the leader of epoch {epoch} and truncates by its protocol's rule",
+    "broker {broker} follows the leader of epoch {epoch}, truncating by its protocol's rule",
     broker=brokers,
     epoch=epochs,
 )
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names another one, and truncates by its protocol's rule."""
+    """A broker obeys a request that names another one,, truncating by its protocol's rule."""
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
         if request.leader is None or request.leader == broker or epoch <= replica.epoch:

@@ -63,7 +63,7 @@ def test_something_wrong_ends_with_1_and_says_what_to_do_and_how_it_can_come_abo
         "A known counterexample ends in the same way: ",
         "Brokers 1 and 2, in the ISR, have everything below the high watermark 10 and can be elected safely.",
         "How this can happen: before 0.11, committed data is lost atomic/hw-truncation",
-        "10/10 broker 1 follows the leader of epoch 1 and truncates by its protocol's rule",
+        "10/10 broker 1 follows the leader of epoch 1, truncating by its protocol's rule",
         "violated: strong_isr, weak_isr, in 1 partition ",
     ):
         assert words in shown, run.out

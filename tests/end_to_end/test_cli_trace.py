@@ -116,7 +116,7 @@ step 10  violated   offset 0 is below the high watermark 1 of broker 0, which ha
        broker 1    follows 0   0       0 1   ┃ m0@1   0    1
        controller → broker 1: LeaderAndIsr, epoch 1 (leader 0, ISR 0)
 
-10/10  broker 1 follows the leader of epoch 1 and truncates by its protocol's rule  [lost]  [violated]
+10/10  broker 1 follows the leader of epoch 1, truncating by its protocol's rule  [lost]  [violated]
        become_follower(broker=1, epoch=1)
        broker 1 loses m0 from offset 0
                    role        epoch   ISR   log      HW   LEO

@@ -7,9 +7,10 @@ of a state, so the number of different calls is tiny. Each is made once, and rem
 `recording` finds which slots a call reads, `constructs` and `reach` how precisely that can be done; `calls` makes
 recorded calls, and `call_workers` makes them in other processes too; `forest` keeps what was learned as decision trees;
 `learned` adds to it, and `comparison` compares it with further calls; `packing` makes a state a few words; `kernel`
-walks the trees for all states, and `chunks` collects the paths that it did not know; `expander` joins these, a block at
-a time; `sightings` reports in the spec's terms what was seen; `search` is the breadth-first search, which `checkpoint`
-saves; `warming` compiles the loops before it begins, and `caching` says where compiled code is kept.
+walks the trees for all states, with the `arrays` of the others, and `chunks` collects the paths that it did not know;
+`expander` joins these, a block at a time; `sightings` reports in the spec's terms what was seen; `search` is the
+breadth-first search, which `checkpoint` saves; `warming` compiles the loops before it begins, and `caching` says where
+compiled code is kept.
 
 `walk_search` searches random behaviours through the same trees: `walks` moves the walkers, whose arrays are in
 `walk_arrays`, by the loop in `walk_kernel`; `starts` are states of earlier walks at which others begin; `contents`

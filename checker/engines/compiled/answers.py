@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from checker.engines.compiled.kernel import Answered
+from checker.engines.compiled.arrays import Answered
 from checker.engines.compiled.packing import Packing
 
 Steps = Sequence[dict[int, int]]

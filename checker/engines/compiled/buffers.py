@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.engines.compiled.kernel import Generated
+from checker.engines.compiled.arrays import Generated
 
 
 class Buffers:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.compiled import kernel
+from checker.engines.compiled.arrays import Part
 from checker.engines.compiled.learn.calls import Job
 from checker.settings import Tuning
 
@@ -55,10 +56,10 @@ class BlockParts:
         busy: list[int] = np.flatnonzero(self.left).tolist()
         return busy
 
-    def of(self, part: int) -> kernel.Part:
+    def of(self, part: int) -> Part:
         """How far a part is."""
         end, cursor, waiting = self.ends[part + 1], self.cursors[part], self.waiting[part]
-        return kernel.Part(cursor, end, waiting, self.unknown[part], self.rows[part])
+        return Part(cursor, end, waiting, self.unknown[part], self.rows[part])
 
     def jobs(self, first_step: int) -> list[tuple[Job, int]]:
         """The calls that show the unknown paths, one for each place where trees end, and how often it was met.

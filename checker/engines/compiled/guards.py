@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from checker.engines.compiled import kernel
+from checker.engines.compiled.arrays import Guarding
 from checker.engines.compiled.kernel import SLOT
 from checker.engines.compiled.learn.forest import Forest
 from checker.engines.compiled.learn.learned import Tables
@@ -64,9 +65,9 @@ class Guards:
             kernel.fill_guard(row, trees, values, pool, dead, words, self.table)
 
     @property
-    def arrays(self) -> kernel.Guarding:
+    def arrays(self) -> Guarding:
         """The tables, for the compiled loop."""
-        return kernel.Guarding(self.always, self.pairs, self.table)
+        return Guarding(self.always, self.pairs, self.table)
 
     @property
     def are_outdated(self) -> bool:

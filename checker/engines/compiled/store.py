@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.compiled import kernel
+from checker.engines.compiled.arrays import Kept, Packed
 from checker.engines.compiled.packing import Packing
 from checker.engines.compiled.threads import Workers
 
@@ -79,14 +80,14 @@ class Store:
         return int(self.counters[kernel.STATES])
 
     @property
-    def packed(self) -> kernel.Packed:
+    def packed(self) -> Packed:
         """The states and their packing, for the compiled loops."""
-        return kernel.Packed(self.states, self.outside, self.packing.word, self.packing.shift, self.packing.mask)
+        return Packed(self.states, self.outside, self.packing.word, self.packing.shift, self.packing.mask)
 
     @property
-    def kept(self) -> kernel.Kept:
+    def kept(self) -> Kept:
         """The states and how they were found, for the compiled loop that adds more."""
-        return kernel.Kept(self.states, self.parents, self.arrivals, self.outside, self.table)
+        return Kept(self.states, self.parents, self.arrivals, self.outside, self.table)
 
     @property
     def bytes_used(self) -> int:

@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.compiled.kernel import NOT_SHOWN, SECOND, SHOWN, Learned
+from checker.engines.compiled.arrays import Learned
+from checker.engines.compiled.kernel import NOT_SHOWN, SECOND, SHOWN
 from checker.engines.compiled.learn.calls import Call, Caller, Changes
 from checker.engines.compiled.learn.effort import Effort
 from checker.engines.compiled.learn.forest import Forest, TablesFull, with_room
