@@ -25,13 +25,15 @@ class Kind(enum.Enum):
     """True between the states before and after some step."""
     CONSTRAINT = "constraint"
     """True in every state that is searched further: see `Spec.within`."""
+    PREMISE = "premise"
+    """True in some reachable state: without it, the properties that have it say nothing. See `Property.premise`."""
     DEADLOCK = "deadlock"
     """Every reachable state has a next state. Asked for by ``Spec(check_deadlock=True)``."""
 
     @property
     def is_witness(self) -> bool:
         """Whether it is enough that the property is true once."""
-        return self in (Kind.WITNESS, Kind.STEP_WITNESS)
+        return self in (Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE)
 
     @property
     def of_steps(self) -> bool:
@@ -41,6 +43,9 @@ class Kind(enum.Enum):
 
 Predicate = Callable[..., bool | Iterator[str]]
 """Returns whether the property is true, or yields a sentence for each thing that makes it false."""
+
+Premise = Callable[[Any], bool]
+"""Returns whether a property says something of a state, or of the steps from it."""
 
 
 @attrs.frozen(eq=False)
@@ -54,6 +59,9 @@ class Property:
         function: takes a state (a step invariant: the states before and after a step).
         source: where the rule comes from: an article, a KIP, a ticket.
         fails_in: the names of specs in which it is known to be violated, at some bounds.
+        premise: a predicate of a state (of a step invariant, of the state before). Where it is false, the property is
+            true for want of anything to be wrong; if it is false in every state, that the property holds says nothing.
+            None: the property always says something.
     """
 
     name: str
@@ -62,6 +70,7 @@ class Property:
     function: Predicate
     source: str
     fails_in: tuple[str, ...] = ()
+    premise: Premise | None = None
 
     def __call__(self, *states: Any) -> bool:
         return self.complaint(*states) is None
@@ -102,13 +111,16 @@ class Property:
                 yield sentence
 
 
-def invariant(sentence: str, *, source: str = "", fails_in: tuple[str, ...] = ()) -> Callable[[Predicate], Property]:
+def invariant(
+    sentence: str, *, source: str = "", fails_in: tuple[str, ...] = (), premise: Premise | None = None
+) -> Callable[[Predicate], Property]:
     """Make an invariant of a predicate of one state.
 
     Parameters:
         sentence: the property in one sentence.
         source: where the rule comes from.
         fails_in: the names of specs in which it is known to be violated.
+        premise: a predicate of a state; see `Property`. A witness will do.
 
     Returns:
         A decorator. The predicate returns a bool, or yields a sentence for each offending value, so
@@ -124,14 +136,14 @@ def invariant(sentence: str, *, source: str = "", fails_in: tuple[str, ...] = ()
         >>> small((3, 9)), small((3, 10))
         (True, False)
     """
-    return _property(Kind.INVARIANT, sentence, source, fails_in)
+    return _property(Kind.INVARIANT, sentence, source, fails_in, premise)
 
 
 def step_invariant(
-    sentence: str, *, source: str = "", fails_in: tuple[str, ...] = ()
+    sentence: str, *, source: str = "", fails_in: tuple[str, ...] = (), premise: Premise | None = None
 ) -> Callable[[Predicate], Property]:
     """Make a step invariant of a predicate of two states, before and after a step. See `invariant`."""
-    return _property(Kind.STEP_INVARIANT, sentence, source, fails_in)
+    return _property(Kind.STEP_INVARIANT, sentence, source, fails_in, premise)
 
 
 def witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
@@ -161,23 +173,48 @@ def _bare(function: Callable[..., Any]) -> str:
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))
 
 
+def premise_property(premise: Premise) -> Property:
+    """A premise as a property that some reachable state must satisfy, as a witness does."""
+    if isinstance(premise, Property):
+        return attrs.evolve(premise, kind=Kind.PREMISE)
+    name = getattr(premise, "__name__", "premise")
+    return Property(name=name, kind=Kind.PREMISE, sentence="", function=premise, source="")
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function takes just that many states."""
+    parameters = inspect.signature(function).parameters.values()
+    return len(parameters) == count and all(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)
+
+
+def _check_premise(premise: Any) -> None:
+    """Refuse what cannot be a premise. Raises SpecError."""
+    if isinstance(premise, Property):
+        if premise.kind is not Kind.WITNESS:
+            raise SpecError(f"a premise must be a predicate of a state, not the {premise.kind.value} {premise.name}")
+    elif not callable(premise):
+        raise SpecError(f"a premise must be a function of a state, not {premise!r}")
+    elif not _takes(premise, 1):
+        raise SpecError(f"premise {getattr(premise, '__name__', premise)} must take state, not {_bare(premise)}")
+
+
 def _property(
-    kind: Kind, sentence: str, source: str, fails_in: tuple[str, ...] = ()
+    kind: Kind, sentence: str, source: str, fails_in: tuple[str, ...] = (), premise: Premise | None = None
 ) -> Callable[[Predicate], Property]:
     a_kind = f"{'an' if kind is Kind.INVARIANT else 'a'} {kind.value}"
     if not isinstance(sentence, str) or not sentence:
         raise SpecError(f"{a_kind} needs a sentence that describes it, as in @{kind.value.replace(' ', '_')}('...')")
 
+    if premise is not None:
+        _check_premise(premise)
     states = ("before", "after") if kind.of_steps else ("state",)
 
     def decorate(function: Predicate) -> Property:
         name = getattr(function, "__name__", repr(function))
         if not callable(function):
             raise SpecError(f"{a_kind} must be a function, not {function!r}")
-        parameters = inspect.signature(function).parameters
-        plain = all(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters.values())
-        if len(parameters) != len(states) or not plain:
+        if not _takes(function, len(states)):
             raise SpecError(f"{kind.value} {name} must take {' and '.join(states)}, not {_bare(function)}")
-        return Property(name, kind, sentence, function, source, tuple(fails_in))
+        return Property(name, kind, sentence, function, source, tuple(fails_in), premise)
 
     return decorate

@@ -252,11 +252,18 @@ class PropertyResult:
 
     Attributes:
         traces: shortest counterexamples; of a witness, shortest ways to a state that satisfies it.
+        premise: whether its premise was true in any state that was searched; None if it has none.
     """
 
     property: Property
     verdict: Verdict
     traces: tuple[Trace[Any], ...] = ()
+    premise: bool | None = None
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the property holds only because its premise is never true."""
+        return self.verdict is Verdict.HOLDS and self.premise is False
 
 
 @attrs.frozen(eq=False)

@@ -14,7 +14,7 @@ from checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
 from checker.drawing import Drawing, Event, Message, Row
 from checker.errors import LeadlineError, SpecError, raised
 from checker.names import nearest
-from checker.properties import DEADLOCK, Kind, Property
+from checker.properties import DEADLOCK, Kind, Property, premise_property
 from checker.state import check_shape, check_state, check_state_class
 from checker.visible import visible
 
@@ -101,6 +101,21 @@ class Spec(Generic[S]):
         return (*self.properties, DEADLOCK) if self.check_deadlock else self.properties
 
     @functools.cached_property
+    def _premises(self) -> dict[int, Property]:
+        """The premises of the properties, each once, by the `id` of what was given."""
+        given = {id(item.premise): item.premise for item in self.properties if item.premise is not None}
+        return {key: premise_property(premise) for key, premise in given.items()}
+
+    @property
+    def premises(self) -> tuple[Property, ...]:
+        """The premises of the properties, as properties of kind `Kind.PREMISE`, each once."""
+        return tuple(self._premises.values())
+
+    def premise_of(self, item: Property) -> Property | None:
+        """The one of `premises` that a property has; None if it has none."""
+        return None if item.premise is None else self._premises[id(item.premise)]
+
+    @functools.cached_property
     def constraint(self) -> Property | None:
         """What `within` asks, as a property; None if the spec does not have it."""
         if self.within is None:
@@ -144,9 +159,9 @@ class Spec(Generic[S]):
         )
 
     def checks_of(self, *kinds: Kind) -> tuple[Property, ...]:
-        """The properties of some kinds, in the spec's order; the last is `constraint`, if that kind is wanted."""
+        """The properties of some kinds, in the spec's order, then `premises`; the last is `constraint`, if wanted."""
         constraint = () if self.constraint is None else (self.constraint,)
-        return tuple(item for item in (*self.checks, *constraint) if item.kind in kinds)
+        return tuple(item for item in (*self.checks, *self.premises, *constraint) if item.kind in kinds)
 
     def initials(self) -> list[S]:
         """The initial states, each once.

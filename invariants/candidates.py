@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from checker.properties import invariant, step_invariant
 from invariants.known import RPC, RPC_BEFORE_KIP_320, releases
+from invariants.promises import something_exposed
 from model.kafka.state import ACTIVE, Partition
 from model.quorum import drawn_isr
 
@@ -15,6 +16,7 @@ from model.quorum import drawn_isr
     source="KIP-966; Vanlightly's TLA+ specification of it, LeaderCandidateCompleteness: the true high watermark is "
     "the largest there ever was, and a broker that is down is no candidate until it is back",
     fails_in=RPC,
+    premise=something_exposed,
 )
 def leader_candidates_complete(state: Partition) -> Iterator[str]:
     for broker in sorted(state.quorum.isr | state.quorum.elr):
@@ -31,10 +33,21 @@ def leader_candidates_complete(state: Partition) -> Iterator[str]:
                 )
 
 
+def outside_of_isr(state: Partition) -> bool:
+    """A broker has left the ISR, and could join it."""
+    return len(state.quorum.isr) < state.bounds.brokers
+
+
+def elr_has_members(state: Partition) -> bool:
+    """Some broker is in the ELR."""
+    return bool(state.quorum.elr)
+
+
 @step_invariant(
     "a running broker that joins the ISR has all that is below its leader's high watermark",
     source="KIP-903; KAFKA-14617, KAFKA-15221",
     fails_in=(*RPC_BEFORE_KIP_320, *releases("kafka/2.7", "kafka/3.6")),
+    premise=outside_of_isr,
 )
 def isr_joined_with_all(before: Partition, after: Partition) -> Iterator[str]:
     quorum = after.quorum
@@ -88,7 +101,7 @@ def isr_within_replicas(state: Partition) -> bool:
     return all(broker in replicas for broker in state.quorum.isr | state.quorum.elr)
 
 
-@invariant("no broker is in the ISR and in the ELR", source="KIP-966")
+@invariant("no broker is in the ISR and in the ELR", source="KIP-966", premise=elr_has_members)
 def isr_and_elr_disjoint(state: Partition) -> bool:
     return not state.quorum.isr & state.quorum.elr
 

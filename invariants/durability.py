@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator
 from checker.properties import invariant
 from invariants.known import ATOMIC_BEFORE_KIP_320, RPC, releases
 from invariants.view import Complaint, PartitionView, ReplicaView
+from invariants.witnesses import record_committed
 
 
 @invariant(
     "for each believed leader, every member of its own ISR holds the same records below its high watermark",
     source="seeds 003, 004: HW is what every ISR member has replicated; TLA+ specification, WeakIsr",
     fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.0")),
+    premise=record_committed,
 )
 def weak_isr(state: PartitionView) -> Iterator[Complaint]:
     """Believed leaders and their own ISR.
@@ -30,6 +32,7 @@ def weak_isr(state: PartitionView) -> Iterator[Complaint]:
     "holds the same records below its high watermark",
     source="seed 004: whoever is elected from the ISR has all below HW; TLA+ specification, StrongIsr",
     fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.1")),
+    premise=record_committed,
 )
 def strong_isr(state: PartitionView) -> Iterator[Complaint]:
     """Believed leaders and the quorum's ISR.

@@ -33,11 +33,23 @@ def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
                 )
 
 
+def a_follower_serves(state: Partition) -> bool:
+    """Consumers may read a record from a follower."""
+    return state.protocol.followers_serve and any(
+        replica.up
+        and replica.leader is not None
+        and min(replica.high_watermark, replica.log.end_offset) > 0
+        and not state.believes_to_lead(follower)
+        for follower, replica in enumerate(state.replicas)
+    )
+
+
 @invariant(
     "where consumers read from followers: what is below the high watermark of a running follower could be read from "
     "a leader at the same offset, or can be now",
     source="KIP-392; KAFKA-14704",
     fails_in=(*releases("kafka/2.8", "kafka/3.3-zk"), *releases("kafka/3.2-kraft", "kafka/3.3")),
+    premise=a_follower_serves,
 )
 def follower_reads(state: Partition) -> Iterator[str]:
     if not state.protocol.followers_serve:

@@ -14,6 +14,16 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
     return itertools.combinations(state.replicas_of(), 2)
 
 
+def both_committed(state: PartitionView) -> bool:
+    """Two replicas in the same leader epoch have a high watermark above 0."""
+    return any(
+        min(one.high_watermark, other.high_watermark) > 0
+        and one.leader is not None
+        and (one.leader, one.epoch) == (other.leader, other.epoch)
+        for (_, one), (_, other) in _pairs(state)
+    )
+
+
 @invariant(
     "two replicas in the same leader epoch agree on every offset below both high watermarks, "
     "each being the leader or past its truncation",
@@ -23,6 +33,7 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
         *releases("kafka/0.10.2", "kafka/2.1"),
         *releases("kafka/3.2-kraft", "kafka/3.7"),
     ),
+    premise=both_committed,
 )
 def logs_prefix_consistent(state: PartitionView) -> Iterator[Complaint]:
     """Any two replicas of an epoch.

@@ -11,11 +11,42 @@ from model.kafka.consume import readable
 from model.kafka.state import Partition, Promise
 
 
+def led_after_exposed(state: Partition) -> bool:
+    """Some broker leads in a later epoch than that in which a record could be read."""
+    return _led_after(state, state.exposed)
+
+
+def led_after_acked(state: Partition) -> bool:
+    """Some broker leads in a later epoch than that in which a record was acknowledged."""
+    return _led_after(state, state.acked)
+
+
+def something_exposed(state: Partition) -> bool:
+    """Consumers could read a record."""
+    return bool(state.exposed)
+
+
+def led_after_durable(state: Partition) -> bool:
+    """What KIP-966 promises to survive an election was acknowledged, and there was one since."""
+    return _promises_durability(state) and led_after_acked(state)
+
+
+def _led_after(state: Partition, promises: Iterable[Promise]) -> bool:
+    return any(replica.epoch > promise.epoch for _, replica in state.believed_leaders() for promise in promises)
+
+
+def _promises_durability(state: Partition) -> bool:
+    if state.bounds.acks != "all" or state.bounds.unclean_leader_election:
+        return False
+    return state.spent.lossy_crashes < state.bounds.min_insync_replicas
+
+
 @invariant(
     "a record that consumers could read, or that was acknowledged with acks=all, is in the log of every later "
     "leader at the same offset",
     source="seeds 000, 001, 002, 003: the first scenario, lost data; seed 004: what is below HW survives any failure",
     fails_in=(*RPC, *ALL_RELEASES),
+    premise=led_after_exposed,
 )
 def committed_never_lost(state: Partition) -> Iterator[Complaint]:
     """What consumers were told.
@@ -31,6 +62,7 @@ def committed_never_lost(state: Partition) -> Iterator[Complaint]:
     source="seeds 000, 001, 003: with min.insync.replicas=1 a record counts as written once the leader has it. "
     "By design this fails with acks=1, where a clean election picks a follower that has not fetched it",
     fails_in=(*RPC, *ALL_RELEASES),
+    premise=led_after_acked,
 )
 def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     """What producers were told.
@@ -45,6 +77,7 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     "what consumers could once read at an offset, they never read otherwise",
     source="seed 002: monotonic reads, a message is not there at one time and gone at another",
     fails_in=RPC,
+    premise=something_exposed,
 )
 def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
     """What consumers read, from zombies too.
@@ -67,6 +100,7 @@ def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
     "what consumers could once read, no later leader hides: each tells them a log end at least as large (ListOffsets)",
     source="seed 002: a message is not there at one time and gone at another; KIP-207, KAFKA-2334",
     fails_in=(*RPC, *ALL_RELEASES),
+    premise=led_after_exposed,
 )
 def reads_not_taken_back(state: Partition) -> Iterator[Complaint]:
     for leader, replica in state.believed_leaders():
@@ -87,11 +121,10 @@ def reads_not_taken_back(state: Partition) -> Iterator[Complaint]:
     "of their log, and no election is unclean",
     source="KIP-966",
     fails_in=(*RPC, *releases("kafka/2.2", "kafka/4.0")),
+    premise=led_after_durable,
 )
 def durable_as_promised(state: Partition) -> Iterator[Complaint]:
-    if state.bounds.acks != "all" or state.bounds.unclean_leader_election:
-        return
-    if state.spent.lossy_crashes < state.bounds.min_insync_replicas:
+    if _promises_durability(state):
         yield from _lost(state, state.acked, "was acknowledged by")
 
 

@@ -13,6 +13,7 @@ from checker.properties import Property
 from checker.result import PropertyResult, Verdict
 from checker.trace import Trace
 from checker.visible import visible
+from reports.phrases import PREMISE_FALSE
 from reports.suite import Outcome, Prepared
 
 WHOLE = "as expected"
@@ -105,7 +106,9 @@ def _said(item: PropertyResult) -> str:
         verb = "is never shown" if item.property.kind.is_witness else "is violated"
         why = trace.complaint if trace is not None else ""
         return f"{item.property.name} {verb}: {why or item.property.sentence}"
-    return f"{item.property.name} {'is shown' if item.property.kind.is_witness else 'holds'}: {item.property.sentence}"
+    verdict = "is shown" if item.property.kind.is_witness else "holds"
+    nothing = PREMISE_FALSE[item.verdict] if item.premise is False else ""
+    return f"{item.property.name} {verdict}{nothing}: {item.property.sentence}"
 
 
 def place_of(item: Property, prepared: Prepared | None = None) -> Place | None:

@@ -68,6 +68,7 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
                 "source": item.source,
                 "verdict": item.verdict.value,
                 "calls_learned": learning.properties.get(item.name, 0) if learning else 0,
+                "premise_true": item.premise,
                 "trace_length": item.trace_length,
                 "trace_file": str(trace_files[item.name][0]) if item.name in trace_files else None,
                 "trace_files": [str(path) for path in trace_files.get(item.name, [])],
@@ -110,6 +111,7 @@ def read_run(content: Mapping[str, Any]) -> RunView:
                 source=item["source"],
                 verdict=Verdict(item["verdict"]),
                 trace_length=item["trace_length"],
+                premise=item["premise_true"],
             )
             for item in content["properties"]
         ),

@@ -10,6 +10,7 @@ from checker.bounds import bounds_text
 from checker.result import PropertyResult, Verdict
 from checker.visible import visible
 from reports.matrix import Cell, Column, Matrix, summary
+from reports.phrases import PREMISE_FALSE
 from reports.story import story_of
 from reports.suite import Outcome
 
@@ -38,7 +39,8 @@ def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterat
 def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
     name, sentence = f"`{visible(item.property.name)}`", visible(item.property.sentence)
     if item.verdict is not Verdict.VIOLATED:
-        yield f"- {name} **{item.verdict.value}**, {distinct:,} states searched: {sentence}."
+        nothing = PREMISE_FALSE[item.verdict] if item.premise is False else ""
+        yield f"- {name} **{item.verdict.value}**, {distinct:,} states searched{nothing}: {sentence}."
         return
     if not item.traces:
         yield f"- {name} is **not reached**, {distinct:,} states searched: {sentence}."

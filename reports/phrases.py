@@ -19,6 +19,13 @@ FEW_STATES = 20_000
 MANY_CALLS = 0.5
 """Calls made, as a share of those of the oracle, from which on the tables are no help."""
 
+PREMISE_FALSE = {
+    Verdict.HOLDS: "; premise never true: says nothing",
+    Verdict.INCOMPLETE: "; premise not true yet",
+    Verdict.VIOLATED: "",
+}
+"""What is added to the verdict on a property whose premise was true in no state that was searched."""
+
 KEEP_GOING = "incomplete: the search ended with the first violation; --keep-going decides the others too"
 
 
@@ -42,10 +49,15 @@ def _missed(missed: Iterable[tuple[str, Kind]], violated: str, unseen: str) -> s
     return "; ".join(parts)
 
 
-def property_verdict(kind: Kind, verdict: Verdict) -> str:
-    """The verdict on a property of a kind; of a witness, whether it was shown."""
+def property_verdict(kind: Kind, verdict: Verdict, premise: bool | None = None) -> str:
+    """The verdict on a property of a kind; of a witness, whether it was shown.
+
+    Parameters:
+        kind, verdict: the property's.
+        premise: whether its premise was ever true; None if it has none.
+    """
     if not kind.is_witness:
-        return verdict.value
+        return verdict.value + (PREMISE_FALSE[verdict] if premise is False else "")
     words = {Verdict.HOLDS: "shown", Verdict.VIOLATED: "never shown", Verdict.INCOMPLETE: "not shown yet"}
     return words[verdict]
 

@@ -20,6 +20,7 @@ class PropertyView:
         name, kind, sentence, source: the property's own.
         verdict: the verdict.
         trace_length: the states of the first trace; None if there is none.
+        premise: whether its premise was true in any state that was searched; None if it has none.
     """
 
     name: str
@@ -28,6 +29,12 @@ class PropertyView:
     source: str
     verdict: Verdict
     trace_length: int | None = None
+    premise: bool | None = None
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it holds only because its premise is never true."""
+        return self.verdict is Verdict.HOLDS and self.premise is False
 
 
 @attrs.frozen(kw_only=True)
@@ -92,6 +99,7 @@ def view_of_result(result: Result, origin: Origin | None = None) -> RunView:
                 source=item.property.source,
                 verdict=item.verdict,
                 trace_length=len(item.traces[0]) if item.traces else None,
+                premise=item.premise,
             )
             for item in result.properties
         ),

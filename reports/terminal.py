@@ -331,7 +331,8 @@ def _properties_table(run: RunView) -> Table:
         table.add_column("learned calls", header_style="dim", justify="right")
     for item in run.properties:
         length = counted(item.trace_length, "state") if item.trace_length is not None else ""
-        verdict = Text(property_verdict(item.kind, item.verdict), style=STYLES[item.verdict])
+        style = STYLES[Verdict.INCOMPLETE if item.says_nothing else item.verdict]
+        verdict = Text(property_verdict(item.kind, item.verdict, item.premise), style=style)
         calls = [f"{learning.properties.get(item.name, 0):,}"] if learning else []
         table.add_row(visible(item.name), verdict, length, *calls)
     return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
@@ -44,8 +44,21 @@ def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
         engine=engine,
         stop=stop,
         statistics=Statistics(actions={action.name: ActionCount() for action in spec.actions}),
-        properties=tuple(PropertyResult(item, judge(item, False, False)) for item in spec.checks),
+        properties=tuple(
+            PropertyResult(item, judge(item, False, False), (), premise_shown(spec, item, ())) for item in spec.checks
+        ),
     )
+
+
+def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> bool | None:
+    """Whether the premise of a property was seen true; None if it has none.
+
+    Parameters:
+        spec, item: the property, and its spec.
+        shown: the properties of which evidence was seen; see `Spec.premises`.
+    """
+    premise = spec.premise_of(item)
+    return None if premise is None else premise in shown
 
 
 def property_results(
@@ -65,11 +78,13 @@ def property_results(
         exhausted: whether every reachable state was searched.
     """
     results = []
+    shown = {item for item, seen in sightings.items() if seen}
     for item in spec.checks:
         seen = sightings[item]
         wanted = 1 if item.kind.is_witness else limits.traces
         traces = itertools.islice(_traces(spec, item, seen, arrivals), wanted)
-        results.append(PropertyResult(item, judge(item, bool(seen), exhausted), tuple(traces)))
+        verdict = judge(item, bool(seen), exhausted)
+        results.append(PropertyResult(item, verdict, tuple(traces), premise_shown(spec, item, shown)))
     return tuple(results)
 
 

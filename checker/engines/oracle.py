@@ -34,7 +34,7 @@ class OracleSearch(Generic[S]):
     Attributes:
         statistics: the counts so far.
         arrivals: every state found, with the last steps of its shortest paths, in the order of finding.
-        sightings: for each property, where it was seen violated (a witness: satisfied).
+        sightings: for each property, where it was seen violated (a witness or a premise: satisfied).
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class OracleSearch(Generic[S]):
         self._published_at = 0.0
         self.statistics = Statistics(actions={action.name: ActionCount() for action in spec.actions})
         self.arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
-        self.sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks}
-        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS)
+        self.sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in (*spec.checks, *spec.premises)}
+        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._deadlock = spec.checks_of(Kind.DEADLOCK)
         self._level: dict[S, list[tuple[S, ActionInstance[S]]]] = {}

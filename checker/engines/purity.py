@@ -42,7 +42,7 @@ class Purity(Generic[S]):
 
     def __init__(self, spec: Spec[S]) -> None:
         self.spec = spec
-        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.CONSTRAINT)
+        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._offered, self._next = 0, 0
         self._kept: list[tuple[S, dict[str, Any]]] = []

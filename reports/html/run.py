@@ -9,7 +9,7 @@ import attrs
 from markupsafe import Markup
 
 from checker.names import counted
-from checker.result import Result, Statistics
+from checker.result import Result, Statistics, Verdict
 from reports.html import Chapter, chapter, page
 from reports.html.plots import levels_plot, rate_plot, rates
 from reports.matrix import Cell
@@ -218,8 +218,9 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
             (each.shown[-1].name, f"trace {place}" if place > 1 else counted(len(each.shown), "state"))
             for place, each in enumerate(own, start=1)
         )
-        verdict = property_verdict(item.kind, item.verdict)
-        rows.append(PropertyRow(item.name, item.sentence, verdict, item.verdict.value, links))
+        verdict = property_verdict(item.kind, item.verdict, item.premise)
+        looks = (Verdict.INCOMPLETE if item.says_nothing else item.verdict).value
+        rows.append(PropertyRow(item.name, item.sentence, verdict, looks, links))
     return Run(
         name=f"check-{number}",
         title=shown.title,

@@ -13,7 +13,7 @@ import attrs
 
 from checker.engines import ENGINES
 from checker.engines.budget import Budget, LimitReached
-from checker.engines.evidence import nothing_searched
+from checker.engines.evidence import nothing_searched, premise_shown
 from checker.engines.progress import Progress
 from checker.engines.random.explored import Visited
 from checker.engines.random.shorten import shortened
@@ -95,7 +95,10 @@ def fuzz(
         statistics=statistics,
         properties=tuple(
             PropertyResult(
-                item, judge(item, item in traces, exhausted=False), (traces[item],) if item in traces else ()
+                item,
+                judge(item, item in traces, exhausted=False),
+                (traces[item],) if item in traces else (),
+                premise_shown(spec, item, traces),
             )
             for item in spec.checks
         ),

@@ -98,7 +98,7 @@ class Caller(Generic[S]):
         tuning: Tuning = DEFAULT,
     ) -> None:
         self.spec, self.layout, self.tuning = spec, layout, tuning
-        self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.CONSTRAINT)
+        self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self.instances = len(spec.instances)
         self.first_step = self.instances + len(self.state_checks)

@@ -101,10 +101,13 @@ class Tables(Generic[S]):
         actions = dict.fromkeys((action.name for action in self.spec.actions), 0)
         for instance, calls in zip(self.spec.instances, learned, strict=False):
             actions[instance.action.name] += calls
-        names = [item.name for item in (*self.state_checks, *self.step_checks)]
+        checks = (*self.state_checks, *self.step_checks)
+        properties = dict.fromkeys((item.name for item in checks), 0)
+        for item, calls in zip(checks, learned[self.instances :], strict=True):
+            properties[item.name] += calls  # a premise may be a witness too
         return Learning(
             actions=actions,
-            properties=dict(zip(names, learned[self.instances :], strict=True)),
+            properties=properties,
             called=sum(self.effort.called),
             by_oracle=calls_by_oracle(self.spec, expanded, distinct, steps),
             memory=self.nbytes,
@@ -287,6 +290,6 @@ def calls_by_oracle(spec: Spec[Any], expanded: int, distinct: int, steps: int) -
     Parameters:
         expanded, distinct, steps: the states expanded, those found, and the steps between them.
     """
-    of_states = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.CONSTRAINT)
+    of_states = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
     of_steps = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
     return expanded * len(spec.instances) + distinct * len(of_states) + steps * len(of_steps)
