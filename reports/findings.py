@@ -13,6 +13,7 @@ from checker.properties import Property
 from checker.result import PropertyResult, Verdict
 from checker.trace import Trace
 from checker.visible import visible
+from reports.exit_codes import INCOMPLETE
 from reports.phrases import PREMISE_FALSE
 from reports.suite import Outcome, Prepared
 
@@ -76,7 +77,7 @@ def _whole(outcome: Outcome) -> Finding:
     check, result, title = outcome.prepared.check, outcome.result, outcome.prepared.title
     if not outcome.failure:
         return Finding(title, WHOLE, "passed", f"expected {check.expect}, found {result.verdict.value}")
-    return Finding(title, WHOLE, "incomplete" if result.verdict is Verdict.INCOMPLETE else "failed", outcome.failure)
+    return Finding(title, WHOLE, "incomplete" if outcome.exit_code == INCOMPLETE else "failed", outcome.failure)
 
 
 def _of_properties(outcome: Outcome) -> Iterator[Finding]:
@@ -108,7 +109,7 @@ def _said(item: PropertyResult) -> str:
         return f"{item.property.name} {verb}: {why or item.property.sentence}"
     verdict = "is shown" if item.property.kind.is_witness else "holds"
     nothing = PREMISE_FALSE[item.verdict] if item.premise is False else ""
-    return f"{item.property.name} {verdict}{nothing}: {item.property.sentence}"
+    return f"{item.property.name} {verdict}: {item.property.sentence}{nothing}"
 
 
 def place_of(item: Property, prepared: Prepared | None = None) -> Place | None:

@@ -33,6 +33,7 @@ _HEADER = re.compile(r"\s*\[\[\s*(tool\s*\.\s*leadline\s*\.\s*)?check\s*\]\]")
 Expected = Literal["holds", "violated", "incomplete"]
 Engine = Literal["explore", "fuzz"]
 Bounds = dict[str, int | bool | str]
+Covers = bool | list[str]
 
 
 @attrs.frozen(kw_only=True)
@@ -52,6 +53,8 @@ class Check:
         depth, max_states: limits of ``explore``.
         max_seconds: a limit of both.
         examples, steps, seed: settings of ``fuzz``.
+        covers: what the run must have met besides: the names of actions that some state must enable, of witnesses that
+            must be shown, and of properties whose premise must be true in some state; true stands for all of them.
         note: what the check is about, for the page that `leadline answers` writes.
     """
 
@@ -70,6 +73,7 @@ class Check:
     examples: int = RandomSettings().examples
     steps: int = RandomSettings().steps
     seed: int = RandomSettings().seed
+    covers: Covers = False
     note: str = ""
 
 
@@ -93,6 +97,12 @@ class Prepared:
     def title(self) -> str:
         """The check's name, or its spec's, `visible`."""
         return visible(self.check.name or self.spec.name)
+
+    @property
+    def coverable(self) -> list[str]:
+        """The names that `Check.covers` can have: of actions, witnesses, and properties with a premise."""
+        items = [item.name for item in self.spec.checks if item.kind.is_witness or item.premise is not None]
+        return list(dict.fromkeys([*(action.name for action in self.spec.actions), *items]))
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Run the check with its engine. Raises LeadlineError: the spec misbehaved; names the check."""
@@ -144,7 +154,25 @@ class Outcome:
                 return f"expected a trace of {check.trace_length} states, but it has {length}"
         if check.distinct_states is not None and result.statistics.distinct != check.distinct_states:
             return f"expected {check.distinct_states:,} distinct states, but there are {result.statistics.distinct:,}"
-        return f"expected {check.expect}, but it was interrupted" if result.interrupted else ""
+        if result.interrupted:
+            return f"expected {check.expect}, but it was interrupted"
+        missed = "; ".join(self.uncovered)
+        return f"expected it to cover more: {missed}" if missed else ""
+
+    @property
+    def uncovered(self) -> list[str]:
+        """What the run should have covered and has not, in words."""
+        check, result = self.prepared.check, self.result
+        expected = self.prepared.coverable if check.covers is True else check.covers or []
+        yet = "never" if result.exhausted else "not"
+        idle = result.statistics.never_enabled
+        missed = [f"action {visible(name)} is {yet} enabled" for name in expected if name in idle]
+        for item in (item for item in result.properties if item.property.name in expected):
+            if item.property.kind.is_witness and item.verdict is not Verdict.HOLDS:
+                missed.append(f"witness {visible(item.property.name)} is {yet} shown")
+            if item.premise is False:
+                missed.append(f"the premise of {visible(item.property.name)} is {yet} true")
+        return missed
 
     @property
     def verdicts_as_expected(self) -> bool:
@@ -159,7 +187,8 @@ class Outcome:
         """0 as expected; 3 if the run was stopped before a verdict that was expected; else 1."""
         if not self.failure:
             return AS_EXPECTED
-        return INCOMPLETE if self.result.verdict is Verdict.INCOMPLETE else VIOLATED
+        left_open = self.result.interrupted or not self.verdicts_as_expected
+        return INCOMPLETE if self.result.verdict is Verdict.INCOMPLETE and left_open else VIOLATED
 
 
 def find_suite(folder: Path) -> Path | None:
@@ -226,7 +255,14 @@ def _prepared(path: Path, number: int, entry: Any) -> Prepared:
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
         if check.violates and check.violates not in (wanted or []):
             raise LeadlineError(f"violates = {check.violates!r} is not among its properties")
-        return Prepared(check, spec if wanted is None else spec.with_properties(wanted))
+        prepared = Prepared(check, spec if wanted is None else spec.with_properties(wanted))
+        for name in check.covers if isinstance(check.covers, list) else ():
+            if name not in prepared.coverable:
+                raise LeadlineError(
+                    f"covers names {name!r}: neither an action, nor a witness, nor a property with a premise"
+                    f"{nearest(name, prepared.coverable)}"
+                )
+        return prepared
     except LeadlineError as error:
         raise LeadlineError(f"{where}: {error}") from error
 
@@ -281,6 +317,11 @@ def _converter() -> cattrs.Converter:
     take(int, "an integer", lambda value: type(value) is int)
     take(float, "a number", lambda value: type(value) in (int, float) and not math.isnan(value))
     take(list[str], "an array of strings", lambda value: type(value) is list and {str}.issuperset(map(type, value)))
+    take(
+        Covers,
+        "true, false or an array of strings",
+        lambda value: type(value) is bool or (type(value) is list and {str}.issuperset(map(type, value))),
+    )
     take(
         Bounds,
         "a table of integers, booleans and strings",
