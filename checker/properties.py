@@ -192,7 +192,7 @@ def _check_premise(premise: Any) -> None:
     if isinstance(premise, Property):
         if premise.kind is not Kind.WITNESS:
             raise SpecError(f"a premise must be a predicate of a state, not the {premise.kind.value} {premise.name}")
-    elif not callable(premise):
+    elif not callable(premise) or type(premise).__hash__ is None:
         raise SpecError(f"a premise must be a function of a state, not {premise!r}")
     elif not _takes(premise, 1):
         raise SpecError(f"premise {getattr(premise, '__name__', premise)} must take state, not {_bare(premise)}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from checker.covered import Covered
 from checker.errors import SpecError
 from checker.properties import Property
 from checker.spec import Spec
@@ -73,6 +74,7 @@ class Limits:
         max_memory: bytes of memory that the process may use; None: most of what the machine has free.
         keep_going: search on after a violation, until the space is exhausted.
         traces: how many different shortest counterexamples are wanted for each property.
+        coverage: whether `Statistics.covered` is wanted, which takes about as long again.
     """
 
     depth: int | None = None
@@ -81,6 +83,7 @@ class Limits:
     keep_going: bool = False
     traces: int = 1
     max_memory: int | None = None
+    coverage: bool = False
 
     def __attrs_post_init__(self) -> None:
         for name in ("depth", "max_states", "max_seconds", "max_memory", "traces"):
@@ -199,6 +202,7 @@ class Statistics:
             tenth more.
         spilled: bytes written to files.
         walked: what a random search has covered; None of other engines.
+        covered: what was tried, if `Limits.coverage` asks for it.
     """
 
     distinct: int = 0
@@ -224,6 +228,7 @@ class Statistics:
     skew: float = 0.0
     spilled: int = 0
     walked: Walked | None = None
+    covered: Covered | None = None
 
     @property
     def out_degree_mean(self) -> float:

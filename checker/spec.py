@@ -14,7 +14,7 @@ from checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
 from checker.drawing import Drawing, Event, Message, Row
 from checker.errors import LeadlineError, SpecError, raised
 from checker.names import nearest
-from checker.properties import DEADLOCK, Kind, Property, premise_property
+from checker.properties import DEADLOCK, Kind, Premise, Property, premise_property
 from checker.state import check_shape, check_state, check_state_class
 from checker.visible import visible
 
@@ -101,10 +101,10 @@ class Spec(Generic[S]):
         return (*self.properties, DEADLOCK) if self.check_deadlock else self.properties
 
     @functools.cached_property
-    def _premises(self) -> dict[int, Property]:
-        """The premises of the properties, each once, by the `id` of what was given."""
-        given = {id(item.premise): item.premise for item in self.properties if item.premise is not None}
-        return {key: premise_property(premise) for key, premise in given.items()}
+    def _premises(self) -> dict[Premise, Property]:
+        """The premises of the properties, each once, by what was given."""
+        given = dict.fromkeys(item.premise for item in self.properties if item.premise is not None)
+        return {premise: premise_property(premise) for premise in given}
 
     @property
     def premises(self) -> tuple[Property, ...]:
@@ -113,7 +113,7 @@ class Spec(Generic[S]):
 
     def premise_of(self, item: Property) -> Property | None:
         """The one of `premises` that a property has; None if it has none."""
-        return None if item.premise is None else self._premises[id(item.premise)]
+        return None if item.premise is None else self._premises[item.premise]
 
     @functools.cached_property
     def constraint(self) -> Property | None:

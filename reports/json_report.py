@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import cattrs
 
+from checker.covered import Covered
 from checker.properties import Kind
 from checker.result import ActionCount, Learning, Statistics, Verdict, Walked, Widest
 from reports.origin import Origin
@@ -60,6 +62,7 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
         "states_per_depth": statistics.levels,
         "distinct_states_by_second": statistics.samples,
         "walked": attrs.asdict(statistics.walked) if statistics.walked else None,
+        "coverage": attrs.asdict(statistics.covered) if statistics.covered else None,
         "properties": [
             {
                 "name": item.name,
@@ -141,7 +144,14 @@ def _statistics(content: Mapping[str, Any]) -> Statistics:
         levels=tuple(content["states_per_depth"]),
         samples=tuple((seconds, distinct) for seconds, distinct in content["distinct_states_by_second"]),
         walked=_walked(content),
+        covered=_covered(content["coverage"]),
     )
+
+
+def _covered(content: Any) -> Covered | None:
+    if content is None:
+        return None
+    return cattrs.Converter(detailed_validation=False).structure(content, Covered)  # which raises plain exceptions
 
 
 def _walked(content: Mapping[str, Any]) -> Walked | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from checker.bounds import bounds_text
+from checker.covered import FieldCoverage, SourceLine
 from checker.engines import memory
 from checker.names import counted
 from checker.properties import Kind
@@ -18,6 +19,11 @@ FEW_STATES = 20_000
 
 MANY_CALLS = 0.5
 """Calls made, as a share of those of the oracle, from which on the tables are no help."""
+
+MARKS = {"never": "!", "partly": "?", "run": " ", "": " "}
+"""What is before a line of source, by how it was run."""
+
+LEGEND = f"{MARKS['never']} never run, {MARKS['partly']} run, but never on to some line"
 
 PREMISE_FALSE = {
     Verdict.HOLDS: "; premise never true: says nothing",
@@ -96,6 +102,42 @@ def idle_action(run: RunView) -> str:
     return "never enabled" if run.exhausted else "not enabled yet"
 
 
+def gaps(run: RunView) -> list[str]:
+    """What a run whose coverage is known has not tried, in lines; empty if it is not known, or has no gaps."""
+    covered, yet = run.statistics.covered, "never" if run.exhausted else "not"
+    if covered is None:
+        return []
+    idle = [visible(name) for name, instance in covered.instances.items() if not instance.enabled]
+    premises = [visible(item.name) for item in run.properties if item.premise is False]
+    unrun = [function for function in covered.source if not function.is_complete]
+    lines = [line for function in unrun for line in function.lines if line.mark == "never"]
+    branches = [line for function in unrun for line in function.lines if line.mark == "partly"]
+    return [
+        *([f"{yet} enabled: {', '.join(idle)}"] if idle else []),
+        *([f"premise {yet} true: {', '.join(premises)}"] if premises else []),
+        *(
+            [
+                f"{yet} run: {counted(len(lines), 'line')} and {counted(len(branches), 'branch', 'branches')} "
+                f"in {counted(len(unrun), 'function')}"
+            ]
+            if unrun
+            else []
+        ),
+    ]
+
+
+def line_note(line: SourceLine) -> str:
+    """What is said of a line of source that was run in part."""
+    targets = ["the end of the function" if target == 0 else f"line {target}" for target in line.missing]
+    return f"never to {' or '.join(targets)}" if line.mark == "partly" else ""
+
+
+def field_values(field: FieldCoverage) -> str:
+    """The values that a field takes, in words."""
+    count = f"{field.count:,}" if field.is_exact else f"more than {field.count:,}"
+    return f"{count}: {', '.join(map(visible, field.values))}" if field.values else count
+
+
 def statistics_lines(statistics: Statistics) -> list[str]:
     """The counts of a run and what it took, in a few lines."""
     queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
@@ -117,10 +159,17 @@ def walked_lines(statistics: Statistics) -> list[str]:
         return []
     lengths = [length for length, count in enumerate(walked.lengths) for _ in range(count > 0)]
     spread = f"of {lengths[0]} to {lengths[-1]} steps" if lengths else "under way"
+    outside = f", {walked.outside:,} outside of the constraint" if walked.outside else ""
+    about = "" if walked.is_exact else "about "
     lines = [
         f"{counted(walked.behaviours, 'behaviour')} {spread}, {walked.steps:,} steps taken; "
-        f"{walked.dead_ends:,} ended in a dead end",
+        f"{walked.dead_ends:,} ended in a dead end{outside}",
     ]
+    if statistics.distinct:
+        visits = statistics.generated / statistics.distinct
+        deepest = f"; the deepest are {len(walked.depths) - 1:,} steps from the beginning" if walked.is_exact else ""
+        states = counted(statistics.distinct, "state")
+        lines.append(f"each of {about}{states} was visited {visits:,.1f} times on average{deepest}")
     if not walked.is_exact:
         lines.append("distinct states, new states and out-degrees are estimates from a sample (standard error 1 %)")
     lines.append("A random search shows what it finds; states that it did not visit were not checked.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import tomllib
@@ -104,14 +105,22 @@ class Prepared:
         items = [item.name for item in self.spec.checks if item.kind.is_witness or item.premise is not None]
         return list(dict.fromkeys([*(action.name for action in self.spec.actions), *items]))
 
-    def run(self, progress: Progress | None = None) -> Outcome:
-        """Run the check with its engine. Raises LeadlineError: the spec misbehaved; names the check."""
+    def run(self, progress: Progress | None = None, coverage: bool = False) -> Outcome:
+        """Run the check with its engine.
+
+        Parameters:
+            progress: called every so often with the counts so far.
+            coverage: whether `Statistics.covered` is wanted.
+
+        Raises:
+            LeadlineError: the spec misbehaved; names the check.
+        """
         try:
-            return Outcome(self, paced(self._result, progress))
+            return Outcome(self, paced(functools.partial(self._result, coverage), progress))
         except LeadlineError as error:
             raise LeadlineError(f"{self.title}: {error}") from error
 
-    def _result(self, progress: Progress | None) -> Result:
+    def _result(self, coverage: bool, progress: Progress | None) -> Result:
         check = self.check
         if check.engine == "fuzz":
             return fuzz(
@@ -121,8 +130,9 @@ class Prepared:
                 seed_value=check.seed,
                 max_seconds=check.max_seconds,
                 progress=progress,
+                coverage=coverage,
             )
-        limits = Limits(depth=check.depth, max_states=check.max_states, max_seconds=check.max_seconds)
+        limits = Limits(check.depth, check.max_states, check.max_seconds, coverage=coverage)
         return ENGINES["compiled"](self.spec, limits, progress)
 
 
@@ -136,6 +146,12 @@ class Outcome:
     @property
     def failure(self) -> str:
         """What is not as expected, in words; empty if all is."""
+        missed = "; ".join(self.uncovered)
+        return self._unexpected or (f"expected it to cover more: {missed}" if missed else "")
+
+    @property
+    def _unexpected(self) -> str:
+        """What is not as expected but for what the run covers."""
         check, result = self.prepared.check, self.result
         missed = violations(result, "{} is violated", "{} is never shown")
         if result.verdict.value != check.expect:
@@ -154,10 +170,7 @@ class Outcome:
                 return f"expected a trace of {check.trace_length} states, but it has {length}"
         if check.distinct_states is not None and result.statistics.distinct != check.distinct_states:
             return f"expected {check.distinct_states:,} distinct states, but there are {result.statistics.distinct:,}"
-        if result.interrupted:
-            return f"expected {check.expect}, but it was interrupted"
-        missed = "; ".join(self.uncovered)
-        return f"expected it to cover more: {missed}" if missed else ""
+        return f"expected {check.expect}, but it was interrupted" if result.interrupted else ""
 
     @property
     def uncovered(self) -> list[str]:
@@ -184,11 +197,13 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0 as expected; 3 if the run was stopped before a verdict that was expected; else 1."""
+        """0 as expected; 3 if the run was stopped before a verdict that was expected; else 1.
+
+        What a run was to cover and has not is a violation of that, however the run ended.
+        """
         if not self.failure:
             return AS_EXPECTED
-        left_open = self.result.interrupted or not self.verdicts_as_expected
-        return INCOMPLETE if self.result.verdict is Verdict.INCOMPLETE and left_open else VIOLATED
+        return INCOMPLETE if self.result.verdict is Verdict.INCOMPLETE and self._unexpected else VIOLATED
 
 
 def find_suite(folder: Path) -> Path | None:

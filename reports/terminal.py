@@ -25,6 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from checker.bounds import bounds_text, describe_bounds
+from checker.covered import Covered, SourceLine
 from checker.engines import memory
 from checker.names import counted
 from checker.properties import Property
@@ -37,9 +38,13 @@ from model.kafka.rules import RULES
 from reports.lines import inert
 from reports.phrases import (
     FEW_STATES,
+    LEGEND,
+    MARKS,
     advice,
     engine_text,
+    field_values,
     idle_action,
+    line_note,
     property_verdict,
     run_verdict,
     statistics_lines,
@@ -285,7 +290,43 @@ def result_view(run: RunView) -> RenderableType:
     parts += [Text(text, style="dim")] if (text := advice(run)) else []
     parts += map(Text, statistics_lines(run.statistics))
     parts += [Text(visible(run.note), style="yellow")] if run.note else []
+    if run.statistics.covered is not None:
+        parts += _coverage(run, run.statistics.covered)
     return Group(*parts)
+
+
+def _coverage(run: RunView, covered: Covered) -> Iterator[RenderableType]:
+    """What was tried: action instances, premises, witnesses and fields; and the functions of which a part was not."""
+    table = _list("coverage", ("action instance", "enabled in", "taken", "new states"))
+    for name, instance in covered.instances.items():
+        counts = (f"{count:,}" for count in (instance.enabled, instance.generated, instance.distinct))
+        cells = counts if instance.enabled else (idle_action(run), "", "")
+        table.add_row(visible(name), *cells, style="" if instance.enabled else "yellow")
+    yield table
+    if covered.shown:
+        shown = _list("", ("premise or witness", "true in"))
+        for name, states in covered.shown.items():
+            shown.add_row(visible(name), f"{states:,}", style="" if states else "yellow")
+        yield shown
+    if covered.fields:
+        fields = _list("", ("field", "values"))
+        for path, field in covered.fields.items():
+            fields.add_row(visible(path), field_values(field))
+        yield fields
+    for function in covered.source:
+        if not function.is_complete:
+            yield Text(f"\n{visible(function.name)}  {visible(function.file)}", style="bold")
+            yield from map(_source_line, function.lines)
+    if covered.source:
+        complete = sum(function.is_complete for function in covered.source)
+        yield Text(f"\n{complete} of {counted(len(covered.source), 'function')} run completely; {LEGEND}")
+
+
+def _source_line(line: SourceLine) -> Text:
+    note = f"  ← {text}" if (text := line_note(line)) else ""
+    style = "red" if line.mark == "never" else "yellow" if note else "dim"
+    text = f"{MARKS[line.mark]} {line.number:>4}  {visible(line.text)}{note}"
+    return Text(text, style=style, no_wrap=True, overflow="ignore")
 
 
 @attrs.frozen

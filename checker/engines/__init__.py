@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from checker.engines import oracle
 from checker.engines.progress import Progress
+from checker.engines.source import with_source
+from checker.errors import SpecError
 from checker.result import Limits, Result
 from checker.settings import CompiledSettings, OracleSettings, SparkSettings
 from checker.spec import Spec
@@ -45,7 +47,11 @@ def explore(
     """Search a spec with the compiled engine, the default. See `Engine`."""
     from checker.engines import compiled  # importing the compiler takes a second, which other commands need not wait
 
-    return compiled.explore(spec, limits, progress, settings)
+    if limits is None or not limits.coverage:
+        return compiled.explore(spec, limits, progress, settings)
+    if settings is not None and settings.resume is not None:
+        raise SpecError("coverage needs the whole search: what was run before it was saved is not known")
+    return with_source(spec, lambda: compiled.explore(spec, limits, progress, settings))
 
 
 def _oracle(
@@ -54,6 +60,8 @@ def _oracle(
     progress: Progress | None = None,
     settings: OracleSettings | None = None,
 ) -> Result:
+    if limits is not None and limits.coverage:
+        return with_source(spec, lambda: oracle.explore(spec, limits, progress))
     return oracle.explore(spec, limits, progress)
 
 
@@ -65,6 +73,8 @@ def _spark(
 ) -> Result:
     from checker.engines import spark as distributed
 
+    if limits is not None and limits.coverage:
+        raise SpecError("coverage is collected by the compiled engine and the oracle, not by spark")
     return distributed.explore(spec, limits, progress, settings)
 
 

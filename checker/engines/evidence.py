@@ -61,6 +61,17 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
     return None if premise is None else premise in shown
 
 
+def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
+    """For each witness and each property with a premise, in how many states that is true.
+
+    Parameters:
+        spec: the spec.
+        shown: the same by property; see `Spec.premises`.
+    """
+    counted = {item.name: spec.premise_of(item) or item for item in spec.checks}
+    return {name: shown[item] for name, item in counted.items() if item in shown and item.kind.is_witness}
+
+
 def property_results(
     spec: Spec[S],
     sightings: Mapping[Property, Sequence[Sighting[S]]],

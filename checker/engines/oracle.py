@@ -6,11 +6,13 @@ violation was found, so that each violated property has all its shortest counter
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Generic, TypeVar
 
 from checker.action import ActionInstance
+from checker.covered import Covered, FieldValues, InstanceCoverage
 from checker.engines.budget import Budget, LimitReached, StopSearch
-from checker.engines.evidence import Sighting, nothing_searched, property_results
+from checker.engines.evidence import Sighting, nothing_searched, property_results, states_shown
 from checker.engines.progress import PROGRESS_EVERY, PROGRESS_SECONDS, Progress
 from checker.engines.purity import Purity
 from checker.errors import SpecError
@@ -60,6 +62,7 @@ class OracleSearch(Generic[S]):
         self._level: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
         self._outside: set[S] = set()
         self._levels: list[int] = []
+        self._shown: Counter[Property] = Counter()
         self._purity = Purity(spec)
         self._values = Values(type(spec.initials()[0]).__name__)
 
@@ -84,13 +87,42 @@ class OracleSearch(Generic[S]):
         stop = self.budget.swallowed or stop
         if any(state not in self.arrivals for state in self.arrivals):
             raise SpecError("a state was changed after it was found: actions and properties must not change states")
+        note = ""
+        if self.limits.coverage:
+            try:
+                self.statistics.covered = self._covered()
+            except (KeyboardInterrupt, MemoryError):
+                note = "coverage was not counted: it was stopped"
         self._publish()
         return Result(
             spec=self.spec,
             engine="oracle",
             stop=stop,
             statistics=self.statistics,
+            note=note,
             properties=property_results(self.spec, self.sightings, self.arrivals, self.limits, stop is None),
+        )
+
+    def _covered(self) -> Covered:
+        """What the search has tried."""
+        spec, within = self.spec, [state for state in self.arrivals if state not in self._outside]
+        enabled, generated, distinct = Counter[str](), Counter[str](), Counter[str]()
+        for state in within[: self.statistics.expanded]:
+            steps = Counter(str(instance) for instance, _ in spec.successors(state))
+            generated += steps
+            enabled.update(steps.keys())
+        for state in within:
+            distinct.update(str(instance) for _, instance in self.arrivals[state][:1])
+        values = FieldValues()
+        values.add_all(within)
+        counted = dict.fromkeys(self._state_checks, 0) | self._shown
+        return Covered(
+            instances={
+                name: InstanceCoverage(enabled[name], generated[name], distinct[name])
+                for name in map(str, spec.instances)
+            },
+            shown=states_shown(spec, counted),
+            fields=values.fields,
         )
 
     def _search(self) -> Stop | None:
@@ -158,6 +190,8 @@ class OracleSearch(Generic[S]):
         for item in self._state_checks:
             if self._shows(item, state):
                 self._see(item, Sighting(state))
+        if self.limits.coverage and state not in self._outside:
+            self._shown.update(item for item in self._state_checks if self.spec.complaint(item, state) is None)
 
     def _shows(self, item: Property, *states: S) -> bool:
         """Whether a state or step is evidence that is still wanted: a violation, or a witness not yet seen."""

@@ -15,6 +15,7 @@ from checker.errors import LeadlineError
 from checker.names import counted
 from checker.result import Verdict
 from checker.visible import visible
+from reports.cli.options import coverage_option
 from reports.cli.outputs import Attempts, check_output, check_output_folder, writing
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.findings import findings, not_run
@@ -22,6 +23,7 @@ from reports.github import summary, workflow_commands
 from reports.html.run import run_page, with_traces
 from reports.junit import junit as junit_xml
 from reports.origin import Origin
+from reports.phrases import gaps
 from reports.run_view import view_of_result
 from reports.sarif import sarif as sarif_log
 from reports.suite import SHIPPED, Outcome, Prepared, as_expected, find_suite, read_suite
@@ -39,6 +41,7 @@ _folder = click.Path(path_type=Path, file_okay=False)
 @click.option(
     "--html", metavar="DIR", type=_folder, help="Write an HTML page of the run and its traces: DIR/index.html."
 )
+@coverage_option
 @click.option("--github", is_flag=True, help="Print GitHub workflow commands that annotate the code with findings.")
 def check(
     file: Path | None,
@@ -46,6 +49,7 @@ def check(
     sarif: Path | None,
     markdown: Path | None,
     html: Path | None,
+    coverage: bool,
     github: bool,
 ) -> int:
     """Run the checks of a suite and compare each with what is expected of it.
@@ -69,7 +73,7 @@ def check(
     checks = read_suite(path or SHIPPED)
     reports = Reports((path or SHIPPED).name, junit, sarif, markdown, html)
     reports.check()
-    outcomes, broken = _run(out, checks)
+    outcomes, broken = _run(out, checks, coverage)
     attempt, code = Attempts(), INCOMPLETE
     with attempt:
         for command in workflow_commands(outcomes) if github else ():
@@ -83,8 +87,15 @@ def check(
     return code
 
 
-def _run(out: Console, checks: Sequence[Prepared]) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
+def _run(
+    out: Console, checks: Sequence[Prepared], coverage: bool
+) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
     """Run checks one after another, and print a line for each, with the traces that are shown.
+
+    Parameters:
+        out: where to print.
+        checks: the checks.
+        coverage: whether what they have not tried is shown, too.
 
     Returns:
         The outcomes, and what the spec of a check did that ended the run, if one did.
@@ -94,11 +105,13 @@ def _run(out: Console, checks: Sequence[Prepared]) -> tuple[list[Outcome], Leadl
     for prepared in checks:
         try:
             with progress_line(prepared.title) as progress:
-                outcome = prepared.run(progress)
+                outcome = prepared.run(progress, coverage)
         except (LeadlineError, KeyboardInterrupt) as error:  # or the reports of an earlier run would stay
             return outcomes, error
         outcomes.append(outcome)
         out.print(_line(outcome, width), soft_wrap=True)
+        for line in gaps(view_of_result(outcome.result)):
+            out.print(f"      {line}", style="yellow", soft_wrap=True)
         expected = not outcome.failure
         if outcome.result.verdict is Verdict.VIOLATED and (not shown or (not expected and False not in shown)):
             shown.add(expected)

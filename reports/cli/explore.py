@@ -11,7 +11,7 @@ import click
 from checker.engines import ENGINES, SETTINGS
 from checker.engines.budget import Budget
 from checker.result import Limits
-from reports.cli.options import MemorySize, chosen_spec, output_options, spec_options
+from reports.cli.options import MemorySize, chosen_spec, coverage_option, output_options, spec_options
 from reports.cli.outputs import Outputs
 from reports.cli.running import only_the_result_on_stdout, run
 
@@ -88,6 +88,7 @@ from reports.cli.running import only_the_result_on_stdout, run
 )
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set one of Spark's settings. (spark)")
 @click.option("--verbose", is_flag=True, default=None, help="Show Spark's log and progress bar. (spark)")
+@coverage_option
 @output_options
 def explore(
     spec: str,
@@ -111,6 +112,7 @@ def explore(
     keep_files: bool | None,
     conf: tuple[str, ...],
     verbose: bool | None,
+    coverage: bool,
     trace_out: Path | None,
     json_file: str | None,
     html: Path | None,
@@ -129,7 +131,7 @@ def explore(
 
     Exit code 0: every property holds; 1: one is violated; 2: usage error; 3: incomplete.
     """
-    limits = Limits(depth, max_states, max_seconds, keep_going, traces, max_memory)
+    limits = Limits(depth, max_states, max_seconds, keep_going, traces, max_memory, coverage)
     given = {
         "workers": workers,
         "checkpoint": checkpoint,
@@ -154,6 +156,8 @@ def explore(
         raise click.UsageError("--checkpoint-every needs --checkpoint or --resume")
     if work_dir is not None and resume is not None:
         raise click.UsageError("--resume uses the folder that it resumes from: leave out --work-dir")
+    if coverage and (engine == "spark" or resume is not None):
+        raise click.UsageError("--coverage is for whole searches by the compiled engine or the oracle")
     with only_the_result_on_stdout(json_file), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     settings = SETTINGS[engine](**chosen_settings)

@@ -9,7 +9,7 @@ import click
 
 import checker.engines.random.search
 from checker.settings import RandomSettings
-from reports.cli.options import chosen_spec, output_options, spec_options
+from reports.cli.options import chosen_spec, coverage_option, output_options, spec_options
 from reports.cli.outputs import Outputs
 from reports.cli.running import only_the_result_on_stdout, run
 
@@ -47,6 +47,7 @@ from reports.cli.running import only_the_result_on_stdout, run
     is_flag=True,
     help="Choose all steps with the same probability, instead of preferring states that were visited seldom.",
 )
+@coverage_option
 @output_options
 def fuzz(
     spec: str,
@@ -59,6 +60,7 @@ def fuzz(
     max_seconds: float | None,
     workers: int | None,
     uniform: bool,
+    coverage: bool,
     trace_out: Path | None,
     json_file: str | None,
     html: Path | None,
@@ -84,6 +86,7 @@ def fuzz(
         max_seconds=max_seconds,
         workers=workers,
         uniform=uniform,
+        coverage=coverage,
     )
     return run(
         lambda progress: search(progress=progress), chosen, "fuzz", settings, Outputs(json_file, trace_out, html)

@@ -94,6 +94,13 @@ def output_options(command: Command) -> Command:
     return command
 
 
+coverage_option = click.option(
+    "--coverage",
+    is_flag=True,
+    help="Show what was tried: action instances, the values of fields, and the source lines that were never run.",
+)
+
+
 def chosen_spec(
     reference: str,
     bounds: tuple[str, ...],

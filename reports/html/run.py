@@ -8,12 +8,24 @@ from typing import Any
 import attrs
 from markupsafe import Markup
 
+from checker.covered import Covered, FunctionCoverage
 from checker.names import counted
 from checker.result import Result, Statistics, Verdict
 from reports.html import Chapter, chapter, page
 from reports.html.plots import levels_plot, rate_plot, rates
 from reports.matrix import Cell
-from reports.phrases import idle_action, property_verdict, run_verdict, searched, statistics_lines
+from reports.phrases import (
+    LEGEND,
+    MARKS,
+    field_values,
+    gaps,
+    idle_action,
+    line_note,
+    property_verdict,
+    run_verdict,
+    searched,
+    statistics_lines,
+)
 from reports.run_view import RunView
 from reports.story import Story, story_of
 
@@ -84,6 +96,11 @@ class Run:
         properties, actions: the tables.
         idle: what an action without a step is called.
         start: what a link to the first state of its first trace ends with; empty if it has no trace.
+        gaps: what it has not tried, in lines, as far as that is known.
+        covered: what it has tried; None if that is not known.
+        fields: the values of each field, in words, by path.
+        source: its functions, each line with its mark and what is said of it.
+        legend: what the marks mean.
     """
 
     name: str
@@ -99,6 +116,21 @@ class Run:
     actions: tuple[ActionRow, ...]
     idle: str
     start: str
+    gaps: tuple[str, ...]
+    covered: Covered | None
+    fields: dict[str, str]
+    source: tuple[FunctionShown, ...]
+    legend: str = LEGEND
+
+
+@attrs.frozen
+class FunctionShown:
+    """A function's source: each line's number, text, class in the page's style, mark, and what is said of it."""
+
+    name: str
+    file: str
+    is_complete: bool
+    lines: tuple[tuple[int, str, str, str, str], ...]
 
 
 @attrs.frozen
@@ -211,6 +243,7 @@ def _check(number: int, shown: RunWithTraces) -> str:
 def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chapter]]) -> Run:
     """A run, with the page's chapters on each of its properties."""
     run, statistics = shown.run, shown.run.statistics
+    covered = statistics.covered
     rows = []
     for item in run.properties:
         own = chapters.get(item.name, ())
@@ -235,12 +268,21 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         actions=tuple(ActionRow(name, count.generated, count.distinct) for name, count in statistics.actions.items()),
         idle=idle_action(run),
         start=next((first.start.name for own in chapters.values() for first in own), ""),
+        gaps=tuple(gaps(run)),
+        covered=statistics.covered,
+        fields={path: field_values(field) for path, field in covered.fields.items()} if covered else {},
+        source=tuple(map(_function, covered.source)) if covered else (),
     )
+
+
+def _function(function: FunctionCoverage) -> FunctionShown:
+    lines = [(line.number, line.text, line.mark, MARKS[line.mark], line_note(line)) for line in function.lines]
+    return FunctionShown(function.name, function.file, function.is_complete, tuple(lines))
 
 
 def _plots(statistics: Statistics, name: str) -> list[Plot]:
     plots = []
-    if levels := statistics.levels:
+    if levels := statistics.levels or (statistics.walked.depths if statistics.walked else ()):
         spoken = f"distinct states at each depth: {', '.join(f'{states:,}' for states in levels)}"
         plots.append(Plot(Markup(levels_plot(levels, f"{name}-levels")), spoken))
     if len(spans := rates(statistics.samples)) >= FEWEST_RATES:

@@ -72,7 +72,7 @@ def test_each_decorator_makes_its_own_kind(decorator: Decorator, function: Any, 
 
 
 def test_kinds_know_what_they_speak_of() -> None:
-    assert [kind for kind in Kind if kind.is_witness] == [Kind.WITNESS, Kind.STEP_WITNESS]
+    assert [kind for kind in Kind if kind.is_witness] == [Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE]
     assert [kind for kind in Kind if kind.of_steps] == [Kind.STEP_INVARIANT, Kind.STEP_WITNESS]
 
 

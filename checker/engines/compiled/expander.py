@@ -225,6 +225,28 @@ class Expander(Generic[S]):
         kernel.leaves(indices, self.store.states, first_tree, pool, packing.word, packing.shift, packing.mask, codes)
         return codes
 
+    def is_enabled(self, tree: int, index: int) -> bool:
+        """Whether a state enables an action instance, also where no path is known; it is learned if that is worth it.
+
+        Raises:
+            StopSearch: the tables are full.
+            SpecError: the spec misbehaved.
+            ShapeChanged, NotRecorded, NewKind: the search has to start again; see `Adjustments`.
+        """
+        tables, row = self.tables, self.row(index)
+        steps = tables.steps(tree, row)
+        if steps is not None:
+            return bool(steps)
+        if not tables.effort.is_worthwhile(tree, 1, self.store.count):
+            tables.note_called(tree)
+            return bool(tables.caller.steps(tree, row))
+        call = tables.caller.make(tree, (row,))
+        try:
+            self._learn_from(tree, call)
+        except TablesFull:
+            raise StopSearch(TABLES_FULL) from None
+        return bool(call.gave)
+
     def row(self, index: int) -> list[int]:
         """The numbers of a state's slots."""
         return self.store.packing.unpack(self.store.states[index])

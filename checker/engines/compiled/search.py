@@ -13,8 +13,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.covered import Covered, InstanceCoverage
 from checker.engines.budget import Budget, LimitReached, StopSearch
-from checker.engines.compiled import kernel
+from checker.engines.compiled import kernel, tally
 from checker.engines.compiled.adjustments import CHANGES, Adjustments, Crowded
 from checker.engines.compiled.checkpoint import Checkpoint, Saved
 from checker.engines.compiled.expander import Expander
@@ -33,7 +34,7 @@ from checker.engines.compiled.store import NotASearch, Store
 from checker.engines.compiled.threads import Workers, usable_cores
 from checker.engines.compiled.warming import compiled_ahead
 from checker.engines.compiled.watch import CutShort, Watch
-from checker.engines.evidence import nothing_searched, property_results
+from checker.engines.evidence import nothing_searched, property_results, states_shown
 from checker.engines.progress import PROGRESS_SECONDS, Progress
 from checker.engines.purity import Purity
 from checker.errors import Damaged, LeadlineError
@@ -105,6 +106,7 @@ class CompiledSearch(Generic[S]):
                 for value in values:
                     domain.number(value)
         tables = Tables(Caller(spec, layout, adjustments.given_states, purity, tuning))
+        self._shown = np.zeros(len(tables.state_checks), np.int64)
         packing = Packing(layout.sizes() if saved is None else saved.sizes)
         if saved is not None:
             tables.slots_read = saved.slots_read
@@ -213,6 +215,8 @@ class CompiledSearch(Generic[S]):
         paths = Paths(self.spec, self.expander.state, self._level_of, self._steps_into)
         seen = sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
         statistics = self._statistics()
+        if self.limits.coverage:
+            statistics.covered = self._covered()
         if self.progress is not None:
             self.progress(statistics)
         return Result(
@@ -222,6 +226,23 @@ class CompiledSearch(Generic[S]):
             statistics=statistics,
             note=self._unsaved or self._note or (self.checkpoint.note if self.checkpoint is not None else ""),
             properties=property_results(self.spec, seen, paths.arrivals(), self.limits, stop is None),
+        )
+
+    def _covered(self) -> Covered | None:
+        """What the search has tried; None if there was an interrupt, or no memory for it."""
+        at, expander = self.at, self.expander
+        shown = dict(zip(expander.tables.state_checks, self._shown.tolist(), strict=True))
+        try:
+            enabled = tally.enabled(expander, int(expander.store.counters[kernel.EXPANDED]))
+            fields = tally.fields(expander, expander.store.count)
+        except (StopSearch, KeyboardInterrupt, MemoryError):
+            self._note = self._note or "coverage was not counted: it was stopped"
+            return None
+        counts = zip(self.spec.instances, enabled.tolist(), at.counts.tolist(), strict=True)
+        return Covered(
+            instances={str(instance): InstanceCoverage(states, *taken) for instance, states, taken in counts},
+            shown=states_shown(self.spec, shown),
+            fields=fields,
         )
 
     def _search(self) -> Stop | None:
@@ -292,20 +313,28 @@ class CompiledSearch(Generic[S]):
         """Evaluate the state predicates on the states on which they were not."""
         at, store = self.at, self.expander.store
         missing = [self.limits.traces - len(seen) for seen in at.seen]  # what is outside is not kept there
-        if not any(missing):
+        wanted = [1] * len(missing) if self.limits.coverage else missing
+        if not any(wanted):
             at.checked = store.count
         first = at.checked
         if first == store.count:
             return
         inherit = [not seen and first >= len(self._initials) for seen in at.seen]
-        shown = self.expander.check(first, missing, inherit)
+        shown = self.expander.check(first, wanted, inherit)
         with interrupts_wait():
             if self.spec.constraint is not None:
                 self._note_outside(first, shown[:, -1])
                 shown[:, -1] = False
             for seen, column, count in zip(at.seen, shown.T, missing, strict=True):
                 seen += (first + np.flatnonzero(column)[:count]).tolist()
+            if self.limits.coverage:
+                self._shown += self._within(shown, first).sum(axis=0)
             at.checked = store.count
+
+    def _within(self, shown: NDArray[np.bool_], first: int) -> NDArray[np.bool_]:
+        """The rows of states that are not outside of `Spec.within`."""
+        outside = self.expander.store.outside[first : first + len(shown)]
+        return shown[~outside] if len(outside) else shown
 
     def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
         """Note which of the states from the first on are outside of `Spec.within`."""
@@ -403,6 +432,8 @@ def explore(
     compiled_ahead(_search_once)
     limits, settings = limits or Limits(), settings or CompiledSettings()
     threads = Workers(settings.workers or usable_cores())
+    if limits.coverage:
+        threads.end_helpers(for_good=True)  # calls are measured in this process only
     budget = Budget(limits, lambda: threads.processes, spent)
     folder, saved = None, None
     purity = Purity(spec)

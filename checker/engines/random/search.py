@@ -7,16 +7,19 @@ bounded exhaustive search looks for a shorter counterexample.
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any
 
 import attrs
 
+from checker.covered import Covered, InstanceCoverage
 from checker.engines import ENGINES
 from checker.engines.budget import Budget, LimitReached
 from checker.engines.evidence import nothing_searched, premise_shown
 from checker.engines.progress import Progress
 from checker.engines.random.explored import Visited
 from checker.engines.random.shorten import shortened
+from checker.engines.source import with_source
 from checker.errors import SpecError
 from checker.properties import Property
 from checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
@@ -42,6 +45,7 @@ def fuzz(
     max_seconds: float | None = None,
     workers: int | None = None,
     uniform: bool = False,
+    coverage: bool = False,
 ) -> Result:
     """Search a spec's behaviours at random, and shorten what violates a property.
 
@@ -57,6 +61,7 @@ def fuzz(
         workers: the number of threads; by default one for each core.
         uniform: choose all steps with the same probability. By default, most are chosen among those that lead to the
             states visited least, and many behaviours begin at a rare state of an earlier one.
+        coverage: whether `Statistics.covered` is wanted. Then other processes make no calls.
 
     Returns:
         The result: violated, with shortened traces, or incomplete, since a sample proves nothing. Its
@@ -65,6 +70,19 @@ def fuzz(
     Raises:
         SpecError: the spec misbehaved: an action or a property raised, or gave two different answers.
     """
+    if coverage:
+        measured = functools.partial(
+            fuzz,
+            spec,
+            examples=examples,
+            steps=steps,
+            seed_value=seed_value,
+            progress=progress,
+            max_seconds=max_seconds,
+            workers=1,
+            uniform=uniform,
+        )
+        return with_source(spec, lambda: _covered(measured()))
     for name, value in (("examples", examples), ("steps", steps)):
         if value <= 0:
             raise SpecError(f"limit {name}={value} is out of range: it must be more than 0")
@@ -105,6 +123,21 @@ def fuzz(
         settings=settings,
         note=note,
     )
+
+
+def _covered(result: Result) -> Result:
+    """A result with what its counts say of coverage."""
+    statistics = result.statistics
+    enabled = statistics.walked.enabled if statistics.walked else {}
+    statistics.covered = Covered(
+        instances={
+            name: InstanceCoverage(enabled.get(name, 0), count.generated, count.distinct)
+            for name, count in statistics.actions.items()
+        },
+        shown={},
+        fields={},
+    )
+    return result
 
 
 def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]], steps: int) -> str:

@@ -1,0 +1,160 @@
+"""What a run has tried, as `explore`, `check` and `fuzz` show it: premises, `covers` in a suite, and `--coverage`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from reports.html.run import RunWithTraces, run_page
+from reports.json_report import read_run
+from tests.tools.cli import STAIRS, call, write
+
+PREMISES = """
+
+@witness("the climber gets to the top")
+def on_top(state: Climber) -> bool:
+    return state.height == state.top
+
+
+@invariant("on the first step, the climber is at one", premise=lambda state: state.height == 1)
+def at_one(state: Climber) -> bool:
+    return state.height != 1 or state.height < 2
+
+
+def high(state: Climber) -> bool:
+    return state.height > 9
+
+
+@invariant("who is too high is no climber", premise=high)
+def too_high(state: Climber) -> bool:
+    return not high(state)
+
+
+with_premises = Spec(
+    name="stairs",
+    initial_states=initial_states,
+    actions=[up, down, fly],
+    properties=[on_top, at_one, too_high],
+    bounds=Bounds(),
+)
+"""
+
+CHECK = '[[check]]\nname = "climb"\nspec = "stairs.py:with_premises"\nexpect = "holds"\n'
+NOTHING = "premise never true: says nothing"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with stairs."""
+    return write(tmp_path, stairs=STAIRS + PREMISES)
+
+
+def test_a_property_whose_premise_is_never_true_says_nothing_wherever_it_is_shown(folder: Path) -> None:
+    run = call("explore", "stairs.py:with_premises", "--json", "run.json", "--html", "run.html", folder=folder)
+    assert run.code == 0
+    assert f"too_high  holds; {NOTHING}" in run.out
+    assert run.out.count(NOTHING) == 1
+    assert f"holds; {NOTHING}" in (folder / "run.html").read_text(encoding="utf-8")
+    found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    assert [item["premise_true"] for item in found["properties"]] == [None, True, False]
+    assert found["coverage"] is None
+
+    (folder / "leadline.toml").write_text(CHECK, encoding="utf-8")
+    assert call("check", "--junit", "run.xml", "--markdown", "run.md", folder=folder).code == 0
+    (text,) = (
+        case[0].text for case in ElementTree.parse(folder / "run.xml").iter("testcase") if "too" in case.attrib["name"]
+    )
+    assert text == f"too_high holds: who is too high is no climber; {NOTHING}"
+    assert "premise never true: too&#95;high" in (folder / "run.md").read_text(encoding="utf-8")
+
+
+def test_where_a_limit_came_first_the_premise_is_not_true_yet(folder: Path) -> None:
+    run = call("explore", "stairs.py:with_premises", "--max-states", "2", folder=folder)
+    assert "too_high  incomplete; premise not true yet" in run.out
+
+
+def covering(folder: Path, covers: str, *changes: str) -> tuple[int, str]:
+    """The exit code of a check that expects to cover something, and what it says."""
+    text = "".join([CHECK, f"covers = {covers}\n", *changes])
+    (folder / "leadline.toml").write_text(text, encoding="utf-8")
+    run = call("check", "--junit", "run.xml", folder=folder)
+    return run.code, run.out + run.err
+
+
+def test_a_check_fails_if_it_does_not_cover_what_it_should(folder: Path) -> None:
+    code, said = covering(folder, "true")
+    assert code == 1
+    assert "expected it to cover more: action fly is never enabled; the premise of too_high is never true\n" in said
+    (failure,) = ElementTree.parse(folder / "run.xml").iter("failure")
+    assert "action fly" in failure.attrib["message"]
+    assert covering(folder, '["up", "down", "on_top", "at_one"]')[0] == 0
+    assert covering(folder, "false")[0] == 0
+
+
+@pytest.mark.parametrize("settings", ['engine = "fuzz"\nexamples = 5\nsteps = 2\n', "max_states = 2\n"])
+def test_what_a_sample_did_not_cover_fails_and_is_not_called_incomplete(folder: Path, settings: str) -> None:
+    check = CHECK.replace('"holds"', '"incomplete"') + "bounds = { top = 5 }\n" + settings
+    (folder / "leadline.toml").write_text(check + 'covers = ["on_top"]\n', encoding="utf-8")
+    run = call("check", folder=folder)
+    assert run.code == 1
+    assert "expected it to cover more: witness on_top is not shown\n" in run.out
+
+
+@pytest.mark.parametrize(
+    ("covers", "complaint"),
+    [
+        ('["upp"]', "'upp': neither an action, nor a witness, nor a property with a premise: did you mean 'up'?"),
+        ('"up"', "covers must be true, false or an array of strings, not 'up'"),
+    ],
+)
+def test_what_cannot_be_covered_is_refused(folder: Path, covers: str, complaint: str) -> None:
+    code, said = covering(folder, covers)
+    assert code == 2
+    assert complaint in said
+
+
+def test_coverage_shows_what_was_not_tried(folder: Path) -> None:
+    run = call(
+        *("explore", "stairs.py:with_premises", "--coverage", "--json", "run.json", "--html", "run.html"), folder=folder
+    )
+    assert run.code == 0
+    assert [line for line in run.lines if line.startswith(("up(", "fly("))] == [
+        "up(foot=left)    2              2      2",
+        "up(foot=right)   2              2      0",
+        "fly()            never enabled",
+    ]
+    assert "Climber.height  3: 0, 1, 2" in run.lines
+    assert [line.split()[0] for line in run.lines if "yield state" in line or "state.height > state.top" in line] == [
+        "?",
+        "!",
+    ]
+    page = (folder / "run.html").read_text(encoding="utf-8")
+    assert '<span class="line never">' in page
+    assert "never enabled: fly()" in page
+
+
+def test_the_coverage_of_a_saved_run_is_that_of_the_run(folder: Path) -> None:
+    call("fuzz", "stairs.py:with_premises", "--coverage", "--examples", "9", "--json", "run.json", folder=folder)
+    saved = read_run(json.loads((folder / "run.json").read_text(encoding="utf-8")))
+    assert saved.statistics.covered is not None
+    assert saved.statistics.covered.instances["fly"].enabled == 0
+    assert '<span class="line never">' in run_page("", [RunWithTraces("", saved, {})])
+
+
+def test_a_suite_names_the_gaps_of_each_check(folder: Path) -> None:
+    (folder / "leadline.toml").write_text(CHECK, encoding="utf-8")
+    run = call("check", "--coverage", folder=folder)
+    assert run.code == 0
+    gaps = [line.strip() for line in run.lines if line.startswith("      ")]
+    assert gaps[:2] == ["never enabled: fly()", "premise never true: too_high"]
+    assert gaps[2].startswith("never run: 1 line and 1 branch in 1 function")
+
+
+def test_coverage_of_a_part_of_a_search_is_refused(folder: Path) -> None:
+    for option in (("--engine", "spark"), ("--resume", "saved")):
+        run = call("explore", "stairs.py:with_premises", "--coverage", *option, folder=folder)
+        assert run.code == 2
+        assert "--coverage is for whole searches by the compiled engine or the oracle" in run.err

@@ -1,0 +1,274 @@
+"""What a run has tried: premises, action instances, the values of fields, and lines of source."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from checker import (
+    Limits,
+    Spec,
+    SpecError,
+    Verdict,
+    action,
+    bound,
+    component,
+    constant,
+    explore,
+    invariant,
+    put,
+    step_invariant,
+    step_witness,
+    witness,
+)
+from checker.covered import MOST_VALUES, FieldCoverage, InstanceCoverage
+from checker.engines import ENGINES
+from checker.engines.compiled import calling
+from checker.engines.random.search import fuzz
+from checker.result import Result
+from invariants.catalog import CATALOG
+from reports.phrases import walked_lines
+
+COVERAGE = Limits(coverage=True)
+
+
+@attrs.frozen
+class Lamp:
+    """A lamp with a switch, of some brightness."""
+
+    on: bool = False
+    level: int = 0
+
+
+@attrs.frozen
+class Room:
+    """Two lamps, of which a blackout may put out both."""
+
+    lamps: tuple[Lamp, ...] = component(each="lamp", default=(Lamp(), Lamp()))
+    seen: frozenset[str] = frozenset()
+    visitor: int | None = None
+    name: str = constant(default="hall")
+
+
+@action(lamp=range(2), by=(1, 5))
+def brighten(state: Room, lamp: int, by: int) -> Iterator[Room]:
+    if by == 5 and state.lamps[lamp].level < 3:
+        return
+    if state.lamps[lamp].level < 3:
+        yield put(attrs.evolve(state, seen=state.seen | {f"up {lamp}"}), "lamps", lamp, "level", _more(state, lamp))
+
+
+def _more(state: Room, lamp: int) -> int:
+    return state.lamps[lamp].level + 1
+
+
+@action(lamp=range(2))
+def switch(state: Room, lamp: int) -> Iterator[Room]:
+    yield put(state, "lamps", lamp, "on", not state.lamps[lamp].on)
+    yield put(state, "lamps", lamp, "on", False)
+
+
+@action("a visitor comes")
+def visit(state: Room) -> Iterator[Room]:
+    yield attrs.evolve(state, visitor=(state.visitor or 0) + 1 if state.visitor is None else state.visitor)
+
+
+@action("nothing like it happens")
+def blackout(state: Room) -> Iterator[Room]:
+    if len(state.lamps) > 2:
+        yield Room()
+
+
+@witness("both lamps are on")
+def both_on(state: Room) -> bool:
+    return all(lamp.on for lamp in state.lamps)
+
+
+def third_lamp(state: Room) -> bool:
+    return len(state.lamps) > 2
+
+
+@invariant("the levels stay low", premise=both_on)
+def low(state: Room) -> bool:
+    return all(lamp.level <= 3 for lamp in state.lamps)
+
+
+@invariant("a third lamp is on", premise=third_lamp)
+def third_on(state: Room) -> bool:
+    return len(state.lamps) < 3 or state.lamps[2].on
+
+
+@step_invariant("no lamp is taken away", premise=third_lamp)
+def none_taken(before: Room, after: Room) -> bool:
+    return len(after.lamps) >= len(before.lamps)
+
+
+@step_witness("a lamp goes out")
+def goes_out(before: Room, after: Room) -> bool:
+    return sum(lamp.on for lamp in after.lamps) < sum(lamp.on for lamp in before.lamps)
+
+
+ROOM = Spec(
+    name="room",
+    initial_states=lambda _: [Room()],
+    actions=[brighten, switch, visit, blackout],
+    properties=[low, third_on, none_taken, both_on, goes_out],
+)
+
+
+def compiled(spec: Spec[Any], limits: Limits, monkeypatch: pytest.MonkeyPatch) -> Result:
+    """A search that learns, however small the space is."""
+    monkeypatch.setattr(calling, "LOOK_SECONDS", 0)
+    return explore(spec, limits)
+
+
+# Premises
+
+
+def test_every_engine_says_which_premises_are_ever_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = {"low": True, "third_on": False, "none_taken": False, "both_on": None, "goes_out": None}
+    for result in (ENGINES["oracle"](ROOM), compiled(ROOM, Limits(), monkeypatch)):
+        assert result.verdict is Verdict.HOLDS
+        assert {item.property.name: item.premise for item in result.properties} == expected
+        assert [item.property.name for item in result.properties if item.says_nothing] == ["third_on", "none_taken"]
+    found = fuzz(ROOM, examples=200)
+    assert {item.property.name: item.premise for item in found.properties} == expected
+    assert not any(item.says_nothing for item in found.properties)  # as nothing is known of other states
+
+
+def test_of_the_same_premise_there_is_one_and_it_is_no_property_of_its_own() -> None:
+    assert [item.name for item in ROOM.premises] == ["both_on", "third_lamp"]
+    assert ROOM.premise_of(third_on) is ROOM.premise_of(none_taken)
+    assert [item.property.name for item in explore(ROOM).properties] == [item.name for item in ROOM.checks]
+
+
+@pytest.mark.parametrize("premise", [3, lambda before, after: True, goes_out, third_on])
+def test_what_is_no_predicate_of_a_state_is_no_premise(premise: Any) -> None:
+    with pytest.raises(SpecError, match="premise"):
+        invariant("it is so", premise=premise)
+
+
+def test_a_premise_that_raises_is_named() -> None:
+    def broken(state: Room) -> bool:
+        raise KeyError(state.name)
+
+    @invariant("it is so", premise=broken)
+    def so(state: Room) -> bool:
+        return True
+
+    with pytest.raises(SpecError, match="premise broken raised KeyError"):
+        explore(attrs.evolve(ROOM, properties=[so]))
+
+
+# Coverage
+
+
+def test_instances_states_and_fields_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for result in (ENGINES["oracle"](ROOM, COVERAGE), compiled(ROOM, COVERAGE, monkeypatch)):
+        covered, distinct = result.statistics.covered, result.statistics.distinct
+        assert covered is not None
+        assert distinct == 4**2 * 2**2 * 2  # the levels, the switches, the visitor; what was seen follows the levels
+        assert covered.instances["brighten(lamp=0, by=1)"].enabled == distinct * 3 // 4
+        assert covered.instances["brighten(lamp=0, by=5)"] == InstanceCoverage(0, 0, 0)
+        assert covered.instances["switch(lamp=1)"].enabled == distinct
+        assert covered.instances["switch(lamp=1)"].generated == 2 * distinct
+        assert sum(instance.distinct for instance in covered.instances.values()) == distinct - 1
+        assert covered.shown == {"low": distinct // 4, "third_on": 0, "none_taken": 0, "both_on": distinct // 4}
+        assert covered.fields["Room.lamps[].level"] == FieldCoverage(4, True, ("0", "1", "2", "3"))
+        assert covered.fields["Room.visitor"] == FieldCoverage(2, True, ("1", "None"))
+        assert covered.fields["Room.seen"].count == 4
+        assert "Room.name" not in covered.fields
+
+
+def test_lines_and_branches_that_were_never_run_are_marked() -> None:
+    covered = explore(ROOM, COVERAGE).statistics.covered
+    assert covered is not None
+    functions = {function.name: function for function in covered.source}
+    marks = {line.text.strip(): line.mark for function in covered.source for line in function.lines}
+    assert marks["if len(state.lamps) > 2:"] == "partly"
+    assert marks["yield Room()"] == "never"
+    assert marks["return state.lamps[lamp].level + 1"] == "run"  # a function that an action calls
+    assert not functions["blackout"].is_complete
+    assert functions["switch"].is_complete
+    assert functions["low"].is_complete
+    assert "compiled" not in functions  # it is in the file, and no part of the spec
+    assert "test_what_is_no_predicate_of_a_state_is_no_premise" not in functions
+
+
+LOSSY = {"records": 1, "max_epoch": 1, "crashes": 0, "lossy_crashes": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "bounds"), [("atomic/kip-320", {"records": 1}), ("kafka/4.0", LOSSY)])
+def test_learned_calls_run_every_line_and_branch_that_the_oracle_runs(
+    name: str, bounds: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, limits = CATALOG[name].with_bounds(bounds), Limits(coverage=True, keep_going=True)
+    by_calls, learned = ENGINES["oracle"](spec, limits), compiled(spec, limits, monkeypatch)
+    assert learned.statistics.calls
+    assert learned.statistics.covered == by_calls.statistics.covered
+
+
+@attrs.frozen
+class Count:
+    """A counter."""
+
+    at: int = 0
+
+
+@attrs.frozen
+class Top:
+    """Where the counter ends."""
+
+    top: int = bound(MOST_VALUES + 50, "the last value", at_least=1)
+
+
+@action("it counts")
+def count_up(state: Count) -> Iterator[Count]:
+    if state.at < MOST_VALUES + 50:
+        yield Count(state.at + 1)
+
+
+def test_many_values_are_not_counted_to_the_last() -> None:
+    spec = Spec(name="count", initial_states=lambda _: [Count()], actions=[count_up], bounds=Top())
+    covered = explore(spec, COVERAGE).statistics.covered
+    assert covered is not None
+    assert covered.fields == {"Count.at": FieldCoverage(MOST_VALUES, False, ())}
+
+
+def test_states_outside_of_the_constraint_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = attrs.evolve(ROOM, within=lambda state: state.lamps[0].level < 2)
+    found = [ENGINES["oracle"](spec, COVERAGE), compiled(spec, COVERAGE, monkeypatch)]
+    assert found[0].statistics.covered == found[1].statistics.covered
+    assert found[0].statistics.covered.fields["Room.lamps[].level"].values == ("0", "1", "2", "3")
+    assert found[0].statistics.covered.instances["brighten(lamp=0, by=1)"].enabled == found[0].statistics.distinct
+
+
+def test_a_random_search_covers_its_actions_and_source() -> None:
+    result = fuzz(ROOM, examples=300, coverage=True)
+    covered = result.statistics.covered
+    assert covered is not None
+    assert list(covered.instances) == ["brighten", "switch", "visit", "blackout"]
+    assert covered.instances["blackout"] == InstanceCoverage(0, 0, 0)
+    assert covered.instances["switch"].enabled >= 2 * result.statistics.generated
+    assert not next(function for function in covered.source if function.name == "blackout").is_complete
+
+
+def test_what_a_random_run_says_of_itself_is_true_of_a_space_that_is_known() -> None:
+    spec = CATALOG["atomic/kip-320"]
+    result, levels = fuzz(spec, examples=400).statistics, explore(spec).statistics.levels
+    assert result.walked is not None
+    visits = result.walked.steps + result.walked.behaviours
+    deepest = len(result.walked.depths) - 1
+    assert walked_lines(result)[1] == (
+        f"each of {result.distinct} states was visited {visits / result.distinct:.1f} times on average; "
+        f"the deepest are {deepest} steps from the beginning"
+    )
+    assert len(levels) - 1 <= deepest or sum(levels[: deepest + 1]) >= result.distinct
+    reached = itertools.accumulate(result.walked.depths)
+    possible = itertools.accumulate(itertools.chain(levels, itertools.repeat(0)))
+    assert all(found <= known for found, known in zip(reached, possible, strict=False))
