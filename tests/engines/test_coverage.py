@@ -254,7 +254,7 @@ def test_a_random_search_covers_its_actions_and_source() -> None:
     assert covered is not None
     assert list(covered.instances) == ["brighten", "switch", "visit", "blackout"]
     assert covered.instances["blackout"] == InstanceCoverage(0, 0, 0)
-    assert covered.instances["switch"].enabled >= 2 * result.statistics.generated
+    assert covered.instances["switch"].enabled == 2 * result.statistics.generated  # it may lead back to the same state
     assert not next(function for function in covered.source if function.name == "blackout").is_complete
 
 

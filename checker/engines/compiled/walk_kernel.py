@@ -370,6 +370,8 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                         stop = start + leaf_count[-code - 1]
                     if count + stop - start > room:
                         return count + stop - start
+                    if start == stop:
+                        left[group] &= ~(ONE << np.uint64(tree % 64))  # what is left in the end is enabled
                     begin = count
                     degree += stop - start
                     for outcome in range(start, stop):
@@ -431,13 +433,11 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                     for slot in range(len(values)):
                         walkers.rare[walker, slot] = values[slot]
             _note(plan, walkers, walker, degree, own, sample)
-            last_tree = -1
-            for candidate in range(count):
-                if trees[candidate] != last_tree:
-                    last_tree = trees[candidate]
-                    sample.enabled[last_tree] += 1
-            if idle >= 0:
-                sample.enabled[idle] += 1
+            for group in range(len(left)):
+                bits = left[group]
+                while bits:
+                    sample.enabled[group * 64 + _lowest(bits)] += 1
+                    bits &= bits - ONE
             if degree == 0 and numbers[DEADLOCKS] and walkers.seen[walker, numbers[CHECKS]] < 0:
                 walkers.seen[walker, numbers[CHECKS]] = step
                 walkers.idle[walker, numbers[CHECKS]] = -1
