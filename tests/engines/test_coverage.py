@@ -243,9 +243,11 @@ def test_many_values_are_not_counted_to_the_last() -> None:
 def test_states_outside_of_the_constraint_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = attrs.evolve(ROOM, within=lambda state: state.lamps[0].level < 2)
     found = [ENGINES["oracle"](spec, COVERAGE), compiled(spec, COVERAGE, monkeypatch)]
-    assert found[0].statistics.covered == found[1].statistics.covered
-    assert found[0].statistics.covered.fields["Room.lamps[].level"].values == ("0", "1", "2", "3")
-    assert found[0].statistics.covered.instances["brighten(lamp=0, by=1)"].enabled == found[0].statistics.distinct
+    covered = found[0].statistics.covered
+    assert covered is not None
+    assert covered == found[1].statistics.covered
+    assert covered.fields["Room.lamps[].level"].values == ("0", "1", "2", "3")
+    assert covered.instances["brighten(lamp=0, by=1)"].enabled == found[0].statistics.distinct
 
 
 def test_a_random_search_covers_its_actions_and_source() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from checker.covered import MOST_VALUES, FieldCoverage, FieldValues
 from checker.engines.compiled.expander import Expander
-from checker.engines.compiled.learn.layout import Leaf, Node, Parts, Struct
+from checker.engines.compiled.learn.nodes import Leaf, Node, Parts, Struct
 from checker.state import is_component
 
 S = TypeVar("S")
