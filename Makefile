@@ -10,6 +10,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# One more than there are cores: many tests wait for other processes.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_architecture.py
 SCHEMAS := tests/tools/schemas
 MERMAID := tests/tools/node/node_modules/mermaid/package.json
@@ -20,7 +23,7 @@ check: $(VENV)/installed
 	$(BIN)/leadline check
 
 test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS) lint
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 quick: $(VENV)/installed-test
 	$(BIN)/python -m pytest -p no:xdist -m "not spark and not browser and not slow" $(QUICK)

@@ -14,7 +14,10 @@ settings.register_profile("leadline", derandomize=True, deadline=None)
 settings.load_profile("leadline")
 
 SLOW = ("test_spark_faults.py", "test_spark.py", "test_compiled.py")
-"""Files that take minutes. They come first, so that no worker of pytest-xdist is left with one at the end."""
+"""Files that take minutes."""
+
+FIRST = (*SLOW, "test_cli_check.py", "test_kafka_mutants.py", "test_kafka_answers.py", "test_pages.py")
+"""Files that come first, so that no worker of pytest-xdist is left with one at the end."""
 
 
 # Where tests run in the background of a shell, Ctrl-C is ignored, by them and by all that they start.
@@ -23,7 +26,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort the tests, and mark those that need Spark, a browser or minutes."""
-    items.sort(key=lambda item: item.path.name not in SLOW)
+    items.sort(key=lambda item: item.path.name not in FIRST)
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & {"java", "spark"} or "spark" in item.path.stem:

@@ -1,7 +1,7 @@
 """Whatever a spec's code does to look at a state, the compiled engine gives the oracle's answers.
 
-Each construct is used in an invariant and in an action, before and after everything else is read, with all comparisons
-of learned calls switched off, so that recording has to be exact by itself.
+Each construct is used in an invariant and in an action, every second one before everything else is read and the others
+after it, with all comparisons of learned calls switched off, so that recording has to be exact by itself.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from tests.tools.constructs import CONSTRUCTS, RARE, STEPS, Colour, State, is_ra
 from tests.tools.going_wrong import ONLY_LEARNED, answer
 
 
-@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
 @pytest.mark.parametrize("guard", [True, False], ids=["action", "invariant"])
-@pytest.mark.parametrize("name", CONSTRUCTS)
-def test_a_construct_is_exact_or_refused(name: str, guard: bool, first: bool) -> None:
+@pytest.mark.parametrize(("name", "first"), [(name, place % 2 == 0) for place, name in enumerate(CONSTRUCTS)])
+def test_a_construct_is_exact_or_refused(name: str, first: bool, guard: bool) -> None:
     spec = spec_of(CONSTRUCTS[name], guard=guard, first=first)
     assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) in (
         answer(oracle.explore, spec),

@@ -172,8 +172,6 @@ def test_fuzzing_finds_the_loss_from_every_seed(seed: int) -> None:
 
 
 SMALL = [
-    {"records": 1, "crashes": 1},
-    {"records": 1, "max_epoch": 2, "crashes": 1},
     {"records": 1, "crashes": 1, "acks": "all", "unclean_leader_election": True, "lossy_crashes": 1},
     {"records": 1, "crashes": 0, "session_expiries": 1},
 ]

@@ -20,7 +20,7 @@ IN_VIEW = """
 () => {
   const heading = document.querySelector("section:not([hidden]) h2").getBoundingClientRect();
   const room = innerHeight - document.querySelector(".stepper").offsetHeight;
-  return 0 <= heading.top && heading.bottom <= room;
+  return -1 < heading.top && heading.bottom <= room;  // scrolling ends at whole pixels
 }"""
 """Whether the heading of the state that is shown is in the window, and not behind the buttons at its foot."""
 
