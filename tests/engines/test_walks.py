@@ -122,6 +122,33 @@ def test_the_order_of_sets_makes_no_difference() -> None:
     assert "steps=54" in outputs.pop()
 
 
+@attrs.frozen
+class Basket:
+    """A set that takes so many values that it is taken apart while walks are under way."""
+
+    held: frozenset[int] = frozenset()
+    count: int = 0
+
+
+@action(item=range(6))
+def put_in(state: Basket, item: int) -> Iterator[Basket]:
+    if item not in state.held:
+        yield Basket(state.held | {item}, state.count + 1)
+
+
+@invariant("the count is the number of items")
+def is_counted(state: Basket) -> bool:
+    return len(state.held) == state.count
+
+
+def test_a_walk_that_begins_leaves_nothing_of_the_one_before() -> None:
+    spec = Spec(name="basket", initial_states=lambda _: [Basket()], actions=[put_in], properties=[is_counted])
+    result = fuzz(spec, examples=2_000, steps=10)
+    assert result.verdict is Verdict.INCOMPLETE
+    assert walked(result).depths == (1, 6, 15, 20, 15, 6, 1)
+    assert walked(result).lengths == (0,) * 6 + (2_000,)
+
+
 def test_contents_do_not_depend_on_the_order_of_sets_but_on_all_else() -> None:
     assert content("S.x", frozenset("abc")) == content("S.x", frozenset("cba"))
     others = [content("S.x", frozenset("ab")), content("S.y", frozenset("abc")), content("S.x", tuple("abc"))]

@@ -242,13 +242,16 @@ class Walks(Generic[S]):
         """Give walkers the slots that are new, in which all have 0."""
         more = self._layout.slots - self._walkers.values.shape[1]
         if more > 0:
-            self._initial_rows = np.pad(
-                self._initial_rows, ((0, 0), (0, self._layout.slots - self._initial_rows.shape[1]))
-            )
+            self._widen_initials()
             wider = {name: np.pad(getattr(self._walkers, name), ((0, 0), (0, more))) for name in arrays.ROWS}
             kept = np.pad(self._walkers.kept, ((0, 0), (0, 0), (0, more)))
             self._walkers = self._walkers._replace(**wider, kept=kept)
             self._starts = self._starts.widened(more)
+
+    def _widen_initials(self) -> None:
+        """Give the initial states all slots, as a walk that begins there must leave nothing of the one before."""
+        more = self._layout.slots - self._initial_rows.shape[1]
+        self._initial_rows = np.pad(self._initial_rows, ((0, 0), (0, more)))
 
     def _translate(self, before: Layout) -> None:
         """After the layout has changed: write the walkers' states in the new one, and look at all again."""
@@ -264,6 +267,7 @@ class Walks(Generic[S]):
         ]
         found = [[self._layout.row(before.state(old[place].tolist())) for place in some] for old, some in wanted]
         self._note_values()
+        self._widen_initials()
         slots = self._layout.slots
         values, rare, kept, starts = (np.zeros((len(old), slots), np.int64) for old, _ in wanted)
         for array, (_, places), rows in zip((values, rare, kept, starts), wanted, found, strict=True):
