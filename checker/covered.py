@@ -23,7 +23,7 @@ class InstanceCoverage:
     Attributes:
         enabled: the distinct states, of those expanded, that enable it; of a random search, how often one was visited
             that does.
-        generated: its steps from them; of a random search, those taken.
+        generated: its steps from them, and from a state that a limit cut short; of a random search, those taken.
         distinct: the new distinct states among these.
     """
 

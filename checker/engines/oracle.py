@@ -63,6 +63,7 @@ class OracleSearch(Generic[S]):
         self._outside: set[S] = set()
         self._levels: list[int] = []
         self._shown: Counter[Property] = Counter()
+        self._generated: Counter[str] = Counter()
         self._purity = Purity(spec)
         self._values = Values(type(spec.initials()[0]).__name__)
 
@@ -106,11 +107,9 @@ class OracleSearch(Generic[S]):
     def _covered(self) -> Covered:
         """What the search has tried."""
         spec, within = self.spec, [state for state in self.arrivals if state not in self._outside]
-        enabled, generated, distinct = Counter[str](), Counter[str](), Counter[str]()
+        enabled, distinct = Counter[str](), Counter[str]()
         for state in within[: self.statistics.expanded]:
-            steps = Counter(str(instance) for instance, _ in spec.successors(state))
-            generated += steps
-            enabled.update(steps.keys())
+            enabled.update({str(instance) for instance, _ in spec.successors(state)})
         for state in within:
             distinct.update(str(instance) for _, instance in self.arrivals[state][:1])
         values = FieldValues()
@@ -118,7 +117,7 @@ class OracleSearch(Generic[S]):
         counted = dict.fromkeys(self._state_checks, 0) | self._shown
         return Covered(
             instances={
-                name: InstanceCoverage(enabled[name], generated[name], distinct[name])
+                name: InstanceCoverage(enabled[name], self._generated[name], distinct[name])
                 for name in map(str, spec.instances)
             },
             shown=states_shown(spec, counted),
@@ -174,6 +173,8 @@ class OracleSearch(Generic[S]):
             self.arrivals[successor].append((state, instance))
         self.statistics.generated += 1
         count.generated += 1
+        if self.limits.coverage:
+            self._generated[str(instance)] += 1
         for item in self._step_checks:
             if self._shows(item, state, successor):
                 self._see(item, Sighting(state, (instance, successor)))
