@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from signal import SIGINT, raise_signal
+from time import sleep
 from typing import Any
 from unittest import mock
 
@@ -12,9 +14,9 @@ import pytest
 from attrs import evolve, frozen
 
 from checker import Limits, Result, Spec, Verdict, action, invariant
-from checker.engines import oracle
+from checker.engines import budget, oracle
 from checker.engines.compiled import calling, explore, outlook
-from checker.result import Learning, Statistics
+from checker.result import Learning, Statistics, StopKind
 
 
 @frozen
@@ -134,6 +136,38 @@ def test_an_interrupt_among_the_first_states_ends_the_search() -> None:
         result = explore(spec)
         assert (result.verdict, result.interrupted) == (Verdict.INCOMPLETE, True)
         assert result.spec is spec
+
+
+def test_where_only_initial_states_are_wanted_none_of_them_is_expanded() -> None:
+    @action()
+    def fails(state: Chain) -> Iterator[Chain]:
+        raise ValueError
+        yield state
+
+    spec = evolve(CHAIN, actions=[fails], initial_states=lambda _: [Chain(place) for place in range(100)])
+    assert told(explore(spec, Limits(depth=1))) == told(oracle.explore(spec, Limits(depth=1)))
+
+
+def test_a_limit_that_the_initial_states_catch_leaves_the_search_incomplete() -> None:
+    def initial_states(_: Any) -> list[Chain]:
+        with suppress(KeyboardInterrupt):
+            raise_signal(SIGINT)
+        return [Chain(399)]
+
+    result = explore(evolve(CHAIN, initial_states=initial_states))
+    assert (result.verdict, result.interrupted) == (Verdict.INCOMPLETE, True)
+
+
+def test_the_time_limit_ends_initial_states_that_are_never_done() -> None:
+    def initial_states(_: Any) -> Iterator[Chain]:
+        while True:
+            sleep(0.01)
+            yield from ()
+
+    with mock.patch.multiple(budget, LOOK_SECONDS=0.02, GRACE_SECONDS=0.0):
+        result = explore(evolve(CHAIN, initial_states=initial_states), Limits(max_seconds=0.05))
+    assert result.stop is not None
+    assert result.stop.kind is StopKind.TIME
 
 
 @contextmanager

@@ -16,8 +16,9 @@ from typing import TypeVar
 import attrs
 
 from checker.engines import oracle
-from checker.engines.budget import Budget
+from checker.engines.budget import Budget, LimitReached
 from checker.engines.compiled.outlook import GivenUp, Outlook, expected_states, is_narrow
+from checker.engines.evidence import nothing_searched
 from checker.engines.progress import Progress
 from checker.result import Limits, Result, Statistics
 from checker.settings import CompiledSettings
@@ -110,12 +111,19 @@ def _outlook(statistics: Statistics) -> Outlook:
 
 def _first(spec: Spec[S], limits: Limits, progress: Progress | None) -> Result | Outlook:
     """The result of a small search; of a larger one, how fast its first states are expanded by calling."""
-    initials, began = spec.initials(), time.monotonic()
-    look = _Look(progress)
+    before = Budget(limits)
     try:
-        if len(initials) > SAMPLE:
+        with before.enforced():
+            initials = spec.initials()
+    except LimitReached as limit:
+        return nothing_searched(spec, "oracle", limit.stop)
+    if before.swallowed:  # they may not be what the spec says
+        return nothing_searched(spec, "oracle", before.swallowed)
+    began, look = time.monotonic(), _Look(progress)
+    try:
+        if len(initials) > SAMPLE and limits.depth != 1:  # with 1, none of them is to be expanded
             begins = attrs.evolve(spec, initial_states=lambda _: initials[:SAMPLE])
-            result = oracle.explore(begins, attrs.evolve(limits, depth=2), look=look)
+            result = oracle.explore(begins, attrs.evolve(limits, depth=2, coverage=False), look=look)
             if result.interrupted:
                 return attrs.evolve(result, spec=spec)
             if look.seconds / SAMPLE * len(initials) > 2 * SMALL_SECONDS:  # the first states take longer than others
@@ -134,7 +142,7 @@ class _Look:
     """
 
     def __init__(self, progress: Progress | None) -> None:
-        self._progress, self._began = progress, 0.0
+        self._progress, self._began = progress, time.thread_time()
 
     @property
     def seconds(self) -> float:
