@@ -168,7 +168,7 @@ DEADLOCK = Property(
 
 def _bare(function: Callable[..., Any]) -> str:
     """The parameters of a function, without annotations."""
-    signature = inspect.signature(function)
+    signature = _signature(function)
     bare = [item.replace(annotation=item.empty) for item in signature.parameters.values()]
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))
 
@@ -181,9 +181,18 @@ def premise_property(premise: Premise) -> Property:
     return Property(name=name, kind=Kind.PREMISE, sentence="", function=premise, source="")
 
 
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """The parameters of a function. Raises SpecError: Python does not know them, as of `bool` and `max`."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        name = getattr(function, "__name__", repr(function))
+        raise SpecError(f"{name} cannot be a predicate, as its parameters are not known: use a function") from None
+
+
 def _takes(function: Callable[..., Any], count: int) -> bool:
     """Whether a function takes just that many states."""
-    parameters = inspect.signature(function).parameters.values()
+    parameters = _signature(function).parameters.values()
     return len(parameters) == count and all(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)
 
 

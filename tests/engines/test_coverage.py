@@ -152,6 +152,11 @@ def test_what_is_no_predicate_of_a_state_is_no_premise(premise: Any) -> None:
         invariant("it is so", premise=premise)
 
 
+def test_a_premise_must_have_parameters_that_are_known() -> None:
+    with pytest.raises(SpecError, match="bool cannot be a predicate"):
+        invariant("it is so", premise=bool)
+
+
 def test_a_premise_that_raises_is_named() -> None:
     def broken(state: Room) -> bool:
         raise KeyError(state.name)
@@ -250,6 +255,18 @@ def test_states_outside_of_the_constraint_are_not_counted(monkeypatch: pytest.Mo
     assert covered == found[1].statistics.covered
     assert covered.fields["Room.lamps[].level"].values == ("0", "1", "2", "3")
     assert covered.instances["brighten(lamp=0, by=1)"].enabled == found[0].statistics.distinct
+
+
+@pytest.mark.parametrize("states", [7, 40])
+def test_steps_that_a_limit_cuts_short_are_counted(states: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Limits(coverage=True, max_states=states)
+    for result in (ENGINES["oracle"](ROOM, limits), compiled(ROOM, limits, monkeypatch)):
+        covered, actions = result.statistics.covered, result.statistics.actions
+        assert covered is not None
+        for name, count in actions.items():
+            of_action = [item for instance, item in covered.instances.items() if instance.startswith(f"{name}(")]
+            assert sum(item.generated for item in of_action) == count.generated
+            assert sum(item.distinct for item in of_action) == count.distinct
 
 
 def test_a_random_search_covers_its_actions_and_source() -> None:
