@@ -48,7 +48,7 @@ def own_modules(spec: Spec[Any]) -> dict[str, Path]:
 
 
 def _begin(spec: Spec[Any]) -> list[Any]:
-    return [spec.initial_states, spec.bounds, spec.initials()[0], *spec.actions, *spec.properties]
+    return [spec.initial_states, spec.bounds, spec.initials()[0], spec.within, *spec.actions, *spec.properties]
 
 
 def _reached(values: Iterable[Any]) -> tuple[list[ModuleType], list[str]]:

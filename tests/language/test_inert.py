@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
-from checker import Verdict
+from checker import Spec, Verdict, action
 from checker.engines import compiled
 from checker.engines.code_digest import code_digest
 from checker.engines.compiled.learn.layout import Layout
@@ -96,3 +97,16 @@ def test_attributes_are_found_as_python_finds_them() -> None:
     assert stored(cached, "__module__") == stored(counted, "__module__") == "checker.names"
     assert stored(cached, "__wrapped__") is counted
     assert stored(5, "nothing") is None
+
+
+@action()
+def tick(state: Clock) -> Iterator[Clock]:
+    yield Clock(state.hour + 1)
+
+
+def test_the_digest_is_of_the_constraint_too() -> None:
+    def until(hour: int) -> Spec[Clock]:
+        within = lambda state: state.hour <= hour  # noqa: E731
+        return Spec(name="clock", initial_states=lambda _: [Clock()], actions=[tick], within=within)
+
+    assert code_digest(until(1)) == code_digest(until(1)) != code_digest(until(2))
