@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from signal import SIGINT, raise_signal
 from time import sleep
 from typing import Any
@@ -13,10 +15,11 @@ from unittest import mock
 import pytest
 from attrs import evolve, frozen
 
-from checker import Limits, Result, Spec, Verdict, action, invariant
+from checker import LeadlineError, Limits, Result, Spec, Verdict, action, invariant
 from checker.engines import budget, oracle
 from checker.engines.compiled import calling, explore, outlook
 from checker.result import Learning, Statistics, StopKind
+from checker.settings import CompiledSettings
 
 
 @frozen
@@ -256,3 +259,20 @@ def test_few_levels_tell_nothing(levels: list[int]) -> None:
 def test_many_initial_states_and_few_others_are_a_small_space() -> None:
     assert outlook.expected_states(Statistics(levels=(8_000, 30), depth=1, expanded=2_000)) < 9_000
     assert outlook.expected_states(Statistics(levels=(8_000, 9_000), depth=1, expanded=2_000)) == math.inf
+
+
+@pytest.mark.parametrize(
+    "settings", [CompiledSettings(), CompiledSettings(checkpoint=Path("saved"))], ids=["", "saved"]
+)
+def test_without_the_compiler_states_are_explored_by_calls_but_cannot_be_saved(
+    settings: CompiledSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(calling, "LOOK_SECONDS", 0)
+    monkeypatch.setitem(sys.modules, "checker.engines.compiled.search", None)
+    monkeypatch.delattr("checker.engines.compiled.search", raising=False)
+    if settings.checkpoint is not None:
+        with pytest.raises(LeadlineError, match="checkpoints need the compiler, which cannot be loaded"):
+            calling.explore(CHAIN, settings=settings)
+    else:
+        assert calling.explore(CHAIN).statistics.distinct == oracle.explore(CHAIN).statistics.distinct

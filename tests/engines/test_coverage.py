@@ -27,7 +27,8 @@ from checker import (
 )
 from checker.covered import FieldCoverage, InstanceCoverage
 from checker.engines import ENGINES
-from checker.engines.compiled import calling
+from checker.engines.compiled import calling, tally
+from checker.engines.compiled.learn.nodes import ShapeChanged
 from checker.engines.random.search import fuzz
 from checker.result import Result
 from invariants.catalog import CATALOG
@@ -245,6 +246,16 @@ def test_many_values_are_not_counted_to_the_last(monkeypatch: pytest.MonkeyPatch
     covered = explore(spec, COVERAGE).statistics.covered
     assert covered is not None
     assert covered.fields == {"Count.at": FieldCoverage(100, False, ())}
+
+
+def test_a_search_that_was_stopped_does_not_start_again_for_its_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def change(*_: Any) -> Any:
+        raise ShapeChanged("lamps")
+
+    monkeypatch.setattr(tally, "fields", change)
+    found = compiled(ROOM, attrs.evolve(COVERAGE, max_states=4), monkeypatch)
+    assert (found.statistics.distinct, found.statistics.covered) == (4, None)
+    assert found.note == "coverage was not counted: the search was stopped"
 
 
 def test_states_outside_of_the_constraint_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from model.kafka.protocols import (
 from model.kafka.state import Partition
 from reports.mutation import why_it_stays
 from tests.tools.kafka_mutants import changed, wrong
+from tests.tools.sampled import sampled
 
 FIRST = Limits()
 """Up to the level of the first violation."""
@@ -102,7 +103,9 @@ WRONG: list[tuple[str, str, int, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "release", "states", "violated"), [pytest.param(*row, id=row[0]) for row in WRONG])
+@pytest.mark.parametrize(
+    ("name", "release", "states", "violated"), [pytest.param(*row, id=row[0]) for row in sampled(WRONG, 2)]
+)
 def test_mistake_is_found(name: str, release: str, states: int, violated: tuple[str, ...]) -> None:
     bounds = dict(mistake(name).bounds)
     asked = CHECKED if release == "rpc/kip-320" else asked_with(bounds)
@@ -181,7 +184,7 @@ def changed_4_1(name: str, *properties: str) -> Spec[Partition]:
     return OF_4_1[name].made(CATALOG["kafka/4.1"].with_bounds(OF_4_1[name].bounds).with_properties(properties))
 
 
-@pytest.mark.parametrize(("name", "states", "violated"), [pytest.param(*row, id=row[0]) for row in RULES])
+@pytest.mark.parametrize(("name", "states", "violated"), [pytest.param(*row, id=row[0]) for row in sampled(RULES, 2)])
 def test_another_value_of_a_rule_is_found(name: str, states: int, violated: tuple[str, ...]) -> None:
     assert killers(changed_4_1(f"rule {name}", *violated)) == dict.fromkeys(violated, states)
 

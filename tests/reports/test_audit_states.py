@@ -1,12 +1,11 @@
 """States that specs reach, written as data directories: the audit says of the disks what the spec says of the state.
 
-The archive of bugs is tried with one release of each bug; ``ARCHIVE=all pytest tests/reports/test_audit_states.py``
+The archive of bugs is tried with one release of each bug; ``EVERY=1 pytest tests/reports/test_audit_states.py``
 tries every release and rule in which a bug shows.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from reports.bugs import Run, read_archive
 from reports.loading import load_spec
 from reports.suite import SHIPPED, read_suite
 from tests.tools.disk_states import write_state
+from tests.tools.sampled import EVERY
 
 ON_DISKS = {check.name for check in CHECKS}
 """The properties that the audit checks."""
@@ -116,7 +116,7 @@ def archived() -> list[Run]:
     """The runs of the archive in which a bug shows: all, or of each bug the last."""
     archive = read_archive()
     runs = [[run for run in archive.runs(bug) if run.expected == "violated"] for bug in archive.bugs]
-    return [run for own in runs for run in (own if os.environ.get("ARCHIVE") == "all" else own[-1:])]
+    return [run for own in runs for run in (own if EVERY else own[-1:])]
 
 
 @pytest.mark.parametrize("run", archived(), ids=lambda run: f"{run.bug.ticket}-{run.spec.name}")

@@ -20,6 +20,7 @@ from checker.engines.budget import Budget, LimitReached
 from checker.engines.compiled.outlook import GivenUp, Outlook, expected_states, is_narrow
 from checker.engines.evidence import nothing_searched
 from checker.engines.progress import Progress
+from checker.errors import LeadlineError
 from checker.result import Limits, Result, Statistics
 from checker.settings import CompiledSettings
 from checker.spec import Spec
@@ -77,6 +78,8 @@ def explore(
         from checker.engines.compiled import search
         from checker.engines.compiled.learn import learned as tables  # which load the compiler
     except (ImportError, OSError, MemoryError) as error:  # as where `ulimit -v` leaves no room for it
+        if settings.checkpoint is not None or settings.resume is not None:
+            raise LeadlineError(f"checkpoints need the compiler, which cannot be loaded: {error}") from error
         _log.warning("the compiler cannot be loaded, so states are explored by direct calls: %s", error)
         return _of_this_engine(_by_calls(spec, limits, progress, spent), settings)
     try:

@@ -216,7 +216,7 @@ class CompiledSearch(Generic[S]):
         seen = sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
         statistics = self._statistics()
         if self.limits.coverage:
-            statistics.covered = self._covered()
+            statistics.covered = self._covered(stop)
         if self.progress is not None:
             self.progress(statistics)
         return Result(
@@ -228,8 +228,12 @@ class CompiledSearch(Generic[S]):
             properties=property_results(self.spec, seen, paths.arrivals(), self.limits, stop is None),
         )
 
-    def _covered(self) -> Covered | None:
-        """What the search has tried; None if there was an interrupt, or no memory for it."""
+    def _covered(self, stop: Stop | None) -> Covered | None:
+        """What the search has tried; None if there was an interrupt, or no memory for it.
+
+        Parameters:
+            stop: why the search has stopped. Only a search that was not cut short can be started again.
+        """
         at, expander = self.at, self.expander
         shown = dict(zip(expander.tables.state_checks, self._shown.tolist(), strict=True))
         try:
@@ -237,6 +241,11 @@ class CompiledSearch(Generic[S]):
             fields = tally.fields(expander, expander.store.count)
         except (StopSearch, KeyboardInterrupt, MemoryError):
             self._note = self._note or "coverage was not counted: it was stopped"
+            return None
+        except CHANGES:
+            if stop in (None, FIRST_VIOLATION):
+                raise
+            self._note = self._note or "coverage was not counted: the search was stopped"
             return None
         counts = zip(self.spec.instances, enabled.tolist(), at.counts.tolist(), strict=True)
         return Covered(
