@@ -21,8 +21,8 @@ class InstanceCoverage:
     """What became of one action with one combination of parameters.
 
     Attributes:
-        enabled: the distinct states, of those expanded, that enable it; of a random search, how often one was visited
-            that does.
+        enabled: the distinct states, of those expanded, that enable it; of a random search, of an action as a whole:
+            how often one of its instances was enabled in a visited state.
         generated: its steps from them, and from a state that a limit cut short; of a random search, those taken.
         distinct: the new distinct states among these.
     """

@@ -205,6 +205,8 @@ def _check_premise(premise: Any) -> None:
         raise SpecError(f"a premise must be a function of a state, not {premise!r}")
     elif not _takes(premise, 1):
         raise SpecError(f"premise {getattr(premise, '__name__', premise)} must take state, not {_bare(premise)}")
+    elif inspect.isgeneratorfunction(premise):
+        raise SpecError(f"premise {premise.__name__} must return True or False, but it yields")
 
 
 def _property(

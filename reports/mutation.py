@@ -281,6 +281,18 @@ def write_reports(reports: Sequence[Report], path: Path, of_several: bool) -> No
         raise LeadlineError(f"cannot write {path}: {error.strerror or error}") from error
 
 
+def _difference(name: str, value: Any) -> str:
+    """Why a saved report cannot be resumed from: the one of its settings that is not that of this run."""
+    match name:
+        case "code":
+            return "the code has changed since"
+        case "all_properties":
+            return f"it was written {'with' if value else 'without'} --all-properties"
+        case "engine":
+            return f"it was written with --engine {value}"
+    return f"it is about {value}"
+
+
 def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
     """The verdicts of an earlier run that are valid still.
 
@@ -309,6 +321,5 @@ def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
     now = {"spec": spec, "engine": way.engine, "all_properties": way.all_properties, "code": code}
     for name, value in was.items():
         if value != now[name]:
-            what = "the code has changed since" if name == "code" else f"{name} was {value!r} and is {now[name]!r}"
-            raise LeadlineError(f"cannot resume from {path}: {what}")
+            raise LeadlineError(f"cannot resume from {path}: {_difference(name, value)}")
     return {each.name: each for each in outcomes if each.fate is not Fate.INCOMPLETE}

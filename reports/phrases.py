@@ -23,7 +23,7 @@ MANY_CALLS = 0.5
 MARKS = {"never": "!", "partly": "?", "run": " ", "": " "}
 """What is before a line of source, by how it was run."""
 
-LEGEND = f"{MARKS['never']} never run, {MARKS['partly']} run, but never on to some line"
+LEGEND = f"{MARKS['never']} never ran, {MARKS['partly']} ran, but never went on to some other line"
 
 PREMISE_FALSE = {
     Verdict.HOLDS: "; premise never true: says nothing",
@@ -126,10 +126,15 @@ def gaps(run: RunView) -> list[str]:
     ]
 
 
+def instance_columns(run: RunView) -> tuple[str, str]:
+    """What the first two columns of the counts by action instance hold; a random search counts by action."""
+    return ("action instance", "states enabled in") if run.statistics.walked is None else ("action", "times enabled")
+
+
 def line_note(line: SourceLine) -> str:
     """What is said of a line of source that was run in part."""
     targets = ["the end of the function" if target == 0 else f"line {target}" for target in line.missing]
-    return f"never to {' or '.join(targets)}" if line.mark == "partly" else ""
+    return f"never went on to {' or '.join(targets)}" if line.mark == "partly" else ""
 
 
 def field_values(field: FieldCoverage) -> str:

@@ -274,8 +274,8 @@ def _prepared(path: Path, number: int, entry: Any) -> Prepared:
         for name in check.covers if isinstance(check.covers, list) else ():
             if name not in prepared.coverable:
                 raise LeadlineError(
-                    f"covers names {name!r}: neither an action, nor a witness, nor a property with a premise"
-                    f"{nearest(name, prepared.coverable)}"
+                    f"covers names {name!r}, which is not an action, a witness or a property with a premise of this "
+                    f"check{nearest(name, prepared.coverable)}"
                 )
         return prepared
     except LeadlineError as error:

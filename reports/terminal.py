@@ -44,6 +44,7 @@ from reports.phrases import (
     engine_text,
     field_values,
     idle_action,
+    instance_columns,
     line_note,
     property_verdict,
     run_verdict,
@@ -297,14 +298,14 @@ def result_view(run: RunView) -> RenderableType:
 
 def _coverage(run: RunView, covered: Covered) -> Iterator[RenderableType]:
     """What was tried: action instances, premises, witnesses and fields; and the functions of which a part was not."""
-    table = _list("coverage", ("action instance", "enabled in", "taken", "new states"))
+    table = _list("coverage", (*instance_columns(run), "taken", "new states"))
     for name, instance in covered.instances.items():
         counts = (f"{count:,}" for count in (instance.enabled, instance.generated, instance.distinct))
         cells = counts if instance.enabled else (idle_action(run), "", "")
         table.add_row(visible(name), *cells, style="" if instance.enabled else "yellow")
     yield table
     if covered.shown:
-        shown = _list("", ("premise or witness", "true in"))
+        shown = _list("", ("premise or witness", "states true in"))
         for name, states in covered.shown.items():
             shown.add_row(visible(name), f"{states:,}", style="" if states else "yellow")
         yield shown
@@ -319,7 +320,7 @@ def _coverage(run: RunView, covered: Covered) -> Iterator[RenderableType]:
             yield from map(_source_line, function.lines)
     if covered.source:
         complete = sum(function.is_complete for function in covered.source)
-        yield Text(f"\n{complete} of {counted(len(covered.source), 'function')} run completely; {LEGEND}")
+        yield Text(f"\n{complete} of {counted(len(covered.source), 'function')} ran completely; {LEGEND}")
 
 
 def _source_line(line: SourceLine) -> Text:

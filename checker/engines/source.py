@@ -116,7 +116,9 @@ def _lines(found: Mapping[str, Any], file: str) -> tuple[SourceLine, ...]:
         file: its file.
     """
     run, never = set(found["executed_lines"]), set(found["missing_lines"])
-    first, last = found["start_line"], max(run | never, default=found["start_line"])
+    first = found["start_line"]
+    block = inspect.getblock(linecache.getlines(file)[first - 1 :])  # to the last line of its last statement
+    last = max(run | never | {first + len(block) - 1})
     missing: dict[int, list[int]] = {}
     for origin, target in found["missing_branches"]:
         if target <= last:  # a line beyond follows the `def` of a function that is all in one line

@@ -156,8 +156,10 @@ def explore(
         raise click.UsageError("--checkpoint-every needs --checkpoint or --resume")
     if work_dir is not None and resume is not None:
         raise click.UsageError("--resume uses the folder that it resumes from: leave out --work-dir")
-    if coverage and (engine == "spark" or resume is not None):
-        raise click.UsageError("--coverage is for whole searches by the compiled engine or the oracle")
+    if coverage and engine == "spark":
+        raise click.UsageError("--coverage does not work with --engine spark: use compiled or oracle")
+    if coverage and resume is not None:
+        raise click.UsageError("--coverage does not work with --resume, as it needs a search from the beginning")
     with only_the_result_on_stdout(json_file), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     settings = SETTINGS[engine](**chosen_settings)

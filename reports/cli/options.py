@@ -97,7 +97,7 @@ def output_options(command: Command) -> Command:
 coverage_option = click.option(
     "--coverage",
     is_flag=True,
-    help="Show what was tried: action instances, the values of fields, and the source lines that were never run.",
+    help="Show what was tried: action instances, the values of fields, and the source lines that never ran.",
 )
 
 

@@ -20,6 +20,7 @@ from reports.phrases import (
     field_values,
     gaps,
     idle_action,
+    instance_columns,
     line_note,
     property_verdict,
     run_verdict,
@@ -98,6 +99,7 @@ class Run:
         start: what a link to the first state of its first trace ends with; empty if it has no trace.
         gaps: what it has not tried, in lines, as far as that is known.
         covered: what it has tried; None if that is not known.
+        instance_columns: the headings of its action instances and of how often each was enabled.
         fields: the values of each field, in words, by path.
         source: its functions, each line with its mark and what is said of it.
         legend: what the marks mean.
@@ -118,6 +120,7 @@ class Run:
     start: str
     gaps: tuple[str, ...]
     covered: Covered | None
+    instance_columns: tuple[str, str]
     fields: dict[str, str]
     source: tuple[FunctionShown, ...]
     legend: str = LEGEND
@@ -270,6 +273,7 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         start=next((first.start.name for own in chapters.values() for first in own), ""),
         gaps=tuple(gaps(run)),
         covered=statistics.covered,
+        instance_columns=instance_columns(run),
         fields={path: field_values(field) for path, field in covered.fields.items()} if covered else {},
         source=tuple(map(_function, covered.source)) if covered else (),
     )

@@ -56,7 +56,7 @@ NAMES = {
     "bugs KAFKA-1314": "unknown bug 'KAFKA-1314': did you mean 'KAFKA-13141'",
     "explore atomic/kip-101 -i strong_irs": "atomic/kip-101 has no property 'strong_irs': did you mean 'strong_isr'",
     "fuzz atomic/kip-101 -i hw_monotone": "atomic/kip-101 has no property 'hw_monotone': did you mean 'hw_monotonic'",
-    "explore stairs.py -i deadlock": "stairs.py:spec has no property 'deadlock': did you mean ",
+    "explore stairs.py -i deadlock": "stairs.py:spec has no property 'deadlock': choose from ",
     "explore atomic/kip-101 -i weak_isr,strong_irs": "atomic/kip-101 has no property 'strong_irs'",
     "explore atomic/kip-101 -b broker=3": "unknown bound 'broker': did you mean 'brokers'?",
     "fuzz atomic/kip-101 -b epochs=3": "unknown bound 'epochs': did you mean 'max_epoch'?",

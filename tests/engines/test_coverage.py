@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -26,7 +27,7 @@ from checker import (
     witness,
 )
 from checker.covered import FieldCoverage, InstanceCoverage
-from checker.engines import ENGINES
+from checker.engines import ENGINES, source
 from checker.engines.compiled import calling, tally
 from checker.engines.compiled.learn.nodes import ShapeChanged
 from checker.engines.random.search import fuzz
@@ -304,3 +305,33 @@ def test_what_a_random_run_says_of_itself_is_true_of_a_space_that_is_known() -> 
     reached = itertools.accumulate(result.walked.depths)
     possible = itertools.accumulate(itertools.chain(levels, itertools.repeat(0)))
     assert all(found <= known for found, known in zip(reached, possible, strict=False))
+
+
+def test_a_premise_that_yields_is_refused() -> None:
+    def yields(state: Room) -> Iterator[str]:
+        yield "a sentence"
+
+    with pytest.raises(SpecError, match="premise yields must return True or False"):
+        invariant("it is so", premise=yields)  # type: ignore[arg-type]
+
+
+def test_the_last_statement_of_a_function_is_shown_whole() -> None:
+    file = Path(__file__)
+    found = source._lines(
+        {
+            "executed_lines": [],
+            "missing_lines": [],
+            "missing_branches": [],
+            "start_line": spread.__code__.co_firstlineno,
+        },
+        str(file),
+    )
+    assert [line.text.strip() for line in found] == ["def spread() -> tuple[int, ...]:", "return (", "1,", ")"]
+
+
+# fmt: off
+def spread() -> tuple[int, ...]:
+    return (
+        1,
+    )
+# fmt: on

@@ -132,7 +132,7 @@ def test_refuses_an_unknown_bound_and_names_the_nearest() -> None:
 
 
 def test_refuses_an_unknown_bound_like_no_other_and_names_all() -> None:
-    with refused("unknown bound 'xyzzy'", "'acks' or 'brokers' or 'log_size'", "'unclean'"):
+    with refused("unknown bound 'xyzzy'", "choose from 'acks', 'brokers', 'log_size'", "'unclean'"):
         change_bounds(Bounds(), {"xyzzy": 2})
 
 
@@ -180,5 +180,6 @@ def test_nearest_names_the_closest_first_and_nothing_among_many_strangers() -> N
     many = [f"name{number}" for number in range(20)]
 
     assert nearest("brokrs", ["records", "brokers", "epoch"]) == ": did you mean 'brokers' or 'records'?"
+    assert nearest("zzz", many[:2]) == ": choose from 'name0', 'name1'"
     assert nearest("zzz", many) == ""
     assert nearest("zzz", []) == ""
