@@ -158,10 +158,15 @@ class Spec(Generic[S]):
             check_deadlock=self.check_deadlock and DEADLOCK.name in wanted,
         )
 
+    @property
+    def checks_and_premises(self) -> tuple[Property, ...]:
+        """All that a search looks for evidence of: `checks`, then `premises`."""
+        return (*self.checks, *self.premises)
+
     def checks_of(self, *kinds: Kind) -> tuple[Property, ...]:
         """The properties of some kinds, in the spec's order, then `premises`; the last is `constraint`, if wanted."""
         constraint = () if self.constraint is None else (self.constraint,)
-        return tuple(item for item in (*self.checks, *self.premises, *constraint) if item.kind in kinds)
+        return tuple(item for item in (*self.checks_and_premises, *constraint) if item.kind in kinds)
 
     def initials(self) -> list[S]:
         """The initial states, each once.

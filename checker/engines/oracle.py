@@ -55,7 +55,7 @@ class OracleSearch(Generic[S]):
         self._published_at = 0.0
         self.statistics = Statistics(actions={action.name: ActionCount() for action in spec.actions})
         self.arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
-        self.sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in (*spec.checks, *spec.premises)}
+        self.sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks_and_premises}
         self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._deadlock = spec.checks_of(Kind.DEADLOCK)

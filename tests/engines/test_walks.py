@@ -124,7 +124,7 @@ def test_the_order_of_sets_makes_no_difference() -> None:
 
 @attrs.frozen
 class Basket:
-    """A set that takes so many values that it is taken apart while walks are under way."""
+    """A set is taken apart during the walks, because it takes many values."""
 
     held: frozenset[int] = frozenset()
     count: int = 0

@@ -270,7 +270,7 @@ def identity(spec: Spec[Any], limits: Limits, engine: str = "checker.engines.com
     return {
         "spec": spec.name,
         "bounds": {name: value for name, value, *_ in describe_bounds(spec.bounds)},
-        "properties": [item.name for item in (*spec.checks, *spec.premises)],
+        "properties": [item.name for item in spec.checks_and_premises],
         "keep_going": limits.keep_going,
         "traces": limits.traces,
         "code": code_digest(spec, engine),

@@ -264,6 +264,11 @@ class Expander(Generic[S]):
         """How many of the states from the first up to the last are not outside of `Spec.within`."""
         return last - first - int(np.count_nonzero(self.store.outside[first:last]))
 
+    def indices_within(self, first: int, last: int) -> NDArray[np.int64]:
+        """Those of the states from the first up to the last that are not outside of `Spec.within`."""
+        outside = self.store.outside[first:last]  # empty without `Spec.within`
+        return first + np.flatnonzero(~outside) if len(outside) else np.arange(first, last)
+
     def forget_guards(self) -> None:
         """Make the guards anew for the next block, as tables have forgotten paths."""
         self._guards = None

@@ -80,7 +80,7 @@ def expected_states(now: Statistics) -> float:
 
 
 def is_narrow(now: Statistics, rate: float) -> bool:
-    """Whether levels are so many and so small that calling is faster than compiled loops.
+    """Whether calling is faster than compiled loops, since there are many levels and all are small.
 
     Parameters:
         now: the counts of a search so far.

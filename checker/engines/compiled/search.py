@@ -337,13 +337,8 @@ class CompiledSearch(Generic[S]):
             for seen, column, count in zip(at.seen, shown.T, missing, strict=True):
                 seen += (first + np.flatnonzero(column)[:count]).tolist()
             if self.limits.coverage:
-                self._shown += self._within(shown, first).sum(axis=0)
+                self._shown += shown[self.expander.indices_within(first, first + len(shown)) - first].sum(axis=0)
             at.checked = store.count
-
-    def _within(self, shown: NDArray[np.bool_], first: int) -> NDArray[np.bool_]:
-        """The rows of states that are not outside of `Spec.within`."""
-        outside = self.expander.store.outside[first : first + len(shown)]
-        return shown[~outside] if len(outside) else shown
 
     def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
         """Note which of the states from the first on are outside of `Spec.within`."""

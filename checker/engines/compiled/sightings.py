@@ -66,7 +66,7 @@ def sightings(
         target: gives the state at a place, to which a trace is to lead.
     """
     spec = tables.spec
-    found: dict[Property, list[Sighting[S]]] = {item: [] for item in (*spec.checks, *spec.premises)}
+    found: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks_and_premises}
     for item, places in zip(tables.state_checks, seen, strict=True):
         found[item] = [Sighting(target(place)) for place in places]
     for item, steps in zip(tables.step_checks, steps_seen, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 import numpy as np
@@ -29,7 +29,7 @@ def enabled(expander: Expander[S], last: int) -> NDArray[np.int64]:
     tables = expander.tables
     found = np.zeros(tables.instances, np.int64)
     for first in range(0, last, BLOCK):
-        indices = _within(expander, first, min(first + BLOCK, last))
+        indices = expander.indices_within(first, min(first + BLOCK, last))
         codes = expander.leaves(indices, 0, tables.instances)
         found += ((codes < 0) & (tables.leaf_count[np.maximum(-codes - 1, 0)] > 0)).sum(axis=0)
         for place, tree in np.argwhere(codes == 0).tolist():  # it was called, or forgotten
@@ -49,7 +49,7 @@ def fields(expander: Expander[S], last: int) -> dict[str, FieldCoverage]:
     parts = [(node, path, apart, _slots(node)) for node, path, apart in _parts(layout.root, name)]
     met: list[set[bytes]] = [set() for _ in parts]
     for first in range(0, last, BLOCK):
-        states = store.states[_within(expander, first, min(first + BLOCK, last))]
+        states = store.states[expander.indices_within(first, min(first + BLOCK, last))]
         for (node, path, apart, slots), known in zip(parts, met, strict=True):
             held = [slot for slot in slots if slot < len(packing.sizes)]
             numbers = (states[:, packing.word[held]] >> packing.shift[held]) & packing.mask[held]
@@ -64,12 +64,6 @@ def fields(expander: Expander[S], last: int) -> dict[str, FieldCoverage]:
                         whole[slot] = number
                     values.add(layout.part(node, whole), path, apart)
     return values.fields
-
-
-def _within(expander: Expander[Any], first: int, last: int) -> NDArray[np.int64]:
-    indices = np.arange(first, last)
-    outside = expander.store.outside[first:last]
-    return indices[~outside] if len(outside) else indices
 
 
 def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, str, bool]]:

@@ -98,7 +98,7 @@ def shortest_among(visited: Visited[S], properties: Iterable[Property]) -> dict[
     """
     spec, sought = visited.spec, list(properties)
     arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {state: [] for state in spec.initials()}
-    sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in (*spec.checks, *spec.premises)}
+    sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks_and_premises}
 
     def look(sighting: Sighting[S], *states: S) -> None:
         for item in [item for item in sought if item.kind.of_steps == (len(states) == 2)]:
