@@ -36,8 +36,7 @@ def hw_monotonic(before: PartitionView, after: PartitionView) -> Iterator[Compla
     """
     for broker, replica in before.believed_leaders():
         for _, later in after.replicas_of((broker,)):
-            same_leader = (later.leader, later.epoch) == (broker, replica.epoch)
-            if later.high_watermark < replica.high_watermark and same_leader:
+            if later.high_watermark < replica.high_watermark and (later.leader, later.epoch) == (broker, replica.epoch):
                 yield Complaint.about(
                     f"broker {broker}, leading in epoch {replica.epoch}, moved its high watermark "
                     f"from {replica.high_watermark} back to {later.high_watermark}",
