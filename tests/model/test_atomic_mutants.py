@@ -86,7 +86,7 @@ WRONG: list[tuple[str, int, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "states", "violated"), [pytest.param(*row, id=row[0]) for row in sampled(WRONG, 2)])
+@pytest.mark.parametrize(("name", "states", "violated"), [pytest.param(*row, id=row[0]) for row in sampled(WRONG, 4)])
 def test_mistake_is_found(name: str, states: int, violated: tuple[str, ...]) -> None:
     assert killers(wrong(name)) == dict.fromkeys(violated, states)
 

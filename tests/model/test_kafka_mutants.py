@@ -104,7 +104,7 @@ WRONG: list[tuple[str, str, int, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(
-    ("name", "release", "states", "violated"), [pytest.param(*row, id=row[0]) for row in sampled(WRONG, 2)]
+    ("name", "release", "states", "violated"), [pytest.param(*row, id=row[0]) for row in sampled(WRONG, 4)]
 )
 def test_mistake_is_found(name: str, release: str, states: int, violated: tuple[str, ...]) -> None:
     bounds = dict(mistake(name).bounds)
@@ -184,7 +184,7 @@ def changed_4_1(name: str, *properties: str) -> Spec[Partition]:
     return OF_4_1[name].made(CATALOG["kafka/4.1"].with_bounds(OF_4_1[name].bounds).with_properties(properties))
 
 
-@pytest.mark.parametrize(("name", "states", "violated"), [pytest.param(*row, id=row[0]) for row in sampled(RULES, 2)])
+@pytest.mark.parametrize(("name", "states", "violated"), [pytest.param(*row, id=row[0]) for row in sampled(RULES, 4)])
 def test_another_value_of_a_rule_is_found(name: str, states: int, violated: tuple[str, ...]) -> None:
     assert killers(changed_4_1(f"rule {name}", *violated)) == dict.fromkeys(violated, states)
 
@@ -348,7 +348,7 @@ ALONE: list[tuple[str, str, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "mutant", "left_out"), [pytest.param(*row, id=row[0]) for row in ALONE])
+@pytest.mark.parametrize(("name", "mutant", "left_out"), [pytest.param(*row, id=row[0]) for row in sampled(ALONE, 2)])
 def test_property_alone_finds_a_mutant(name: str, mutant: str, left_out: tuple[str, ...]) -> None:
     asked = [each for each in OF_RELEASES if each not in left_out]
     assert list(killers(changed_4_1(mutant, *asked), Limits(keep_going=True))) == [name]
