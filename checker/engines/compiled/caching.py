@@ -1,16 +1,21 @@
-"""Where compiled code is kept: beside the source, or in the user's cache, or else in a temporary folder.
+"""Where compiled code is kept, and for how long.
 
-Numba refuses to compile if it can write to neither of the first two, as in a container with a read-only root and no
-home.
+It is kept beside the source, or in the user's cache, or else in a temporary folder: Numba refuses to compile if it can
+write to neither of the first two, as in a container with a read-only root and no home. It is used until one of the
+files changes that any loop is compiled from. Numba itself would notice a change in a loop's own file only, and go on
+with code that has the constants, the inlined functions and the fields of named tuples of the others as they were.
 """
 
 from __future__ import annotations
 
 import atexit
 import functools
+import hashlib
 import logging
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -19,7 +24,35 @@ from numba.core.caching import IndexDataCacheFile
 from checker.errors import LeadlineError
 from checker.temporary import private_folder
 
+SOURCES = ("arrays.py", "kernel.py", "walk_arrays.py", "walk_kernel.py")
+"""Files in this folder that loops are compiled from: their own, and those of the names that they use."""
+
 _log = logging.getLogger("leadline")
+
+
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.njit` with its cache, for a loop or a function inlined in one.
+
+    Parameters:
+        options: of `numba.njit`.
+    """
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(cache=True, **options)(function)
+        if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+            dispatcher._cache._cache_file._source_stamp = _stamp()
+        return dispatcher
+
+    return compiled
+
+
+@functools.cache
+def _stamp() -> str:
+    """What the sources hold, and not when they were written: a fresh clone can use what another has compiled."""
+    digest = hashlib.sha256()
+    for name in SOURCES:
+        digest.update((Path(__file__).parent / name).read_bytes())
+    return digest.hexdigest()
 
 
 def ensure_cache() -> None:

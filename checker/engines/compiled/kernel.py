@@ -6,17 +6,16 @@ part of the block. `insert` finds which of them are new, each worker in a region
 search finds them: so no figure depends on the number of workers.
 
 Loops take their arrays in named tuples (see `arrays`). Compared with separate arguments, that costs 5 to 10
-microseconds a call, where a part of a block takes milliseconds, and 2 % of the time to compile. The loops are in one
-file, with the functions inlined in them, because Numba's cache notices changes in a loop's own file only.
+microseconds a call, where a part of a block takes milliseconds, and 2 % of the time to compile. What they are compiled
+from is listed in `caching.SOURCES`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from checker.engines.compiled.caching import ensure_cache
+from checker.engines.compiled.caching import ensure_cache, njit
 
 ensure_cache()  # before anything is compiled
 
@@ -63,7 +62,7 @@ RECENT = np.uint64(2**14)
 """Next states that `insert` remembers: steps that commute often lead to one state twice within a block."""
 
 
-@numba.njit(cache=True)
+@njit()
 def _hashed(pool, node, number):
     """Where the edge for a number is in a node with a hash table; 0 if there is none."""
     mask = -np.int64(pool[node + ROOM]) - 1
@@ -77,7 +76,7 @@ def _hashed(pool, node, number):
         place = (place + 1) & mask
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _edge(pool, node, number):
     """Where the edge for a number is in a node; 0, where no node is, if there is none."""
     room = pool[node + ROOM]
@@ -86,7 +85,7 @@ def _edge(pool, node, number):
     return np.int64(node) + EDGES + number if number < room else np.int64(0)
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _code(pool, tree, values):
     """The leaf that slot values reach in a tree, 0 if the path is not known."""
     code = pool[tree]
@@ -98,7 +97,7 @@ def _code(pool, tree, values):
     return code
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _step_code(pool, tree, values, after, place, word, shift, mask):
     """The same for a step predicate, whose slots are those of the state before and then those of the state after."""
     code = pool[tree]
@@ -116,7 +115,7 @@ def _step_code(pool, tree, values, after, place, word, shift, mask):
     return code
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _differ(states, index, others, other, bits, which):
     """Whether two packed states differ in some bits."""
     for cell in range(states.shape[1]):  # noqa: SIM110
@@ -125,20 +124,20 @@ def _differ(states, index, others, other, bits, which):
     return False
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _unpack(states, index, values, word, shift, mask):
     """The numbers of a state's slots, written to values."""
     for slot in range(len(word)):
         values[slot] = (states[index, word[slot]] >> shift[slot]) & mask[slot]
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _is_outside(outside, index):
     """Whether a state is outside of `Spec.within`."""
     return len(outside) > 0 and outside[index]
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _hash(states, index):
     mixed = np.uint64(0x9E3779B97F4A7C15)
     for cell in range(states.shape[1]):
@@ -148,7 +147,7 @@ def _hash(states, index):
     return mixed * np.uint64(0xC4CEB9FE1A85EC53)
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _same(states, index, others, other):
     for cell in range(states.shape[1]):  # noqa: SIM110
         if states[index, cell] != others[other, cell]:
@@ -156,7 +155,7 @@ def _same(states, index, others, other):
     return True
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _first_place(mixed, places):
     """Where a hash belongs among so many entries of the table, or among the regions that it is cut into.
 
@@ -171,14 +170,14 @@ for _bit in range(64):
     _LOWEST_BIT[((1 << _bit) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _bit
 
 
-@numba.njit(cache=True)
+@njit()
 def _led_to(pool, node, number):
     """What the edge of a node for a number leads to; 0 if that is not known."""
     edge = _edge(pool, node, np.int64(number))
     return pool[edge] if edge else np.int32(0)
 
 
-@numba.njit(cache=True)
+@njit()
 def fill_guard(pair, trees, first_values, pool, dead, words, table):
     """Fill the table of one pair of slots; see `Guards`."""
     _, stride, second, second_stride, base = pair
@@ -193,7 +192,7 @@ def fill_guard(pair, trees, first_values, pool, dead, words, table):
                     table[entry + tree // 64] |= ONE << np.uint64(tree % 64)
 
 
-@numba.njit(cache=True)
+@njit()
 def _ask(pool, tree, row, cursor, unknown, rows):
     """Note an unknown path, unless one that ends at the same place is noted, or there is no room."""
     node, number, code = np.int64(tree), np.int64(0), pool[tree]
@@ -214,7 +213,7 @@ def _ask(pool, tree, row, cursor, unknown, rows):
         cursor[ASKED] += 1
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _taken_up(cursor):
     """Begin with a part of a block, or go on: how many states wait, which come first this time."""
     waiting = cursor[WAITING]
@@ -222,7 +221,7 @@ def _taken_up(cursor):
     return waiting
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _has_next(cursor, last, turn, waited, waiting, unknown):
     """Whether there is a state to look at, and room to note that it has to wait and why."""
     if cursor[ASKED] == len(unknown) and not cursor[PATIENT]:
@@ -230,20 +229,20 @@ def _has_next(cursor, last, turn, waited, waiting, unknown):
     return turn < waited or (turn < waited + last - cursor[INDEX] and cursor[WAITING] < len(waiting))
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _next(cursor, turn, waited, waiting):
     """The state whose turn it is."""
     return waiting[turn] if turn < waited else cursor[INDEX] + turn - waited
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _wait(cursor, index, waiting):
     """Have a state wait until more is known."""
     waiting[cursor[WAITING]] = index
     cursor[WAITING] += 1
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _pause(cursor, last, turn, waited, waiting):
     """End for now; whether all states were looked at, and none waits."""
     for rest in range(turn, waited):
@@ -252,7 +251,7 @@ def _pause(cursor, last, turn, waited, waiting):
     return cursor[INDEX] == last and cursor[WAITING] == 0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def expand(part, packed, answered, first, generated, wanted, guarding, first_step, reads, learned):
     """Generate the next states of the states from the cursor's up to the last, into their part's buffer.
 
@@ -361,7 +360,7 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
     return full
 
 
-@numba.njit(cache=True)
+@njit()
 def _route(first, last, begins, filled, parents, hashes, routes, regions):
     """Sort the next states of a part by the region of the table they belong to, in breadth-first order in each."""
     count = len(regions) - 1
@@ -380,7 +379,7 @@ def _route(first, last, begins, filled, parents, hashes, routes, regions):
             place += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def insert(region, count, regions, routes, found, hashes, places, new, states, table):
     """Enter the next states whose place is in one region of the table, those that are new.
 
@@ -448,7 +447,7 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
     return touched
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def append(part, count, first, last, filled, generated, max_states, kept, counted):
     """Count the steps of a part of a block, and keep its new states, in order, until there are as many as may be.
 
@@ -512,7 +511,7 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
     return cut_short
 
 
-@numba.njit(cache=True)
+@njit()
 def _take_back(first_part, first_parent, first_place, filled, parents, places, table):
     """Clear the entries of what is not kept. All were entered last, so no other entry is behind them."""
     for part in range(first_part, len(filled)):
@@ -523,7 +522,7 @@ def _take_back(first_part, first_parent, first_place, filled, parents, places, t
                 table[places[part, place]] = 0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def rebuild(region, regions, first, last, states, table):
     """Enter the states from the first to the last, which should be different, into one region of a table.
 
@@ -565,7 +564,7 @@ def rebuild(region, regions, first, last, states, table):
     return np.int64(-1), touched
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def first_impossible(first, last, initials, instances, sizes, states, parents, arrivals, word, shift, mask):
     """The first of some states that no search can have found as recorded; -1 if there is none.
 
@@ -585,14 +584,14 @@ def first_impossible(first, last, initials, instances, sizes, states, parents, a
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def hash_all(states, hashes):
     """The hash of each state."""
     for index in range(len(states)):
         hashes[index] = _hash(states, index)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def keep(count, new, found, places, states, table):
     """Keep what `insert` entered as new, in order: `append` for a set that counts no steps."""
     for index in new:
@@ -602,7 +601,7 @@ def keep(count, new, found, places, states, table):
         table[places[index]] = (table[places[index]] & ~LOW) | np.uint64(count)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tree, pool):
     """Evaluate state predicates on the states from the cursor's up to the last. Where a path is not known, they wait.
 
@@ -640,7 +639,7 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
     _pause(cursor, last, turn, waited, waiting)
 
 
-@numba.njit(cache=True)
+@njit()
 def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
     """The leaves that the trees lead to from some states.
 
@@ -656,7 +655,7 @@ def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
             codes[row, tree] = _code(pool, first_tree + tree, values)
 
 
-@numba.njit(cache=True)
+@njit()
 def path_ends(indices, states, pool, word, shift, mask, ends):
     """Where the paths of some states end.
 
@@ -675,7 +674,7 @@ def path_ends(indices, states, pool, word, shift, mask, ends):
             ends[row, tree] = place if code < 0 else -1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def steps_into(part, packed, targets, table, steps, instances, learned):
     """Find the steps into some target states, from the states from the cursor's up to the last.
 

@@ -8,9 +8,9 @@ and then that of the contents of the next states.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from checker.engines.compiled.caching import njit
 from checker.engines.compiled.kernel import _DE_BRUIJN, _LOWEST_BIT, ONE, SECOND, SHOWN, SLOT, _edge
 from checker.engines.compiled.walk_arrays import (
     ARRIVED,
@@ -41,7 +41,7 @@ from checker.engines.compiled.walk_arrays import (
 )
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _mixed(number):
     """A number from 0 to 2 ** 64 - 1 that looks random: the finalizer of SplitMix64."""
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -49,20 +49,20 @@ def _mixed(number):
     return number ^ (number >> np.uint64(31))
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _random(seed, walk, step, use):
     """A random number for one step of one walk, another one for each use."""
     of_walk = _mixed(np.uint64(seed) + np.uint64(walk) * np.uint64(0x9E3779B97F4A7C15))
     return _mixed(of_walk + np.uint64(step) * np.uint64(0xD1342543DE82EF95) + np.uint64(use))
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _below(random, bound):
     """A random number below a bound of at most 32 bits."""
     return np.int64(((random >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _lowest(bits):
     """The place of the lowest bit that is set."""
     return _LOWEST_BIT[((bits & (~bits + ONE)) * _DE_BRUIJN) >> np.uint64(58)]
@@ -71,7 +71,7 @@ def _lowest(bits):
 # Tuples of arrays are not handed to what is called in each step: that would count a reference to each array anew.
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _code(pool, tree, before, after):
     """The leaf that a state's values, or those before and after a step, reach in a tree; 0 if it is not known."""
     code = pool[tree]
@@ -82,7 +82,7 @@ def _code(pool, tree, before, after):
     return code
 
 
-@numba.njit(cache=True)
+@njit()
 def _answered(begins, trees, walker, asked_as):
     """The place of what was answered to a walker about a tree; -1 if nothing was."""
     for answer in range(begins[walker], begins[walker + 1]):
@@ -91,7 +91,7 @@ def _answered(begins, trees, walker, asked_as):
     return np.int64(-1)
 
 
-@numba.njit(cache=True)
+@njit()
 def _want(pool, tree, asked_as, before, after, wants, wanted, walker):
     """Note the path that values take in a tree and that is not known, if there is room.
 
@@ -112,7 +112,7 @@ def _want(pool, tree, asked_as, before, after, wants, wanted, walker):
     wanted[walker] = noted + 1
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _shown(learned, answers, walkers, walker, tree, asked_as, before, after):
     """What a predicate says of a state or step: `SHOWN` or `NOT_SHOWN`; 0 if it is not known, which is noted."""
     code = _code(learned.pool, tree, before, after)
@@ -127,7 +127,7 @@ def _shown(learned, answers, walkers, walker, tree, asked_as, before, after):
     return code
 
 
-@numba.njit(cache=True)
+@njit()
 def _begin(plan, walkers, walker, own):
     """Begin the walk whose number the walker has."""
     numbers = plan.numbers
@@ -162,7 +162,7 @@ def _begin(plan, walkers, walker, own):
     own[BEGUN] += 1
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _look(plan, learned, answers, walkers, walker, values):
     """Evaluate the state predicates on a walker's state, which has these values.
 
@@ -190,7 +190,7 @@ def _look(plan, learned, answers, walkers, walker, values):
     return outside if known else -1
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _look_at_step(plan, learned, answers, walkers, walker, values, after, touched, tree_taken, idle):
     """Evaluate the step predicates on the step from a walker's values to those after it; whether all is known.
 
@@ -222,7 +222,7 @@ def _look_at_step(plan, learned, answers, walkers, walker, values, after, touche
     return known
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _note(plan, walkers, walker, degree, own, sample):
     """Note a state from which all steps are known, if it belongs to the sample."""
     mixed = _mixed(walkers.hashes[walker])
@@ -246,7 +246,7 @@ def _note(plan, walkers, walker, degree, own, sample):
     own[FILLED] += 1
 
 
-@numba.njit(cache=True)
+@njit()
 def _keep(walkers, walker):
     """Keep the rare state of a walk that ends, for other walks to begin at."""
     found = walkers.found[walker]
@@ -263,7 +263,7 @@ def _keep(walkers, walker):
     walkers.rare_visits[walker] = -1
 
 
-@numba.njit(cache=True)
+@njit()
 def _end(plan, walkers, walker, reason, own, sample):
     """End a walk. If it has shown anything, the walker stays until that was collected; else it begins another one."""
     _keep(walkers, walker)
@@ -277,7 +277,7 @@ def _end(plan, walkers, walker, reason, own, sample):
     _begin(plan, walkers, walker, own)
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def _chosen(numbers, walk, step, count, times, is_guided):
     """Which of the candidates is the next step.
 
@@ -301,7 +301,7 @@ def _chosen(numbers, walk, step, count, times, is_guided):
     return chosen
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)  # counting references to arrays would take half of the time
+@njit(nogil=True, _nrt=False)  # counting references to arrays would take half of the time
 def walk(first, last, plan, learned, answers, walkers, sample, scratch):
     """Move the walkers from the first to the last until each has made its steps, or waits for what it wants.
 
@@ -461,7 +461,7 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
     return 0
 
 
-@numba.njit(cache=True)
+@njit()
 def visit(visits, met):
     """Count states as visited once more."""
     for mixed in met:
