@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from checker.drawing import Cell, Mark, Message
-from model.leadership import Led
+from model.leadership import HasLeader
 from model.log import Log, Record
 from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
 
@@ -51,13 +51,13 @@ def controller_columns(quorum: Quorum) -> dict[str, str]:
     return {"role": _leader(quorum), "epoch": epoch_column(quorum.epoch), "ISR": drawn_isr(quorum.isr)}
 
 
-def role_badges(broker: int, replica: Led) -> list[str]:
+def role_badges(broker: int, replica: HasLeader) -> list[str]:
     """Whom a broker takes for the leader, and in which epoch."""
     follows = "no leader yet" if replica.leader is None else f"follows {replica.leader}"
     return ["leads" if replica.leader == broker else follows, _epoch(replica.epoch)]
 
 
-def role_column(broker: int, replica: Led) -> str:
+def role_column(broker: int, replica: HasLeader) -> str:
     """Whom a broker takes for the leader, in a column of a table."""
     if replica.leader is None:
         return "-"

@@ -54,7 +54,7 @@ class Truncation:
 
 
 @attrs.frozen
-class Missed:
+class MissedWatermark:
     """A high watermark that was sent to a broker and never reached it."""
 
     broker: int
@@ -62,7 +62,7 @@ class Missed:
 
 
 @attrs.frozen
-class Counted:
+class FollowerEndOffset:
     """A leader has learned, or believes, up to which offset a follower has its log."""
 
     leader: int
@@ -119,8 +119,8 @@ class History(Generic[P]):
 
     commits: Callable[[Step[P]], Iterable[Commit]]
     truncations: Callable[[Step[P]], Iterable[Truncation]]
-    missed: Callable[[Step[P]], Iterable[Missed]] = none
-    counted: Callable[[Step[P]], Iterable[Counted]] = none
+    missed: Callable[[Step[P]], Iterable[MissedWatermark]] = none
+    counted: Callable[[Step[P]], Iterable[FollowerEndOffset]] = none
     joins: Callable[[Step[P]], Iterable[Join]] = none
 
     def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:

@@ -10,7 +10,7 @@ import attrs
 from model.quorum import Quorum
 
 
-class Led(Protocol):
+class HasLeader(Protocol):
     """A replica, as far as it says whom its broker takes for the leader, and in which epoch."""
 
     @property
@@ -19,7 +19,7 @@ class Led(Protocol):
     def epoch(self) -> int: ...
 
 
-R = TypeVar("R", bound=Led)
+R = TypeVar("R", bound=HasLeader)
 
 
 class Leadership(Generic[R]):

@@ -63,7 +63,7 @@ class Bug:
 
 
 @attrs.frozen(kw_only=True)
-class Unreached:
+class UnmodelledBug:
     """A bug that the model cannot show, and why."""
 
     ticket: str
@@ -122,9 +122,9 @@ class Archive:
     """All bugs: those that the model shows, and those that it cannot show."""
 
     bugs: list[Bug]
-    unreached: list[Unreached] = attrs.field(factory=list)
+    unreached: list[UnmodelledBug] = attrs.field(factory=list)
 
-    def about(self, ticket: str | None) -> tuple[list[Bug], list[Unreached]]:
+    def about(self, ticket: str | None) -> tuple[list[Bug], list[UnmodelledBug]]:
         """The bugs that a ticket or KIP is about, in upper or lower case; all of them if it is None.
 
         Raises:
@@ -135,7 +135,7 @@ class Archive:
         bugs = [bug for bug in self.bugs if _is_about(bug, ticket)]
         unreached = [bug for bug in self.unreached if _is_about(bug, ticket)]
         if not bugs and not unreached:
-            every: list[Bug | Unreached] = [*self.bugs, *self.unreached]
+            every: list[Bug | UnmodelledBug] = [*self.bugs, *self.unreached]
             known = {name for bug in every for name in (bug.ticket, *bug.also)}
             close = nearest(ticket.upper(), known)
             raise LeadlineError(f"unknown bug {ticket!r}{close} (`leadline bugs --list` lists them)")
@@ -172,7 +172,7 @@ class Archive:
         return Run(bug, spec, expected, part)
 
 
-def _is_about(bug: Bug | Unreached, ticket: str) -> bool:
+def _is_about(bug: Bug | UnmodelledBug, ticket: str) -> bool:
     return ticket.upper() in (name.upper() for name in (bug.ticket, *bug.also))
 
 
@@ -213,7 +213,7 @@ def read_archive(path: Path = SHIPPED) -> Archive:
         raise LeadlineError(f"{path} is not an archive of bugs: {cattrs.transform_error(error)[0]}") from error
 
 
-def bugs_object(outcomes: Sequence[Outcome], unreached: Sequence[Unreached]) -> dict[str, Any]:
+def bugs_object(outcomes: Sequence[Outcome], unreached: Sequence[UnmodelledBug]) -> dict[str, Any]:
     """The results as an object for `json.dumps`.
 
     Parameters:

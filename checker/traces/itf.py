@@ -39,7 +39,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @attrs.frozen
-class Recorded:
+class RecordedState:
     """One state of a trace file: its variables, and the action that led to it (None for the first).
 
     Values and arguments are in ITF's notation, as `canonical` has it.
@@ -71,7 +71,7 @@ class TraceFile:
     bounds: dict[str, Any]
     about: str | None
     sentence: str
-    states: tuple[Recorded, ...]
+    states: tuple[RecordedState, ...]
 
 
 def encode(value: Any) -> Json:
@@ -288,7 +288,7 @@ def decode_trace(content: Json) -> TraceFile:
     )
 
 
-def _decode_state(index: int, state: Json, names: list[str]) -> Recorded:
+def _decode_state(index: int, state: Json, names: list[str]) -> RecordedState:
     if not isinstance(state, dict):
         raise TraceError(f"state {index} is not an object")
     for name in names:
@@ -299,7 +299,7 @@ def _decode_state(index: int, state: Json, names: list[str]) -> Recorded:
         match state.get("#meta", {}):
             case {"action": str(action), "parameters": dict(parameters)}:
                 arguments = {name: canonical(value) for name, value in parameters.items()}
-                return Recorded(values, action, arguments)
+                return RecordedState(values, action, arguments)
     except TraceError as error:
         raise TraceError(f"state {index}: {error}") from error
-    return Recorded(values, None, {})
+    return RecordedState(values, None, {})

@@ -10,7 +10,7 @@ from checker.names import nearest
 from checker.properties import Property
 from checker.spec import Spec
 from checker.trace import Trace, complaint_at_end
-from checker.traces.itf import Json, Recorded, TraceFile, encode, encode_state, shown
+from checker.traces.itf import Json, RecordedState, TraceFile, encode, encode_state, shown
 
 S = TypeVar("S")
 
@@ -51,7 +51,7 @@ def _property(spec: Spec[S], recorded: TraceFile) -> Property | None:
     return known[recorded.about]
 
 
-def _initial(spec: Spec[S], target: Recorded) -> S:
+def _initial(spec: Spec[S], target: RecordedState) -> S:
     differences = {state: _difference(state, state, target) for state in spec.initials()}
     for state, difference in differences.items():
         if not difference:
@@ -59,7 +59,7 @@ def _initial(spec: Spec[S], target: Recorded) -> S:
     raise TraceError(f"the recorded initial state is none of the spec's: {next(iter(differences.values()))}")
 
 
-def _instance(spec: Spec[S], index: int, target: Recorded) -> ActionInstance[S]:
+def _instance(spec: Spec[S], index: int, target: RecordedState) -> ActionInstance[S]:
     if target.action is None:
         raise TraceError(f'step {index} does not say which action it takes: "#meta" lacks "action" and "parameters"')
     names = [action.name for action in spec.actions]
@@ -72,7 +72,7 @@ def _instance(spec: Spec[S], index: int, target: Recorded) -> ActionInstance[S]:
     raise TraceError(f"step {index}: {target.label} is not possible with {spec.named_bounds}")
 
 
-def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list[S], target: Recorded) -> S:
+def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list[S], target: RecordedState) -> S:
     successors = spec.take(instance, states[-1])
     for successor in successors:
         if not _difference(successor, states[0], target):
@@ -82,7 +82,7 @@ def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list
     raise TraceError(f"step {index}: {instance} leads elsewhere: {_difference(successors[0], states[0], target)}")
 
 
-def _difference(state: Any, first: Any, target: Recorded) -> str:
+def _difference(state: Any, first: Any, target: RecordedState) -> str:
     """The first variable whose value is not as recorded, in words; empty if there is none."""
     values = encode_state(state, first)
     for name in [*values, *target.values]:

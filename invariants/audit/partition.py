@@ -11,7 +11,7 @@ from checker.properties import Property
 from invariants import disk, durability, leadership, logs, promises, watermarks
 from invariants.audit.explain import explained, signs_of_a_lost_segment
 from invariants.audit.remarks import remarks
-from invariants.audit.result import Finding, Undecided
+from invariants.audit.result import Finding, UndecidedCheck
 from invariants.audit.shapes import shape_of
 from invariants.view import Complaint
 from model.disk.drawing import Drawing, drawing_of
@@ -134,7 +134,7 @@ class PartitionReport:
 
     task: PartitionTask
     findings: tuple[Finding, ...]
-    undecided: tuple[Undecided, ...]
+    undecided: tuple[UndecidedCheck, ...]
     batches: int
     size: int
     drawing: Drawing | None = None
@@ -217,7 +217,7 @@ def judged(task: PartitionTask, observation: Observation, checks: Iterable[Prope
         found, later = _asked(check, *([earlier] if check.kind.of_steps else []), partition)
         findings += found
         if later or (check.name in _NEED_ONE_MOMENT and not task.one_moment):
-            undecided.append(Undecided(check.name, ""))
+            undecided.append(UndecidedCheck(check.name, ""))
     findings = explained(partition, task.history, findings)
     findings += remarks(partition, observation.others, findings)
     return PartitionReport(
@@ -281,29 +281,29 @@ def _finding(check: Property, partition: DiskPartition, found: list[Complaint], 
     )
 
 
-def _not_at_hand(observation: Observation, task: PartitionTask) -> Iterator[Undecided]:
+def _not_at_hand(observation: Observation, task: PartitionTask) -> Iterator[UndecidedCheck]:
     """Why a partition cannot be audited as a whole."""
     partition = observation.partition
     name = f"{partition.topic}-{partition.number}"
     for replica in observation.replicas:
         for problem in replica.problems:
-            yield Undecided("", problem)
+            yield UndecidedCheck("", problem)
         if replica.place.missing and replica in observation.others:
-            yield Undecided("", f"{NO_DIRECTORY}{name}")
+            yield UndecidedCheck("", f"{NO_DIRECTORY}{name}")
         elif not replica.whole or (replica in observation.others and not replica.has_a_log):
-            yield Undecided("", f"{NO_SEGMENT}{name}")
+            yield UndecidedCheck("", f"{NO_SEGMENT}{name}")
         if replica.place.high_watermark is None and len(replica.batches):
-            yield Undecided("", f"{NO_HIGH_WATERMARK}{name}")
+            yield UndecidedCheck("", f"{NO_HIGH_WATERMARK}{name}")
     if partition.is_metadata:
         return
     if partition.state is None and task.has_metadata:
-        yield Undecided("", f"{NOT_IN_METADATA}{name}")
+        yield UndecidedCheck("", f"{NOT_IN_METADATA}{name}")
     if partition.state is not None:
         at_hand = {replica.node for replica in observation.replicas}
         ought_to = partition.state.electable if partition.state.leader is None else {partition.state.leader}
         leading = {replica.epoch for _, replica in partition.believed_leaders()}
         if ought_to & partition.replicas.keys() and partition.state.leader_epoch not in leading:
-            yield Undecided("", f"{NO_LEADER}{name}")
+            yield UndecidedCheck("", f"{NO_LEADER}{name}")
         for broker in partition.state.replicas:
             if broker not in at_hand:
-                yield Undecided("", f"{NO_REPLICA}broker {broker}")
+                yield UndecidedCheck("", f"{NO_REPLICA}broker {broker}")

@@ -52,7 +52,7 @@ class Finding:
 
 
 @attrs.frozen
-class Undecided:
+class UndecidedCheck:
     """A property that could not be decided.
 
     Attributes:

@@ -35,7 +35,7 @@ from invariants.audit.partition import (
     observation_of,
 )
 from invariants.audit.result import AuditResult
-from model.disk.cluster import Cluster, MetadataLog, Reader, Surveyed, assemble, survey
+from model.disk.cluster import Cluster, MetadataLog, Reader, Survey, assemble, survey
 from model.disk.directory import find_data_directories
 from model.disk.files import LocalFiles, Unreadable
 from model.disk.metadata import Metadata, read_metadata
@@ -132,7 +132,7 @@ class Seen:
         machines: their names.
     """
 
-    surveyed: Surveyed
+    surveyed: Survey
     path: str
     machines: tuple[str, ...]
 
@@ -177,7 +177,7 @@ def _machines_of(where: Mapping[str, Seen], place: ReplicaPlace) -> tuple[str, .
     return next(each.machines for path, each in where.items() if place.path.startswith(f"{path}/"))
 
 
-def merged(found: Iterable[tuple[str, Sequence[Surveyed]]]) -> list[Seen]:
+def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
     """The directories on all machines: a path that two machines share is one directory, if it is the same in both.
 
     Parameters:
@@ -186,7 +186,7 @@ def merged(found: Iterable[tuple[str, Sequence[Surveyed]]]) -> list[Seen]:
     Returns:
         The directories, called ``machine:path``.
     """
-    every: dict[tuple[object, ...], tuple[Surveyed, str, list[str]]] = {}
+    every: dict[tuple[object, ...], tuple[Survey, str, list[str]]] = {}
     for machine, surveyed in found:
         for each in surveyed:
             about = each.directory
@@ -201,7 +201,7 @@ def merged(found: Iterable[tuple[str, Sequence[Surveyed]]]) -> list[Seen]:
     ]
 
 
-def _called(surveyed: Surveyed, machine: str) -> Surveyed:
+def _called(surveyed: Survey, machine: str) -> Survey:
     """A directory whose paths begin with the name of its machine."""
     directory = surveyed.directory
     partitions = {name: f"{machine}{path}" for name, path in directory.partitions.items()}
@@ -230,7 +230,7 @@ def _everywhere(session: Session, look: Callable[[str], list[Any]]) -> list[tupl
     return session.do(job, _never)
 
 
-def _surveyed(paths: Sequence[str], machine: str) -> list[Surveyed]:
+def _surveyed(paths: Sequence[str], machine: str) -> list[Survey]:
     """The data directories that are here."""
     found = []
     for path in paths:

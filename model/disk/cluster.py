@@ -237,7 +237,7 @@ class Cluster:
 
 
 @attrs.frozen(eq=False)
-class Surveyed:
+class Survey:
     """A data directory, with what tells to which cluster it belongs.
 
     Attributes:
@@ -256,10 +256,10 @@ class Surveyed:
         return self.metadata.log.end_offset + 1 if self.metadata is not None else 0
 
 
-def survey(files: Files, path: str) -> Surveyed:
+def survey(files: Files, path: str) -> Survey:
     """Look at a data directory. Raises Unreadable: it cannot be listed."""
     directory = read_data_directory(files, path)
-    return Surveyed(directory, _metadata_log(files, directory), _topic_ids(files, directory))
+    return Survey(directory, _metadata_log(files, directory), _topic_ids(files, directory))
 
 
 @attrs.frozen(eq=False)
@@ -283,7 +283,7 @@ def reader(files: Files) -> Reader:
     )
 
 
-def assemble(surveyed: Sequence[Surveyed], read: Reader, *, stopped: bool = False) -> list[Cluster]:
+def assemble(surveyed: Sequence[Survey], read: Reader, *, stopped: bool = False) -> list[Cluster]:
     """Find out which data directories belong together.
 
     Parameters:
@@ -294,7 +294,7 @@ def assemble(surveyed: Sequence[Surveyed], read: Reader, *, stopped: bool = Fals
     Returns:
         The clusters, the one with the most partitions first. What is set aside is in their notes.
     """
-    groups: list[list[Surveyed]] = []
+    groups: list[list[Survey]] = []
     for each in sorted(surveyed, key=lambda directory: -directory.weight):
         home = next((group for group in groups if _belongs_to(each, group, read)), None)
         if home is None:
@@ -350,7 +350,7 @@ def _topic_ids(files: Files, directory: DataDirectory) -> dict[str, UUID]:
     return topics
 
 
-def _belongs_to(each: Surveyed, group: list[Surveyed], read: Reader) -> bool:
+def _belongs_to(each: Survey, group: list[Survey], read: Reader) -> bool:
     """Whether a directory is of the same cluster as some others."""
     related = [_are_related(each, other, read) for other in group]
     if False in related:
@@ -358,7 +358,7 @@ def _belongs_to(each: Surveyed, group: list[Surveyed], read: Reader) -> bool:
     return True in related or each.directory.cluster == group[0].directory.cluster
 
 
-def _are_related(one: Surveyed, other: Surveyed, read: Reader) -> bool | None:
+def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
     """Whether two directories are of one cluster; None if nothing tells."""
     mine, theirs = one.directory.cluster, other.directory.cluster
     if mine and theirs and mine != theirs:
@@ -394,10 +394,10 @@ def _one_partition_of_each_topic(directory: DataDirectory) -> Iterator[tuple[str
     return iter(seen.items())
 
 
-def _cluster(group: list[Surveyed], read: Reader, stopped: bool) -> Cluster:
+def _cluster(group: list[Survey], read: Reader, stopped: bool) -> Cluster:
     notes: list[tuple[tuple[int, ...], str]] = []
     doubled: list[tuple[int, Partition, str, str]] = []
-    by_id: dict[int, list[Surveyed]] = {}
+    by_id: dict[int, list[Survey]] = {}
     for place, each in enumerate(sorted(group, key=lambda identity: identity.directory.path), start=1):
         node = each.directory.node
         by_id.setdefault(-place if node is None else node, []).append(each)
@@ -417,15 +417,15 @@ def _cluster(group: list[Surveyed], read: Reader, stopped: bool) -> Cluster:
 
 def _own_directories(
     node: int,
-    held: list[Surveyed],
+    held: list[Survey],
     notes: list[tuple[tuple[int, ...], str]],
     doubled: list[tuple[int, Partition, str, str]],
-) -> list[Surveyed]:
+) -> list[Survey]:
     """Of the directories with a node's id, those that the node has: one, or several with different partitions.
 
     A directory with the same partitions as another is another moment of the node, or another incarnation.
     """
-    kept: list[Surveyed] = []
+    kept: list[Survey] = []
     for each in sorted(held, key=lambda identity: (-identity.weight, -len(identity.directory.partitions))):
         path = each.directory.path
         if node < 0:

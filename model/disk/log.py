@@ -101,7 +101,7 @@ class DiskLog:
             self._compared[key] = other, tuple(map(aligned.place, starts))
         return iter(self._compared[key][1])
 
-    def aligned(self, other: DiskLog, below: int) -> Aligned:
+    def aligned(self, other: DiskLog, below: int) -> Alignment:
         """Two logs side by side. `beside` reports only the beginnings of its runs."""
         low = max(self.start_offset, other.start_offset)
         mine, theirs = _window(self.batches, low, below), _window(other.batches, low, below)
@@ -121,7 +121,7 @@ class DiskLog:
             same = _same(mine, theirs, cleaned_below)
         else:
             same[both] = _same(mine[left[both]], theirs[right[both]], cleaned_below)
-        return Aligned(mine, theirs, offsets, left, right, same)
+        return Alignment(mine, theirs, offsets, left, right, same)
 
     def _is_telling(self, window: NDArray[Any], places: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
         there = places >= 0
@@ -131,7 +131,7 @@ class DiskLog:
 
 
 @attrs.frozen(eq=False)
-class Aligned:
+class Alignment:
     """Two logs side by side, at every offset where a batch of either begins.
 
     Attributes:

@@ -22,7 +22,7 @@ from model.drawing import (
     role_column,
     standing,
 )
-from model.history import Commit, Counted, History, Join, Missed, Truncation, rule, truncates
+from model.history import Commit, FollowerEndOffset, History, Join, MissedWatermark, Truncation, rule, truncates
 from model.kafka.messages import (
     Diverging,
     EpochRequest,
@@ -214,23 +214,23 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
             yield Truncation(broker, f"crashes before its records from offset {offset} onward are flushed")
 
 
-def missed(step: Step[Partition]) -> Iterator[Missed]:
+def missed(step: Step[Partition]) -> Iterator[MissedWatermark]:
     """The responses that are gone after a step without having been handled."""
     for broker, replica in enumerate(step.before.replicas):
         response, now = replica.in_flight, step.after.replicas[broker]
         if not isinstance(response, FetchResponse) or now.in_flight == response:
             continue
         if now.high_watermark < min(response.high_watermark, now.log.end_offset):
-            yield Missed(broker, response.high_watermark)
+            yield MissedWatermark(broker, response.high_watermark)
 
 
-def counted(step: Step[Partition]) -> Iterator[Counted]:
+def counted(step: Step[Partition]) -> Iterator[FollowerEndOffset]:
     """The remote log end offsets that a leader has set from a fetch request."""
     for leader, replica in step.after.believed_leaders():
         before = step.before.replicas[leader].remote_leos
         for broker, end_offset in enumerate(replica.remote_leos):
             if before and end_offset not in (before[broker], UNKNOWN_OFFSET):
-                yield Counted(leader, broker, end_offset)
+                yield FollowerEndOffset(leader, broker, end_offset)
 
 
 def joins(step: Step[Partition]) -> Iterator[Join]:

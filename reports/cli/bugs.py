@@ -15,7 +15,7 @@ from rich.text import Text
 
 from checker.bounds import bounds_text
 from checker.names import counted
-from reports.bugs import Bug, Outcome, Run, Unreached, bugs_object, read_archive
+from reports.bugs import Bug, Outcome, Run, UnmodelledBug, bugs_object, read_archive
 from reports.cli.outputs import check_output, writing
 from reports.cli.running import only_the_result_on_stdout
 from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -123,7 +123,7 @@ def _comparison(outcomes: Sequence[Outcome]) -> str:
     return f"side by side: leadline diff {names} -b {bounds_text(bug.bounds)} -i {bug.property}\n"
 
 
-def _heading(bug: Bug | Unreached) -> Text:
+def _heading(bug: Bug | UnmodelledBug) -> Text:
     heading = Text(bug.ticket, style="bold")
     also = f" ({', '.join(bug.also)})" if bug.also else ""
     return heading.append(f"{also}  {bug.sentence}", style="default not bold")
@@ -153,12 +153,12 @@ def _later(later: Sequence[Outcome]) -> tuple[str, str]:
     return named, sizes
 
 
-def _show_unreached(out: Console, bug: Unreached) -> None:
+def _show_unreached(out: Console, bug: UnmodelledBug) -> None:
     out.print(_heading(bug))
     out.print(Padding(Text(f"not reached: {bug.reason}", style="yellow"), (0, 2)))
 
 
-def _list(bugs: Sequence[Bug], unreached: Sequence[Unreached]) -> Table:
+def _list(bugs: Sequence[Bug], unreached: Sequence[UnmodelledBug]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for bug in bugs:
         releases = f"{', '.join(bug.affected)} → {', '.join(bug.fixed)}"

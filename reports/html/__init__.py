@@ -36,7 +36,7 @@ _FOLDER = Path(__file__).parent
 
 
 @attrs.frozen
-class Shown:
+class StateView:
     """One state of a trace, as the page has it.
 
     Attributes:
@@ -86,18 +86,18 @@ class Chapter:
     name: str
     story: Story
     diagram: Diagram
-    shown: tuple[Shown, ...]
+    shown: tuple[StateView, ...]
     note: str = ""
     is_witness: bool = False
     files: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
-    def start(self) -> Shown:
+    def start(self) -> StateView:
         """The state at which it opens: where the property is violated."""
         return self.shown[-1 if self.story.happened else 0]
 
     @property
-    def turning_points(self) -> tuple[tuple[Shown, Event], ...]:
+    def turning_points(self) -> tuple[tuple[StateView, Event], ...]:
         """What decided the outcome, each with its state."""
         return tuple((self.shown[event.state], event) for event in self.story.happened)
 
@@ -122,7 +122,7 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
     explored = None if is_witness else trace
     first_explored = len(story.frames) - MOST_EXPLORED
     shown = tuple(
-        Shown(
+        StateView(
             name=f"t{number}-s{index + 1}",
             number=index + 1,
             frame=frame,

@@ -122,12 +122,12 @@ class Run:
     covered: Covered | None
     instance_columns: tuple[str, str]
     fields: dict[str, str]
-    source: tuple[FunctionShown, ...]
+    source: tuple[FunctionView, ...]
     legend: str = LEGEND
 
 
 @attrs.frozen
-class FunctionShown:
+class FunctionView:
     """A function's source: each line's number, text, class in the page's style, mark, and what is said of it."""
 
     name: str
@@ -279,9 +279,9 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
     )
 
 
-def _function(function: FunctionCoverage) -> FunctionShown:
+def _function(function: FunctionCoverage) -> FunctionView:
     lines = [(line.number, line.text, line.mark, MARKS[line.mark], line_note(line)) for line in function.lines]
-    return FunctionShown(function.name, function.file, function.is_complete, tuple(lines))
+    return FunctionView(function.name, function.file, function.is_complete, tuple(lines))
 
 
 def _plots(statistics: Statistics, name: str) -> list[Plot]:

@@ -32,7 +32,7 @@ from checker import LeadlineError, Limits, Spec, Verdict, action
 from checker.durable import sealed, unsealed
 from checker.engines import compiled, oracle
 from checker.engines.compiled import checkpoint, kernel, store
-from checker.engines.compiled.checkpoint import Saved
+from checker.engines.compiled.checkpoint import Snapshot
 from checker.engines.compiled.packing import Packing
 from checker.engines.compiled.store import Store
 from checker.engines.compiled.threads import Workers
@@ -455,7 +455,7 @@ def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: st
     assert refusals >= 35
 
 
-def rewritten(folder: Path, change: Callable[[Saved, dict[str, NDArray[Any]]], None]) -> None:
+def rewritten(folder: Path, change: Callable[[Snapshot, dict[str, NDArray[Any]]], None]) -> None:
     """Change what a checkpoint holds and give it checksums that match."""
     path = folder / "search.pickle"
     saved = pickle.loads(unsealed(path.read_bytes(), path))
@@ -469,7 +469,7 @@ def rewritten(folder: Path, change: Callable[[Saved, dict[str, NDArray[Any]]], N
     path.write_bytes(sealed(pickle.dumps(saved)))
 
 
-IMPOSSIBLE: dict[str, Callable[[Saved, dict[str, NDArray[Any]]], Any]] = {
+IMPOSSIBLE: dict[str, Callable[[Snapshot, dict[str, NDArray[Any]]], Any]] = {
     "states that are equal": lambda saved, arrays: arrays["states"].__setitem__(400, arrays["states"][70]),
     "a hole of zeros": lambda saved, arrays: arrays["states"].__setitem__(slice(200, 300), 0),
     "a parent behind its state": lambda saved, arrays: arrays["parents"].__setitem__(400, 401),

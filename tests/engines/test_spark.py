@@ -30,7 +30,7 @@ from checker.engines.spark import java as java_module
 from checker.engines.spark.session import Session
 from checker.engines.spark.sharding import shards_of
 from checker.engines.spark.storage import Block, Storage
-from checker.engines.spark.visited import Visited, opened
+from checker.engines.spark.visited import ShardStates, opened
 from checker.errors import Damaged
 from checker.result import Result, Stop, StopKind
 from checker.settings import SparkSettings, SparkTuning
@@ -492,7 +492,7 @@ def test_a_visited_set_is_taken_up_again_only_if_it_is_whole(tmp_path: Path) -> 
     def states(first: int, last: int) -> Any:
         return np.arange(first, last, dtype=np.uint64).reshape(-1, 1)
 
-    def fill(known: Visited) -> None:
+    def fill(known: ShardStates) -> None:
         filled.append(1)
         known.add(states(0, 5000))
 

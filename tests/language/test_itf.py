@@ -23,7 +23,7 @@ from checker import Spec, Trace, TraceError
 from checker.engines.oracle import explore
 from checker.state import component, constant
 from checker.traces.itf import (
-    Recorded,
+    RecordedState,
     TraceFile,
     canonical,
     decode_trace,
@@ -414,7 +414,7 @@ def test_an_independent_writer_writes_what_we_read(file: Path) -> None:
     states = [itf_py.State(meta={"index": 0}, values={"x": frozenset({(1, "a")}), "y": True})]
     ours = decode_trace(through_json(itf_py.trace_to_json(itf_py.Trace({}, [], ["x", "y"], states, None))))
 
-    assert ours.states == (Recorded({"x": encode(frozenset({(1, "a")})), "y": True}, None, {}),)
+    assert ours.states == (RecordedState({"x": encode(frozenset({(1, "a")})), "y": True}, None, {}),)
     assert (ours.spec, ours.bounds, ours.about, ours.sentence) == (None, {}, None, "")
 
 
@@ -435,9 +435,9 @@ def test_a_trace_is_read_with_its_states_and_actions(file: Path) -> None:
         return {"counters": {"#tup": [{"value": {"#bigint": str(value)}}]}}
 
     assert read.states == (
-        Recorded(counter(0), None, {}),
-        Recorded(counter(1), "increment", {"index": {"#bigint": "0"}}),
-        Recorded(counter(2), "increment", {"index": {"#bigint": "0"}}),
+        RecordedState(counter(0), None, {}),
+        RecordedState(counter(1), "increment", {"index": {"#bigint": "0"}}),
+        RecordedState(counter(2), "increment", {"index": {"#bigint": "0"}}),
     )
     assert read.states[1].label == "increment(index=0)"
 
@@ -446,7 +446,7 @@ def test_a_trace_about_nothing_is_read_as_such(file: Path) -> None:
     spec = clock(stutter)
     write_trace(Trace(spec, spec.initials(), []), file)
 
-    assert read_trace(file) == TraceFile("clock", {}, None, "", (Recorded({"hour": {"#bigint": "0"}}, None, {}),))
+    assert read_trace(file) == TraceFile("clock", {}, None, "", (RecordedState({"hour": {"#bigint": "0"}}, None, {}),))
 
 
 def test_text_that_is_not_ascii_survives(file: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from invariants.audit.cluster import audit
 from invariants.audit.result import AuditResult
 from invariants.audit.spark import audit_with, merged
-from model.disk.cluster import Surveyed, survey
+from model.disk.cluster import Survey, survey
 from model.disk.files import LocalFiles, Unreadable
 from model.disk.remote import AnyFiles, canonical, without_secrets
 from tests.tools.audits import small_cluster, standard_batches
@@ -57,7 +57,7 @@ def test_on_machines_and_in_shared_storage_the_same_is_found(spark: Any, tmp_pat
 def test_a_path_on_several_machines_is_one_directory_only_if_it_is_the_same_there(tmp_path: Path) -> None:
     one, two, three = (survey(LocalFiles(), path) for path in broken(tmp_path))
 
-    def at(surveyed: Surveyed, path: str) -> Surveyed:
+    def at(surveyed: Survey, path: str) -> Survey:
         return attrs.evolve(surveyed, directory=attrs.evolve(surveyed.directory, path=path))
 
     seen = merged(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from checker.engines.compiled.arrays import Answered
+from checker.engines.compiled.arrays import AnswerArrays
 from checker.engines.compiled.packing import Packing
 
 Steps = Sequence[dict[int, int]]
@@ -37,4 +37,4 @@ class Answers:
             begins.append(len(trees))
         bits = np.array(outcomes, np.uint64).reshape(len(outcomes), 2, packing.words)
         columns = [np.array(column, np.int64) for column in (begins, trees, starts, counts)]
-        self.arrays = Answered._make([*columns, *(np.ascontiguousarray(bits[:, side]) for side in range(2))])
+        self.arrays = AnswerArrays._make([*columns, *(np.ascontiguousarray(bits[:, side]) for side in range(2))])

@@ -50,7 +50,7 @@ class Guarding(NamedTuple):
     table: Any
 
 
-class Answered(NamedTuple):
+class AnswerArrays(NamedTuple):
     """What is known of the states that wait besides what was learned; see `Answers`."""
 
     begins: Any
@@ -61,7 +61,7 @@ class Answered(NamedTuple):
     put: Any
 
 
-class Generated(NamedTuple):
+class SuccessorArrays(NamedTuple):
     """The next states of a part of a block, or of all parts; see `Buffers`.
 
     Attributes:
@@ -94,7 +94,7 @@ class Kept(NamedTuple):
     table: Any
 
 
-class Counted(NamedTuple):
+class CountArrays(NamedTuple):
     """What `kernel.append` counts, for each part of a block.
 
     Attributes:

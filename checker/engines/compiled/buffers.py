@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.engines.compiled.arrays import Generated
+from checker.engines.compiled.arrays import SuccessorArrays
 
 
 class Buffers:
@@ -31,13 +31,13 @@ class Buffers:
         self.shown = np.zeros((parts, room, step_checks), np.uint8)
 
     @property
-    def arrays(self) -> Generated:
+    def arrays(self) -> SuccessorArrays:
         """The arrays of all parts."""
-        return Generated(**vars(self))
+        return SuccessorArrays(**vars(self))
 
-    def of(self, part: int) -> Generated:
+    def of(self, part: int) -> SuccessorArrays:
         """The arrays of one part."""
-        return Generated(**{name: array[part] for name, array in vars(self).items()})
+        return SuccessorArrays(**{name: array[part] for name, array in vars(self).items()})
 
     @property
     def nbytes(self) -> int:

@@ -43,7 +43,7 @@ _PIECE = 2**26
 
 
 @attrs.define
-class Saved:
+class Snapshot:
     """What `search.pickle` holds.
 
     Attributes:
@@ -134,7 +134,7 @@ class Checkpoint:
         with _trouble(f"cannot write {self.folder / _SPEC}"):
             replace_file(self.folder / _SPEC, sealed_json(identity(spec, limits)))
 
-    def load(self, spec: Spec[Any], limits: Limits) -> Saved | None:
+    def load(self, spec: Spec[Any], limits: Limits) -> Snapshot | None:
         """How far the search was; None if it was ended before its first checkpoint.
 
         Raises:
@@ -156,7 +156,7 @@ class Checkpoint:
             data = path.read_bytes()
         content = unsealed(data, path)
         try:
-            saved: Saved = pickle.loads(content)
+            saved: Snapshot = pickle.loads(content)
             saved.check(spec)
         except Exception as error:
             raise Damaged(f"{path} is damaged: {error}") from error
@@ -175,7 +175,7 @@ class Checkpoint:
         self._written, self._packings, self._checksums = 0, -1, {}
 
     def read(
-        self, saved: Saved, count: int, states: NDArray[Any], parents: NDArray[Any], arrivals: NDArray[Any]
+        self, saved: Snapshot, count: int, states: NDArray[Any], parents: NDArray[Any], arrivals: NDArray[Any]
     ) -> None:
         """Read the states that were found, and the steps they were found by, into arrays.
 
@@ -195,7 +195,7 @@ class Checkpoint:
         self._written, self._packings, self._checksums = count, saved.packings, saved.checksums
 
     def save(
-        self, saved: Saved, count: int, states: NDArray[Any], parents: NDArray[Any], arrivals: NDArray[Any]
+        self, saved: Snapshot, count: int, states: NDArray[Any], parents: NDArray[Any], arrivals: NDArray[Any]
     ) -> None:
         """Write down a search.
 

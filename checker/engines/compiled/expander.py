@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from checker.engines.budget import StopSearch
 from checker.engines.compiled import kernel
 from checker.engines.compiled.answers import Answers
-from checker.engines.compiled.arrays import Counted
+from checker.engines.compiled.arrays import CountArrays
 from checker.engines.compiled.buffers import Buffers
 from checker.engines.compiled.chunks import BlockParts
 from checker.engines.compiled.guards import Guards
@@ -138,7 +138,7 @@ class Expander(Generic[S]):
         dead = np.zeros((len(new), dead_wanted), np.int64)
         seen = np.zeros((len(new), len(found.steps_wanted)), np.int64)
         seen_at = np.zeros((*seen.shape, wanted), np.int64)
-        counted = Counted(counters, counts, dead, seen, seen_at)
+        counted = CountArrays(counters, counts, dead, seen, seen_at)
         work = [
             (
                 part, store.count + sum(new[:part]), parts.ends[part], parts.ends[part + 1],

@@ -17,7 +17,7 @@ from checker.covered import Covered, InstanceCoverage
 from checker.engines.budget import Budget, LimitReached, StopSearch
 from checker.engines.compiled import kernel, tally
 from checker.engines.compiled.adjustments import CHANGES, Adjustments, Crowded
-from checker.engines.compiled.checkpoint import Checkpoint, Saved
+from checker.engines.compiled.checkpoint import Checkpoint, Snapshot
 from checker.engines.compiled.expander import Expander
 from checker.engines.compiled.interrupts import interrupts_wait
 from checker.engines.compiled.learn.calls import Caller
@@ -84,7 +84,7 @@ class CompiledSearch(Generic[S]):
         budget: Budget,
         tuning: Tuning,
         checkpoint: Checkpoint | None = None,
-        saved: Saved | None = None,
+        saved: Snapshot | None = None,
         purity: Purity[S] | None = None,
         large: int | None = None,
         outlook: Outlook | None = None,
@@ -125,7 +125,7 @@ class CompiledSearch(Generic[S]):
             self._restore(saved)
         self._saved_at = self._reported_at = time.monotonic()
 
-    def _restore(self, saved: Saved) -> None:
+    def _restore(self, saved: Snapshot) -> None:
         store = self.expander.store
         assert self.checkpoint is not None
         self.at, store.counters, store.packings = saved.progression, saved.counters, saved.packings
@@ -158,7 +158,7 @@ class CompiledSearch(Generic[S]):
         if self.checkpoint is None:
             return
         store, layout = self.expander.store, self.expander.layout
-        saved = Saved(
+        saved = Snapshot(
             adjustments=self._adjustments,
             values=[domain.values for domain in layout.domains],
             members=layout.members,

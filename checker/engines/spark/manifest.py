@@ -30,7 +30,7 @@ Place = tuple[int, int]
 
 
 @attrs.define
-class Reached:
+class SearchPosition:
     """How far a search is, after a complete level.
 
     Attributes:
@@ -94,7 +94,7 @@ class Manifest:
         if not self._storage.exists(_SPEC):
             raise LeadlineError(f"{self._storage.place} holds no search to resume")
 
-    def load(self, spec: Spec[Any], limits: Limits) -> Reached | None:
+    def load(self, spec: Spec[Any], limits: Limits) -> SearchPosition | None:
         """How far the search is; None if it was ended before Spark took over.
 
         Raises:
@@ -109,12 +109,12 @@ class Manifest:
             return None
         data = self._storage.read_sealed(_SEARCH)
         try:
-            reached: Reached = pickle.loads(data)
+            reached: SearchPosition = pickle.loads(data)
         except Exception as error:
             raise Damaged(f"{self._storage.path(_SEARCH)} is damaged: {error}") from error
         return reached
 
-    def save(self, reached: Reached) -> None:
+    def save(self, reached: SearchPosition) -> None:
         """Say that a level is complete.
 
         Raises:

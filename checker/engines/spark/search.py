@@ -29,7 +29,7 @@ from checker.engines.progress import Progress
 from checker.engines.spark import tasks
 from checker.engines.spark.claims import Claim
 from checker.engines.spark.levels import Level, Part, in_order, read_states, split
-from checker.engines.spark.manifest import Manifest, Place, Reached
+from checker.engines.spark.manifest import Manifest, Place, SearchPosition
 from checker.engines.spark.numbering import NewValues, Numbering
 from checker.engines.spark.session import Session
 from checker.engines.spark.sharding import by_shard
@@ -40,7 +40,7 @@ from checker.engines.spark.tasks import (
     BackTask,
     ExpandDone,
     ExpandTask,
-    Failed,
+    Failure,
     KeepDone,
     KeepTask,
     level_file,
@@ -97,7 +97,7 @@ class SparkSearch(Generic[S]):
         self._levels: dict[int, Level] = {}
         self._revision = 0
 
-    def run(self, saved: Reached | None) -> Result:
+    def run(self, saved: SearchPosition | None) -> Result:
         """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
         if saved is None:
             try:
@@ -138,7 +138,7 @@ class SparkSearch(Generic[S]):
             properties=property_results(self.spec, seen, arrivals, self.limits, stop is None),
         )
 
-    def _handed_over(self, shards: int) -> Reached:
+    def _handed_over(self, shards: int) -> SearchPosition:
         """Write down what the driver found by itself, in the way in which Spark goes on."""
         searched, store = self._search.at, self._expander.store
         ends = [*searched.levels, searched.level_end]
@@ -164,7 +164,7 @@ class SparkSearch(Generic[S]):
             level = int(np.searchsorted(ends, index, side="right"))
             return level, int(index) - ends[level - 1]
 
-        reached = Reached(
+        reached = SearchPosition(
             adjustments=self._adjustments,
             numbering=numbering,
             shards=shards,
@@ -269,14 +269,14 @@ class SparkSearch(Generic[S]):
                 ExpandTask(self._run, self._revision, parts[number], at.level + 1, samples, wanted)
                 for number in missing
             ]
-            answers: Sequence[ExpandDone | Failed]
+            answers: Sequence[ExpandDone | Failure]
             if small:
                 answers = [tasks.answering(tasks.expand_with)(self._worker, task) for task in work]
             else:
                 answers = self._spark().run(tasks.expand, work, self._tick)
             news: list[tuple[int, Any]] = []
             for number, answer in zip(missing, answers, strict=True):
-                if isinstance(answer, Failed):
+                if isinstance(answer, Failure):
                     if not isinstance(answer.error, NewValues):
                         raise answer.error
                     news += answer.error.values
@@ -414,7 +414,7 @@ class SparkSearch(Generic[S]):
         level, rows = self._level(before), [self._found(place)[2] for place in places]
         small, ends = self._cut(level)
         work = [BackTask(self._run, self._revision, level.parts(*part), rows) for part in ends]
-        answers: Sequence[BackDone | Failed]
+        answers: Sequence[BackDone | Failure]
         if small:
             answers = [tasks.answering(tasks.back_with)(self._worker, task) for task in work]
         else:
@@ -427,11 +427,11 @@ class SparkSearch(Generic[S]):
         return steps
 
 
-def succeeded(answers: Sequence[T | Failed]) -> list[T]:
+def succeeded(answers: Sequence[T | Failure]) -> list[T]:
     """What tasks returned, if none failed. Raises what one failed with."""
     done = []
     for answer in answers:
-        if isinstance(answer, Failed):
+        if isinstance(answer, Failure):
             raise answer.error
         done.append(answer)
     return done

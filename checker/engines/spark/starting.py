@@ -15,7 +15,7 @@ from checker.engines.compiled.threads import Workers, usable_cores
 from checker.engines.evidence import nothing_searched
 from checker.engines.progress import Progress
 from checker.engines.spark.claims import Claim, claimed
-from checker.engines.spark.manifest import Manifest, Reached
+from checker.engines.spark.manifest import Manifest, SearchPosition
 from checker.engines.spark.search import SparkSearch
 from checker.engines.spark.session import Session, check_environment
 from checker.engines.spark.storage import Storage
@@ -83,7 +83,7 @@ class _Folder:
     storage: Storage
     manifest: Manifest
     claim: Claim
-    saved: Reached | None
+    saved: SearchPosition | None
 
     def left(self, result: Result, keep_files: bool) -> Result:
         """Remove the files of a search that has come to its end, unless they are to be kept; note what went wrong."""

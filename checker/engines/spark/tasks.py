@@ -21,7 +21,7 @@ from checker.engines.spark.levels import Level, Part, read_part, read_states
 from checker.engines.spark.numbering import NewValues
 from checker.engines.spark.sharding import by_shard
 from checker.engines.spark.storage import Block, Storage
-from checker.engines.spark.visited import Visited
+from checker.engines.spark.visited import ShardStates
 from checker.engines.spark.worker import Run, Worker, loaded
 from checker.errors import LeadlineError
 
@@ -58,7 +58,7 @@ class ExpandTask:
 
 @attrs.frozen
 class ExpandDone:
-    """What comes of it; see `Expanded`.
+    """What comes of it; see `Expansion`.
 
     Attributes:
         blocks: for each shard, its next states.
@@ -142,7 +142,7 @@ class BackDone:
 
 
 @attrs.frozen
-class Failed:
+class Failure:
     """A task that would fail as often as it is tried.
 
     Attributes:
@@ -152,15 +152,15 @@ class Failed:
     error: Exception
 
 
-def answering(task: Callable[..., T]) -> Callable[..., T | Failed]:
+def answering(task: Callable[..., T]) -> Callable[..., T | Failure]:
     """A task that returns an error that it would only raise again, so that Spark does not try it again."""
 
     @functools.wraps(task)
-    def run(*arguments: Any) -> T | Failed:
+    def run(*arguments: Any) -> T | Failure:
         try:
             return task(*arguments)
         except (LeadlineError, NewValues, NewKind, ShapeChanged, NotRecorded, StopSearch) as error:
-            return Failed(error)
+            return Failure(error)
 
     return run
 
@@ -218,7 +218,7 @@ def keep(task: KeepTask) -> KeepDone:
     seen: list[list[tuple[int, int]]] = [[] for _ in missing]
     restored = outside = 0
 
-    def fill(known: Visited) -> None:
+    def fill(known: ShardStates) -> None:
         nonlocal restored
         for level in range(1, task.level):
             for blocks in Level.loaded(storage, level_file(level)).blocks:
@@ -226,7 +226,7 @@ def keep(task: KeepTask) -> KeepDone:
                     known.add(read_states(storage, blocks[task.shard], packing)["state"])
         restored = known.count
 
-    def kept(known: Visited, source: int, block: Block) -> dict[str, NDArray[Any]]:
+    def kept(known: ShardStates, source: int, block: Block) -> dict[str, NDArray[Any]]:
         nonlocal outside
         columns = read_states(storage, block, packing)
         new = known.add(columns["state"])

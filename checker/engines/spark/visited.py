@@ -30,7 +30,7 @@ _MARK = "whole.json"
 """Says what the set holds. It is away while the set changes, and so after whatever cut a change off."""
 
 
-class Visited:
+class ShardStates:
     """The states of one shard up to some level. To be used within `opened`.
 
     Attributes:
@@ -93,8 +93,8 @@ class Visited:
 
 @contextmanager
 def opened(
-    folder: Path, level: int, sizes: Sequence[int], words: int, fill: Callable[[Visited], None]
-) -> Iterator[Visited]:
+    folder: Path, level: int, sizes: Sequence[int], words: int, fill: Callable[[ShardStates], None]
+) -> Iterator[ShardStates]:
     """A shard's visited set, with all its states up to the level before one, to which the level's are added.
 
     Parameters:
@@ -110,12 +110,12 @@ def opened(
         found = _read(mark)
         mark.unlink(missing_ok=True)
         if found.get("sizes") == list(sizes) and found.get("level") == level - 1:
-            visited = Visited(folder, words)
+            visited = ShardStates(folder, words)
             visited.count = found["count"]
         else:
             for name in ("states", "table"):
                 (folder / name).unlink(missing_ok=True)
-            visited = Visited(folder, words)
+            visited = ShardStates(folder, words)
             fill(visited)
         yield visited
         mark.write_text(json.dumps({"sizes": list(sizes), "level": level, "count": visited.count}))

@@ -62,7 +62,7 @@ class Run:
 
 
 @attrs.frozen
-class Expanded:
+class Expansion:
     """What comes of expanding some states.
 
     Attributes:
@@ -130,7 +130,7 @@ class Worker(Generic[S]):
             store.outside[: len(states)] = outside
         store.counters[kernel.STATES] = len(states)
 
-    def expand(self, level: dict[str, NDArray[Any]], samples: int, steps_wanted: list[int]) -> Expanded:
+    def expand(self, level: dict[str, NDArray[Any]], samples: int, steps_wanted: list[int]) -> Expansion:
         """Expand some states of a level.
 
         Parameters:
@@ -166,7 +166,7 @@ class Worker(Generic[S]):
         if news := self.tables.news():
             raise NewValues(news)
         store, new = expander.store, slice(count, expander.store.count)
-        return Expanded(
+        return Expansion(
             found={
                 "state": store.states[new],
                 "position": np.arange(store.count - count, dtype=np.uint32),
