@@ -6,6 +6,9 @@ import numpy as np
 
 from checker.engines.compiled.arrays import SuccessorArrays
 
+STEPS_A_STATE = 4
+"""Steps for each state of a block for which there is room from the beginning."""
+
 
 class Buffers:
     """The next states of a block, those of each part of it in a row of their own. See `kernel.expand`.
@@ -19,7 +22,7 @@ class Buffers:
     """
 
     def __init__(self, parts: int, states: int, words: int, step_checks: int, regions: int) -> None:
-        room = 4 * states + 64
+        room = STEPS_A_STATE * states + 64
         self.begins = np.empty((parts, states), np.uint32)
         self.found = np.empty((parts, room, words), np.uint64)
         self.hashes = np.empty((parts, room), np.uint64)

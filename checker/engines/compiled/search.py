@@ -17,6 +17,7 @@ from checker.covered import Covered, InstanceCoverage
 from checker.engines.budget import Budget, LimitReached, StopSearch
 from checker.engines.compiled import kernel, tally
 from checker.engines.compiled.adjustments import CHANGES, Adjustments, Crowded
+from checker.engines.compiled.buffers import STEPS_A_STATE
 from checker.engines.compiled.checkpoint import Checkpoint, Snapshot
 from checker.engines.compiled.expander import Expander
 from checker.engines.compiled.interrupts import interrupts_wait
@@ -285,10 +286,14 @@ class CompiledSearch(Generic[S]):
                 raise HandOver
             if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
                 self._save_if_possible()
-            block = self.tuning.block * self.workers.count
-            if not at.next:  # soon, it is known how fast the search is
-                block = min(block, self.tuning.alone)
-            self._expand(min(at.next + block, at.level_end))
+            self._expand(min(at.next + self._block(), at.level_end))
+
+    def _block(self) -> int:
+        """How many states to expand next: fewer where each has many steps, so that the buffers for these stay small."""
+        most, expanded = self.tuning.block * self.workers.count, int(self.expander.store.counters[kernel.EXPANDED])
+        steps = int(self.at.counts[:, 0].sum())
+        fitting = STEPS_A_STATE * most * expanded // max(steps, 1)
+        return min(most, max(self.tuning.alone, min(expanded, fitting)))  # the first ones show how many steps there are
 
     def _too_many(self, states: int) -> bool:
         """Whether these are more states than may be found."""
