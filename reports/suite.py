@@ -50,7 +50,7 @@ class Check:
         engine: ``explore`` or ``fuzz``.
         properties: the properties checked; by default ``violates``, or all if none is expected violated.
         trace_length: states of the counterexample, if it is to be checked.
-        distinct_states: how many, if it is to be checked.
+        distinct_states: how many, if it is to be checked; only of ``explore``.
         depth, max_states: limits of ``explore``.
         max_seconds: a limit of both.
         examples, steps, seed: settings of ``fuzz``.
@@ -168,9 +168,11 @@ class Outcome:
             length = len(item.traces[0]) if item.traces else 0
             if check.trace_length is not None and length != check.trace_length:
                 return f"expected a trace of {check.trace_length} states, but it has {length}"
+        if result.interrupted:
+            return f"expected {check.expect}, but it was interrupted"
         if check.distinct_states is not None and result.statistics.distinct != check.distinct_states:
             return f"expected {check.distinct_states:,} distinct states, but there are {result.statistics.distinct:,}"
-        return f"expected {check.expect}, but it was interrupted" if result.interrupted else ""
+        return ""
 
     @property
     def uncovered(self) -> list[str]:
@@ -197,13 +199,15 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0 as expected; 3 if the run was stopped before a verdict that was expected; else 1.
+        """0 as expected; 3 if the run was stopped before the expected verdict; else 1.
 
-        What a run was to cover and has not is a violation of that, however the run ended.
+        If the verdict is the expected one, a wrong count or something not covered is a failure, even of a run that is
+        expected to be incomplete.
         """
         if not self.failure:
             return AS_EXPECTED
-        return INCOMPLETE if self.result.verdict is Verdict.INCOMPLETE and self._unexpected else VIOLATED
+        is_open = self.result.verdict is Verdict.INCOMPLETE
+        return INCOMPLETE if is_open and (self.result.interrupted or not self.verdicts_as_expected) else VIOLATED
 
 
 def find_suite(folder: Path) -> Path | None:
@@ -288,6 +292,11 @@ def _check_sense(check: Check, given: set[str]) -> None:
         raise LeadlineError('expect = "violated" and violates = "PROPERTY" belong together')
     if check.engine == "fuzz" and check.expect == "holds":
         raise LeadlineError('fuzz cannot prove that a property holds: expect = "incomplete" if it finds nothing')
+    if check.engine == "fuzz" and check.distinct_states is not None:
+        raise LeadlineError(
+            'distinct_states is for engine = "explore": a random search does not visit every state, so it cannot count '
+            "them"
+        )
     if check.trace_length is not None and check.violates is None:
         raise LeadlineError('trace_length belongs with violates = "PROPERTY"')
     other, idle = ("explore", Limits) if check.engine == "fuzz" else ("fuzz", RandomSettings)

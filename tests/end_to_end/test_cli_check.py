@@ -167,6 +167,11 @@ UNMET = {
     "held, not violated": (VIOLATED.replace("top = 3", "top = 2"), 1, "expected violated, but it holds"),
     "another trace": (f"{VIOLATED}trace_length = 5\n", 1, "expected a trace of 5 states, but it has 4"),
     "another count": (f"{HOLDS}distinct_states = 1234\n", 1, "expected 1,234 distinct states, but there are 3"),
+    "another count in an incomplete run": (
+        f"{INCOMPLETE}distinct_states = 9\n",
+        1,
+        "expected 9 distinct states, but there are 2",
+    ),
     "held, not incomplete": (INCOMPLETE.replace("max_states = 2", ""), 1, "expected incomplete, but it holds"),
     "limited, not held": (f"{HOLDS}max_states = 2\n", 3, "expected holds, but it is incomplete: reached 2 states"),
     "limited, not violated": (f"{VIOLATED}depth = 2\n", 3, "expected violated, but it is incomplete: reached depth 2"),
@@ -325,6 +330,10 @@ MISTAKES = {
     "a limit for fuzz": (
         f'{VIOLATED}engine = "fuzz"\ndepth = 3',
         ': depth is for engine = "explore", but this check\'s is "fuzz"',
+    ),
+    "a count of a random search": (
+        f'{INCOMPLETE.replace("max_states = 2", "")}engine = "fuzz"\ndistinct_states = 3',
+        ': distinct_states is for engine = "explore": a random search does not visit every state, ',
     ),
     "a setting for explore": (f"{HOLDS}seed = 3", ': seed is for engine = "fuzz", but this check\'s is "explore"'),
     "a length of no trace": (f"{HOLDS}trace_length = 3", ': trace_length belongs with violates = "PROPERTY"'),

@@ -296,7 +296,7 @@ def test_checks_of_one_name_have_an_annotation_each(folder: Path) -> None:
     [
         (
             'max_states = 2\nexpect = "incomplete"\ndistinct_states = 9',
-            "incomplete",
+            "failed",
             "expected 9 distinct states, but there are 2",
         ),
         (
