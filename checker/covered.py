@@ -21,10 +21,10 @@ class InstanceCoverage:
     """What became of one action with one combination of parameters.
 
     Attributes:
-        enabled: the distinct states, of those expanded, that enable it; of a random search, of an action as a whole:
-            how often one of its instances was enabled in a visited state.
+        enabled: the distinct states, of those expanded, that enable it; of a random search, how often it was enabled in
+            a visited state, each visit counted.
         generated: its steps from them, and from a state that a limit cut short; of a random search, those taken.
-        distinct: the new distinct states among these.
+        distinct: the new distinct states among these; of a random search, an estimate unless `Walked.is_exact`.
     """
 
     enabled: int
@@ -90,18 +90,22 @@ class Covered:
     """What a run has tried.
 
     Attributes:
-        instances: by action instance; of a random search, by action.
+        instances: by action instance.
         shown: by property, the distinct states in which it is true, if it is a witness, or its premise, if it has one.
-            Of step witnesses and random searches it is not counted.
+            Of step witnesses it is not counted.
         fields: the values of each field, by its path, ``[]`` for every element of a tuple. Of distinct states, those
-            outside of `Spec.within` not among them; empty of a random search, which does not keep states.
+            outside of `Spec.within` not among them.
         source: the functions that were called, with the lines never run; first those that are not complete.
+        sampled: the number of distinct states in which `shown` was counted, if that is a sample of those visited: a
+            random search does not keep more. `fields` also has the values of states that were in the sample before.
+            None: of all distinct states.
     """
 
     instances: dict[str, InstanceCoverage]
     shown: dict[str, int]
     fields: dict[str, FieldCoverage]
     source: tuple[FunctionCoverage, ...] = ()
+    sampled: int | None = None
 
 
 class FieldValues:

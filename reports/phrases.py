@@ -127,8 +127,19 @@ def gaps(run: RunView) -> list[str]:
 
 
 def instance_columns(run: RunView) -> tuple[str, str]:
-    """What the first two columns of the counts by action instance hold; a random search counts by action."""
-    return ("action instance", "states enabled in") if run.statistics.walked is None else ("action", "times enabled")
+    """What the first two columns of the counts by action instance hold; a random search counts visits, not states."""
+    return "action instance", "states enabled in" if run.statistics.walked is None else "visits enabled in"
+
+
+def sample_note(run: RunView) -> str:
+    """What states the premises, witnesses and fields of a random search were looked for in; empty of other searches."""
+    covered, walked = run.statistics.covered, run.statistics.walked
+    if covered is None or walked is None:
+        return ""
+    if covered.sampled is None:
+        return "Premises, witnesses and fields are those of all states visited."
+    sample = counted(covered.sampled, "visited state")
+    return f"Premises, witnesses and fields are those of a sample of {sample}; the others may have more values."
 
 
 def line_note(line: SourceLine) -> str:
@@ -163,7 +174,7 @@ def walked_lines(statistics: Statistics) -> list[str]:
     if walked is None:
         return []
     lengths = [length for length, count in enumerate(walked.lengths) for _ in range(count > 0)]
-    spread = f"of {lengths[0]} to {lengths[-1]} steps" if lengths else "under way"
+    spread = f"of {' to '.join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))} steps" if lengths else "under way"
     outside = f", {walked.outside:,} outside of the constraint" if walked.outside else ""
     about = "" if walked.is_exact else "about "
     lines = [

@@ -48,6 +48,7 @@ from reports.phrases import (
     line_note,
     property_verdict,
     run_verdict,
+    sample_note,
     statistics_lines,
 )
 from reports.run_view import RunView
@@ -314,13 +315,16 @@ def _coverage(run: RunView, covered: Covered) -> Iterator[RenderableType]:
         for path, field in covered.fields.items():
             fields.add_row(visible(path), field_values(field))
         yield fields
+    if note := sample_note(run):
+        yield Text(note, style="dim")
     for function in covered.source:
         if not function.is_complete:
             yield Text(f"\n{visible(function.name)}  {visible(function.file)}", style="bold")
             yield from map(_source_line, function.lines)
     if covered.source:
         complete = sum(function.is_complete for function in covered.source)
-        yield Text(f"\n{complete} of {counted(len(covered.source), 'function')} ran completely; {LEGEND}")
+        legend = f"; {LEGEND}" if complete < len(covered.source) else ""
+        yield Text(f"\n{complete} of {counted(len(covered.source), 'function')} ran completely{legend}")
 
 
 def _source_line(line: SourceLine) -> Text:
@@ -450,7 +454,8 @@ def _explanation(item: Property) -> Text:
 
 
 def _list(title: str, columns: tuple[str, ...]) -> Table:
-    table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    heading = f"\n{title}" if title else " "
+    table = Table(title=heading, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, header_style="dim", overflow="fold")
     return table

@@ -24,6 +24,7 @@ from reports.phrases import (
     line_note,
     property_verdict,
     run_verdict,
+    sample_note,
     searched,
     statistics_lines,
 )
@@ -101,6 +102,7 @@ class Run:
         covered: what it has tried; None if that is not known.
         instance_columns: the headings of its action instances and of how often each was enabled.
         fields: the values of each field, in words, by path.
+        sample_note: the states in which premises, witnesses and fields of a random search were looked for; or empty.
         source: its functions, each line with its mark and what is said of it.
         legend: what the marks mean.
     """
@@ -122,6 +124,7 @@ class Run:
     covered: Covered | None
     instance_columns: tuple[str, str]
     fields: dict[str, str]
+    sample_note: str
     source: tuple[FunctionView, ...]
     legend: str = LEGEND
 
@@ -275,6 +278,7 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         covered=statistics.covered,
         instance_columns=instance_columns(run),
         fields={path: field_values(field) for path, field in covered.fields.items()} if covered else {},
+        sample_note=sample_note(run),
         source=tuple(map(_function, covered.source)) if covered else (),
     )
 

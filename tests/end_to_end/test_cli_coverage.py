@@ -143,7 +143,9 @@ def test_the_coverage_of_a_saved_run_is_that_of_the_run(folder: Path) -> None:
     call("fuzz", "stairs.py:with_premises", "--coverage", "--examples", "9", "--json", "run.json", folder=folder)
     saved = read_run(json.loads((folder / "run.json").read_text(encoding="utf-8")))
     assert saved.statistics.covered is not None
-    assert saved.statistics.covered.instances["fly"].enabled == 0
+    assert saved.statistics.covered.instances["fly()"].enabled == 0
+    assert saved.statistics.covered.fields["Climber.height"].values == ("0", "1", "2")
+    assert saved.statistics.covered.shown == {"on_top": 1, "at_one": 1, "too_high": 0}
     assert '<span class="line never">' in run_page("", [RunWithTraces("", saved, {})])
 
 

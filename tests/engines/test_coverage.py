@@ -281,14 +281,34 @@ def test_steps_that_a_limit_cuts_short_are_counted(states: int, monkeypatch: pyt
             assert sum(item.distinct for item in of_action) == count.distinct
 
 
-def test_a_random_search_covers_its_actions_and_source() -> None:
-    result = fuzz(ROOM, examples=300, coverage=True)
-    covered = result.statistics.covered
+def test_a_random_search_that_visits_all_states_covers_what_an_exhaustive_one_covers() -> None:
+    result, known = fuzz(ROOM, examples=1000, coverage=True), explore(ROOM, COVERAGE).statistics
+    covered, exhaustive, statistics = result.statistics.covered, known.covered, result.statistics
     assert covered is not None
-    assert list(covered.instances) == ["brighten", "switch", "visit", "blackout"]
-    assert covered.instances["blackout"] == InstanceCoverage(0, 0, 0)
-    assert covered.instances["switch"].enabled == 2 * result.statistics.generated  # it may lead back to the same state
+    assert exhaustive is not None
+    assert (statistics.distinct, covered.sampled) == (known.distinct, None)
+    assert (covered.shown, covered.fields) == (exhaustive.shown, exhaustive.fields)
+    assert list(covered.instances) == list(exhaustive.instances)
+    for name, instance in covered.instances.items():
+        assert bool(instance.enabled) == bool(exhaustive.instances[name].enabled)
+    assert covered.instances["switch(lamp=1)"].enabled == statistics.generated  # it may lead back to the same state
+    for name, count in statistics.actions.items():
+        of_action = [instance for each, instance in covered.instances.items() if each.startswith(f"{name}(")]
+        assert sum(instance.generated for instance in of_action) == count.generated
+        assert sum(instance.distinct for instance in of_action) == count.distinct
     assert not next(function for function in covered.source if function.name == "blackout").is_complete
+
+
+def test_of_a_random_search_with_many_states_a_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("sample", "walk_coverage"):
+        monkeypatch.setattr(f"checker.engines.compiled.{module}.MOST", 40)
+    statistics = fuzz(ROOM, examples=300, coverage=True).statistics
+    covered, plain = statistics.covered, fuzz(ROOM, examples=300).statistics
+    assert covered is not None
+    assert covered.sampled == 40
+    assert 4 <= covered.shown["both_on"] <= 20  # a quarter of the space
+    assert covered.fields["Room.lamps[].on"].values == ("False", "True")
+    assert (statistics.generated, statistics.walked) == (plain.generated, plain.walked)
 
 
 def test_what_a_random_run_says_of_itself_is_true_of_a_space_that_is_known() -> None:

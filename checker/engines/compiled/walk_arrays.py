@@ -136,6 +136,7 @@ class Sample(NamedTuple):
         counters: see `STEPS`.
         hashes, depths, by, degrees: of states whose hash is below the limit: that, the steps to it, the action instance
             that led there, and the steps from it.
+        rows: the numbers of these states' slots' values; without columns if they are not wanted.
         met: the hashes of the states that walkers arrived at.
         taken, enabled: for each action instance, how often it was taken, and in how many states it was enabled.
         ends: for each reason and number of steps, the walks that ended so.
@@ -147,6 +148,7 @@ class Sample(NamedTuple):
     depths: Any
     by: Any
     degrees: Any
+    rows: Any
     met: Any
     taken: Any
     enabled: Any
@@ -262,13 +264,14 @@ def new_walkers(count: int, slots: int, checks: int, words: int, most: int) -> W
     )
 
 
-def new_sample(notes: int, instances: int, longest: int) -> Sample:
+def new_sample(notes: int, instances: int, longest: int, slots: int) -> Sample:
     """Room for what a thread notes.
 
     Parameters:
         notes: the most states that it meets between two meetings.
         instances: the action instances.
         longest: the most steps of a walk.
+        slots: of a state; 0 if states are not wanted.
     """
     return Sample(
         counters=np.zeros(COUNTERS, np.int64),
@@ -276,6 +279,7 @@ def new_sample(notes: int, instances: int, longest: int) -> Sample:
         depths=np.zeros(notes, np.int64),
         by=np.zeros(notes, np.int64),
         degrees=np.zeros(notes, np.int64),
+        rows=np.zeros((notes, slots), np.int64),
         met=np.zeros(notes, np.uint64),
         taken=np.zeros(instances, np.int64),
         enabled=np.zeros(instances, np.int64),

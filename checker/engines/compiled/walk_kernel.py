@@ -243,6 +243,8 @@ def _note(plan, walkers, walker, degree, own, sample):
     sample.depths[filled] = walkers.step[walker]
     sample.by[filled] = by
     sample.degrees[filled] = degree
+    for slot in range(sample.rows.shape[1]):
+        sample.rows[filled, slot] = walkers.values[walker, slot]
     own[FILLED] += 1
 
 

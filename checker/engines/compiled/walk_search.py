@@ -22,6 +22,9 @@ from checker.trace import Trace
 
 S = TypeVar("S")
 
+Sampling = tuple[Statistics, dict[Property, Trace[S]], Stop | None]
+"""What a random search returns; see `search_at_random`."""
+
 
 def search_at_random(
     spec: Spec[S],
@@ -33,7 +36,8 @@ def search_at_random(
     *,
     workers: int | None = None,
     uniform: bool = False,
-) -> tuple[Statistics, dict[Property, Trace[S]], Stop | None]:
+    coverage: bool = False,
+) -> Sampling[S]:
     """Search behaviours of a spec at random.
 
     Parameters:
@@ -41,6 +45,7 @@ def search_at_random(
         limits: the limits on time and memory count here.
         progress: called every so often with the counts so far.
         workers: the number of threads; by default one for each core.
+        coverage: whether `Statistics.covered` is wanted.
 
     Returns:
         The counts; for each property that was shown violated (a witness: satisfied), the walk that showed it; and why
@@ -58,7 +63,7 @@ def search_at_random(
     breakable = [item for item in spec.checks if not item.kind.is_witness]
     try:
         with budget.enforced():
-            search = Walks(spec, walks, steps, seed, Watch(budget, threads), purity, uniform=uniform)
+            search = Walks(spec, walks, steps, seed, Watch(budget, threads), purity, uniform=uniform, coverage=coverage)
             try:
                 while search.round() and not (breakable and all(item in search.traces for item in breakable)):
                     if progress is not None and time.monotonic() - reported_at > PROGRESS_SECONDS:
@@ -78,6 +83,7 @@ def search_at_random(
         threads.close()
         make_ordinary()
     statistics = search.statistics
+    statistics.covered = search.covered
     if progress is not None and stop is None:
         progress(statistics)
     return statistics, search.traces, budget.swallowed or stop

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.action import ActionInstance
+from checker.covered import Covered
 from checker.engines.budget import LOOK_SECONDS, StopSearch
 from checker.engines.compiled import walk_arrays as arrays
 from checker.engines.compiled import walk_kernel as kernel
@@ -34,6 +35,7 @@ from checker.engines.compiled.learn.nodes import ShapeChanged
 from checker.engines.compiled.packing import Packing
 from checker.engines.compiled.sample import Sampled
 from checker.engines.compiled.starts import Starts
+from checker.engines.compiled.walk_coverage import WalkCoverage
 from checker.engines.compiled.watch import Watch
 from checker.engines.purity import Purity
 from checker.properties import DEADLOCK, Property
@@ -77,6 +79,7 @@ class Walks(Generic[S]):
         watch: checks the time and memory that all of it may take, and has the threads that share the work.
         purity: checks some of the states.
         uniform: whether every step is chosen alike, without guidance.
+        coverage: whether `covered` is wanted.
 
     Attributes:
         traces: for each property that was shown violated (a witness: satisfied), the walk that showed it.
@@ -88,7 +91,7 @@ class Walks(Generic[S]):
 
     def __init__(
         self, spec: Spec[S], walks: int, steps: int, seed: int, watch: Watch, purity: Purity[S],
-        *, uniform: bool = False,
+        *, uniform: bool = False, coverage: bool = False,
     ) -> None:  # fmt: skip
         self.spec, self.workers, self.watch, self._purity = spec, watch.workers, watch, purity
         self._length = steps
@@ -107,10 +110,12 @@ class Walks(Generic[S]):
         self._visits = np.zeros(0 if uniform else VISITS, np.uint32)
         self._room, self._round = 256, FIRST_ROUND
         self._answers: dict[int, list[tuple[int, list[Changes] | bool]]] = {}
+        self._coverage = WalkCoverage(spec) if coverage else None
         self._learn_anew()
         self._walkers = arrays.new_walkers(count, self._layout.slots, len(self._checks) + 1, self._words, steps)
         sizes = [last - first for first, last in self._parts(count)]
-        self._samples = [arrays.new_sample(size * ROUND, instances, steps) for size in sizes]
+        slots = self._layout.slots if coverage else 0
+        self._samples = [arrays.new_sample(size * ROUND, instances, steps, slots) for size in sizes]
         self._starts = Starts.none(self._layout.slots, steps)
 
     # What is known.
@@ -247,6 +252,10 @@ class Walks(Generic[S]):
             kept = np.pad(self._walkers.kept, ((0, 0), (0, 0), (0, more)))
             self._walkers = self._walkers._replace(**wider, kept=kept)
             self._starts = self._starts.widened(more)
+            if self._coverage is not None:
+                self._samples = [
+                    sample._replace(rows=np.pad(sample.rows, ((0, 0), (0, more)))) for sample in self._samples
+                ]
 
     def _widen_initials(self) -> None:
         """Give the initial states all slots, as a walk that begins there must leave nothing of the one before."""
@@ -277,6 +286,10 @@ class Walks(Generic[S]):
             values=values, after=np.zeros_like(values), rare=rare, kept=kept.reshape(*walkers.kept.shape[:2], slots)
         )
         self._starts = self._starts._replace(rows=starts)
+        if self._coverage is not None:
+            self._samples = [
+                sample._replace(rows=np.zeros((len(sample.rows), slots), np.int64)) for sample in self._samples
+            ]
         walkers.phase[under_way] = arrays.ARRIVED
         walkers.touched[:] = ~np.uint64(0)
         walkers.calm[:] = 0
@@ -298,6 +311,7 @@ class Walks(Generic[S]):
                 self._make_round()
                 break
             except CHANGES as change:
+                self._look_at_sample()
                 self._purity.check_again()
                 while True:
                     before, self._adjustments = self._layout, self._adjustments.after(change)
@@ -309,6 +323,7 @@ class Walks(Generic[S]):
                         change = again
                         self._layout = before
         self.collect()
+        self._look_at_sample()
         return bool((self._walkers.phase != arrays.FINISHED).any())
 
     def _make_round(self) -> None:
@@ -411,9 +426,23 @@ class Walks(Generic[S]):
 
     # What was found.
 
+    def _note_sample(self) -> None:
+        """Keep the states that were noted for the sample until they are looked at."""
+        if self._coverage is not None:
+            for sample in self._samples:
+                filled = sample.counters[arrays.FILLED]
+                self._coverage.add(sample.hashes[:filled], sample.rows[:filled], self.sampled.limit)
+
+    def _look_at_sample(self) -> None:
+        """Look at the states that were noted for the sample, while their layout is the present one."""
+        if self._coverage is not None:
+            self._note_sample()
+            self._coverage.look(self._layout, self.watch)
+
     def collect(self) -> None:
         """Count what the walkers have done since they last met, and keep what they have shown."""
         with interrupts_wait():
+            self._note_sample()
             for sample in self._samples:
                 filled, met = sample.counters[arrays.FILLED], sample.counters[arrays.MET]
                 self.sampled.add(*(array[:filled] for array in sample[1:5]))
@@ -459,6 +488,15 @@ class Walks(Generic[S]):
 
     def _content(self, state: S) -> int:
         return content(type(state).__name__, state)
+
+    @property
+    def covered(self) -> Covered | None:
+        """What was tried; None if that is not wanted."""
+        if self._coverage is None:
+            return None
+        by, instances = self.sampled.by, len(self.spec.instances)
+        new = np.bincount(by[by >= 0], minlength=instances)
+        return self._coverage.covered(self.sampled, self.enabled, self.taken, new)
 
     @property
     def statistics(self) -> Statistics:

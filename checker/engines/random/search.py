@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from checker.covered import Covered, InstanceCoverage
 from checker.engines import ENGINES
 from checker.engines.budget import Budget, LimitReached
 from checker.engines.evidence import nothing_searched, premise_shown
@@ -26,6 +26,9 @@ from checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
 from checker.settings import RandomSettings
 from checker.spec import Spec
 from checker.trace import Trace
+
+if TYPE_CHECKING:
+    from checker.engines.compiled.walk_search import Sampling
 
 MOST_STEPS = 1_000_000
 """The most steps that a behaviour can be allowed."""
@@ -70,33 +73,41 @@ def fuzz(
     Raises:
         SpecError: the spec misbehaved: an action or a property raised, or gave two different answers.
     """
-    if coverage:
-        measured = functools.partial(
-            fuzz,
-            spec,
-            examples=examples,
-            steps=steps,
-            seed_value=seed_value,
-            progress=progress,
-            max_seconds=max_seconds,
-            workers=1,
-            uniform=uniform,
-        )
-        return with_source(spec, lambda: _covered(measured()))
     for name, value in (("examples", examples), ("steps", steps)):
         if value <= 0:
             raise SpecError(f"limit {name}={value} is out of range: it must be more than 0")
     if steps > MOST_STEPS:
         raise SpecError(f"limit steps={steps} is out of range: it must be at most {MOST_STEPS:,}")
-    limits = Limits(max_seconds=max_seconds)
     from checker.engines.compiled.walk_search import search_at_random  # importing the compiler takes a second
 
     settings: dict[str, Any] = {"examples": examples, "steps": steps, "seed": seed_value}
     settings |= {"uniform": True} if uniform else {}
+    search = functools.partial(
+        search_at_random,
+        walks=examples,
+        steps=steps,
+        seed=seed_value,
+        limits=Limits(max_seconds=max_seconds),
+        progress=progress,
+        workers=1 if coverage else workers,
+        uniform=uniform,
+        coverage=coverage,
+    )
+    if coverage:
+        return with_source(spec, lambda: _result(spec, search, settings))
+    return _result(spec, search, settings)
+
+
+def _result(spec: Spec[Any], search: Callable[[Spec[Any]], Sampling[Any]], settings: dict[str, Any]) -> Result:
+    """The result of a random search, with its counterexamples shortened.
+
+    Parameters:
+        spec: what to search.
+        search: `search_at_random` with all its other arguments.
+        settings: those of the run.
+    """
     try:
-        statistics, traces, stop = search_at_random(
-            spec, examples, steps, seed_value, limits, progress, workers=workers, uniform=uniform
-        )
+        statistics, traces, stop = search(spec)
     except LimitReached as limit:  # before there was anything to report
         return attrs.evolve(nothing_searched(spec, "fuzz", limit.stop), settings=settings)
     note = ""
@@ -105,7 +116,8 @@ def fuzz(
             note = "a shorter counterexample may exist: shortening was interrupted"
             note = _shorten(spec, traces, statistics.walked.steps if statistics.walked else 0)
     begun = statistics.walked.behaviours if statistics.walked else 0
-    sample = Stop(StopKind.SAMPLE, f"{begun:,} random behaviours of at most {steps} steps are only a sample")
+    most = settings["steps"]
+    sample = Stop(StopKind.SAMPLE, f"{begun:,} random behaviours of at most {most} steps are only a sample")
     return Result(
         spec=spec,
         engine="fuzz",
@@ -123,21 +135,6 @@ def fuzz(
         settings=settings,
         note=note,
     )
-
-
-def _covered(result: Result) -> Result:
-    """A result with what its counts say of coverage."""
-    statistics = result.statistics
-    enabled = statistics.walked.enabled if statistics.walked else {}
-    statistics.covered = Covered(
-        instances={
-            name: InstanceCoverage(enabled.get(name, 0), count.generated, count.distinct)
-            for name, count in statistics.actions.items()
-        },
-        shown={},
-        fields={},
-    )
-    return result
 
 
 def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]], steps: int) -> str:
