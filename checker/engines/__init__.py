@@ -51,7 +51,7 @@ def explore(
         return compiled.explore(spec, limits, progress, settings)
     if settings is not None and settings.resume is not None:
         raise SpecError("coverage needs the whole search: what was run before it was saved is not known")
-    return with_source(spec, lambda: compiled.explore(spec, limits, progress, settings))
+    return with_source(spec, lambda fresh: compiled.explore(fresh, limits, progress, settings))
 
 
 def _oracle(
@@ -61,7 +61,7 @@ def _oracle(
     settings: OracleSettings | None = None,
 ) -> Result:
     if limits is not None and limits.coverage:
-        return with_source(spec, lambda: oracle.explore(spec, limits, progress))
+        return with_source(spec, lambda fresh: oracle.explore(fresh, limits, progress))
     return oracle.explore(spec, limits, progress)
 
 

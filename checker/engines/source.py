@@ -32,24 +32,26 @@ PRODUCT = Path(__file__).parents[1]
 """The checker itself, whose lines nobody wants to see."""
 
 
-def with_source(spec: Spec[Any], search: Callable[[], Result]) -> Result:
+def with_source(spec: Spec[Any], search: Callable[[Spec[Any]], Result]) -> Result:
     """Run a search, and add to its coverage which lines it ran.
+
+    The search gets a copy of the spec, which has not yet made its initial states and its action instances: so they are
+    made within the limits of the search, and whether that is seen does not depend on earlier searches.
 
     Parameters:
         spec: whose functions are of interest.
-        search: gives the result, with its coverage.
+        search: searches a spec; its result has coverage.
     """
     import coverage  # which takes a tenth of a second
 
     own = list(dict.fromkeys(_functions(spec)))
     files = sorted(glob.escape(str(file)) for file in _files(own))
-    spec.initials(), spec.instances  # which are made once, so that it depends on earlier runs whether that is seen
     if not files:
-        return search()
+        return search(spec)
     measure = coverage.Coverage(data_file=None, branch=True, include=files, config_file=False, messages=False)
     measure.start()
     try:
-        result = search()
+        result = search(attrs.evolve(spec))
     finally:
         measure.stop()
     covered = result.statistics.covered

@@ -249,6 +249,20 @@ def test_many_values_are_not_counted_to_the_last(monkeypatch: pytest.MonkeyPatch
     assert covered.fields == {"Count.at": FieldCoverage(100, False, ())}
 
 
+@pytest.mark.parametrize("engine", ["oracle", "compiled", "fuzz"])
+def test_initial_states_are_made_within_the_limits(engine: str) -> None:
+    def initial_states(_: Any) -> list[Room]:
+        while True:
+            pass
+
+    spec = attrs.evolve(ROOM, initial_states=initial_states)
+    if engine == "fuzz":
+        result = fuzz(spec, max_seconds=0.01, coverage=True)
+    else:
+        result = ENGINES[engine](spec, Limits(coverage=True, max_seconds=0.01))
+    assert (result.reason, result.statistics.covered) == ("reached 0.01 seconds", None)
+
+
 def test_a_search_that_was_stopped_does_not_start_again_for_its_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
     def change(*_: Any) -> Any:
         raise ShapeChanged("lamps")

@@ -94,7 +94,7 @@ def fuzz(
         coverage=coverage,
     )
     if coverage:
-        return with_source(spec, lambda: _result(spec, search, settings))
+        return with_source(spec, lambda fresh: _result(fresh, search, settings))
     return _result(spec, search, settings)
 
 
