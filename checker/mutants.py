@@ -39,6 +39,7 @@ class Change:
         function: the function it is in, with the classes and functions around it: ``Log.append``.
         start, end: what is replaced, in bytes from the beginning of the file.
         old, new: the text that is replaced, and by what.
+        is_expression: whether these are expressions; then `new` is put in parentheses.
         line: the line it begins in, from 1.
         begins: the first lines of the function and those around it, decorators included, the outermost first.
         number: which one of those of the same function and texts, from 1.
@@ -49,20 +50,22 @@ class Change:
     end: int
     old: str
     new: str
+    is_expression: bool
     line: int
     begins: tuple[int, ...]
     number: int = 1
 
     @property
     def name(self) -> str:
-        """Its name, which does not change when lines move."""
+        """Its name, which does not change when lines move: it is written down where a survivor is explained."""
         old, new = (" ".join(text.split()) for text in (self.old, self.new))
         again = f" ({self.number})" if self.number > 1 else ""
         return f"{self.function}: {old} => {new}{again}"
 
     def text(self, original: bytes) -> bytes:
         """The file with the mistake."""
-        return original[: self.start] + self.new.encode() + original[self.end :]
+        new = f"({self.new})" if self.is_expression else self.new
+        return original[: self.start] + new.encode() + original[self.end :]
 
 
 def changes_of(source: bytes) -> list[Change]:
@@ -86,7 +89,17 @@ def changes_of(source: bytes) -> list[Change]:
         if (start, end, new) not in found and new != old:
             seen[inside.function, old, new] += 1
             number = seen[inside.function, old, new]
-            found[start, end, new] = Change(inside.function, start, end, old, new, node.lineno, inside.begins, number)
+            found[start, end, new] = Change(
+                function=inside.function,
+                start=start,
+                end=end,
+                old=old,
+                new=new,
+                is_expression=isinstance(node, ast.expr),
+                line=node.lineno,
+                begins=inside.begins,
+                number=number,
+            )
     return list(found.values())
 
 
@@ -169,7 +182,7 @@ def _negated(test: ast.expr) -> Iterator[tuple[ast.AST, str]]:
         case ast.Compare(ops=[op]) if isinstance(op, NEGATED_BY_COMPARISON):
             pass
         case _:
-            yield test, f"not ({ast.unparse(test)})"
+            yield test, ast.unparse(ast.UnaryOp(ast.Not(), test))
 
 
 def _changed_expression(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
@@ -177,18 +190,18 @@ def _changed_expression(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             for place, op in enumerate(ops):
                 others = [*ops[:place], COMPARISONS[type(op)](), *ops[place + 1 :]]
-                yield node, f"({ast.unparse(ast.Compare(left, others, comparators))})"
+                yield node, ast.unparse(ast.Compare(left, others, comparators))
         case ast.BoolOp(op=op, values=values):
             other = ast.Or() if isinstance(op, ast.And) else ast.And()
-            yield node, f"({ast.unparse(ast.BoolOp(other, values))})"
+            yield node, ast.unparse(ast.BoolOp(other, values))
             for place in range(len(values)):
                 rest = [*values[:place], *values[place + 1 :]]
-                yield node, f"({ast.unparse(ast.BoolOp(op, rest) if len(rest) > 1 else rest[0])})"
+                yield node, ast.unparse(ast.BoolOp(op, rest) if len(rest) > 1 else rest[0])
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
-            yield node, f"({ast.unparse(operand)})"
+            yield node, ast.unparse(operand)
         case ast.IfExp(body=body, orelse=orelse):
-            yield node, f"({ast.unparse(body)})"
-            yield node, f"({ast.unparse(orelse)})"
+            yield node, ast.unparse(body)
+            yield node, ast.unparse(orelse)
         case ast.comprehension(ifs=tests):
             yield from ((test, "True") for test in tests)
         case ast.Call(func=ast.Name(id=name) as called) if name in CALLS:
@@ -202,16 +215,16 @@ def _changed_expression(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=1)):
             pass  # that 1 is changed to 0 and 2
         case ast.BinOp(left=left, op=ast.Sub(), right=ast.Set()):
-            yield node, f"({ast.unparse(left)})"
+            yield node, ast.unparse(left)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
             other_sign = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
-            yield node, f"({ast.unparse(ast.BinOp(left, other_sign, right))})"
-            yield node, f"({ast.unparse(left)})"
+            yield node, ast.unparse(ast.BinOp(left, other_sign, right))
+            yield node, ast.unparse(left)
         case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd(), right=right):
-            yield node, f"({ast.unparse(left)})"
-            yield node, f"({ast.unparse(right)})"
+            yield node, ast.unparse(left)
+            yield node, ast.unparse(right)
         case ast.Constant(value=bool(value)):
             yield node, str(not value)
         case ast.Constant(value=int(value)):
-            yield node, f"({value + 1})"
-            yield node, f"({value - 1})"
+            yield node, str(value + 1)
+            yield node, str(value - 1)

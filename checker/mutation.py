@@ -43,7 +43,8 @@ class Mutation:
     """One way in which a spec is made wrong.
 
     Attributes:
-        name: what it is called; no two of a spec have the same name.
+        name: what it is called; no two of a spec have the same name. It has no line number, so that a name that was
+            written down to explain a survivor is still right when lines move.
         kind: ``action``: an action is skipped; ``code``: a function has a mistake; or another word for `replace`.
         sentence: what is wrong, in words; empty if the name says it.
         source: where the right rule or the mistake comes from: a KIP, a ticket; empty if nowhere.
@@ -63,6 +64,11 @@ class Mutation:
     replace: Any = None
     bounds: Mapping[str, Any] = attrs.field(factory=dict)
     harmless: str = ""
+
+    @property
+    def line(self) -> int | None:
+        """The line of `file` that the mistake is in; None if it is not in a file."""
+        return None if self.change is None else self.change.line
 
     @property
     def text(self) -> str:

@@ -212,6 +212,11 @@ class Report:
                 yield f"left out, as the original violates or never shows them{where}: {', '.join(each.left_out)}"
 
 
+def place(mutation: Mutation) -> str:
+    """What is shown after a mutant's name: the line that is changed; empty if it is not in a file."""
+    return "" if mutation.line is None else f"  line {mutation.line}"
+
+
 def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
     """Which properties kill a mutant, and with how many states; or why it survives."""
     parts = [
@@ -227,7 +232,7 @@ def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
 
 def report_object(report: Report) -> dict[str, Any]:
     """A report as a JSON object, from which `resumed` goes on."""
-    sentences = {each.name: each.text for each in report.mutations}
+    mutations = {each.name: each for each in report.mutations}
     return {
         "spec": report.spec,
         "engine": report.way.engine,
@@ -248,7 +253,7 @@ def report_object(report: Report) -> dict[str, Any]:
             for each in report.originals
         ],
         "mutants": [
-            _outcome_object(each, sentences[each.name], report.explained.get(each.name)) for each in report.shown
+            _outcome_object(each, mutations[each.name], report.explained.get(each.name)) for each in report.shown
         ],
         "properties": [{"name": each.name, "kills": each.kills, "alone": each.alone} for each in report.killers],
         "not_mutated": [{"function": name, "reason": reason} for name, reason in report.refused],
@@ -256,9 +261,10 @@ def report_object(report: Report) -> dict[str, Any]:
     }
 
 
-def _outcome_object(outcome: Outcome, sentence: str, why: str | None) -> dict[str, Any]:
+def _outcome_object(outcome: Outcome, mutation: Mutation, why: str | None) -> dict[str, Any]:
     content = {**attrs.asdict(outcome), "fate": outcome.fate.value, "seconds": round(outcome.seconds, 3)}
-    return content | ({"sentence": sentence} if sentence else {}) | ({"explained": why} if why else {})
+    also = {"line": mutation.line, "sentence": mutation.text, "explained": why}
+    return content | {key: value for key, value in also.items() if value}
 
 
 def worst(reports: Sequence[Report]) -> int:

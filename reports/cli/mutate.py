@@ -30,6 +30,7 @@ from reports.loading import known_mutations
 from reports.mutation import (
     EXPLAINED,
     Report,
+    place,
     read_explained,
     reason,
     reports_object,
@@ -165,7 +166,7 @@ def mutate(
         found = [_all_mutations(each, of, given=bool(bounds)) for each, of in zip((spec, *more), specs, strict=True)]
     wanted = [_wanted(each, kinds, only, sample) for each in found]
     if only_list:
-        say("\n".join(visible(each.name) for chosen in wanted for each in chosen))
+        say("\n".join(f"{visible(each.name)}{place(each)}" for chosen in wanted for each in chosen))
         return 0
     given = _given(explained, specs, found)
     planned = [
@@ -319,16 +320,17 @@ def _show(report: Report) -> None:
         out.print(Text(visible(f"original{where}: {counted(each.distinct, 'state')}"), style="dim"), soft_wrap=True)
     for text in report.left_out:
         out.print(Text(visible(text), style="yellow"), soft_wrap=True)
-    sentences = {each.name: each.text for each in report.mutations}
+    mutations = {each.name: each for each in report.mutations}
     for outcome in report.shown:
         style, fate = STYLES.get(outcome.fate, "dim"), outcome.fate.value
         if report.is_explained(outcome):
             style, fate = "dim", EXPLAINED
         line = Text(f"  {fate:<12}", style=style).append(visible(outcome.name), style="default not bold")
+        line.append(place(mutations[outcome.name]), style="dim not bold")
         out.print(line, soft_wrap=True)
         text = reason(outcome, report.explained)
         searched = f"{counted(outcome.distinct, 'state')} searched" if outcome.violated else ""
-        for details in filter(None, (sentences[outcome.name], "; ".join(filter(None, [text, searched])))):
+        for details in filter(None, (mutations[outcome.name].text, "; ".join(filter(None, [text, searched])))):
             out.print(Text(f"{'':14}{visible(details)}", style="dim"), soft_wrap=True)
     for name, why in report.refused:
         out.print(Text(f"  {'not mutated':<12}{visible(name)}: {visible(why)}", style="dim"), soft_wrap=True)

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from checker.judging import Fate, Outcome
 from reports.exit_codes import AS_EXPECTED
 from reports.html import page, rendered
-from reports.mutation import FATES, Report, is_open, reason
+from reports.mutation import FATES, Report, is_open, place, reason
 
 
 @attrs.frozen
@@ -16,6 +16,7 @@ class _Row:
     looks: str
     fate: str
     name: str
+    place: str
     sentence: str
     text: str
     distinct: str
@@ -23,13 +24,14 @@ class _Row:
 
 def mutants_page(report: Report) -> str:
     """The page of a report on mutants, as HTML. Mutants that need attention come first."""
-    sentences = {each.name: each.text for each in report.mutations}
+    mutations = {each.name: each for each in report.mutations}
     rows = [
         _Row(
             looks=_looks(each, report.is_explained(each)),
             fate=FATES[each.fate],
             name=each.name,
-            sentence=sentences[each.name],
+            place=place(mutations[each.name]),
+            sentence=mutations[each.name].text,
             text=reason(each, report.explained),
             distinct=f"{each.distinct:,}" if each.distinct else "",
         )

@@ -78,16 +78,16 @@ GATED = "tank.py gate.gated: yield from function(state) => yield from ()"
 FATES = {
     "action gated skipped": "killed",
     "action drain skipped": "survived",
-    "tank.py Tank.room: 3 - self.level => (3 + self.level)": "equivalent",
-    "tank.py fill: 1 => (2)": "killed",
+    "tank.py Tank.room: 3 - self.level => 3 + self.level": "equivalent",
+    "tank.py fill: 1 => 2": "killed",
     GATED: "not mutated",
     "tank.py fill: state.room() > 0 => True": "equivalent",
     "tank.py fill: evolve(state, level=state.level + 1, valve=DOUBLE(state.level) > 3) => "
     "evolve(state, level=state.level + 1)": "survived",
     "tank.py drain: wanted < 0 => False": "equivalent",
-    "tank.py drain: wanted < 0 => (wanted <= 0)": "incomplete",
+    "tank.py drain: wanted < 0 => wanted <= 0": "incomplete",
     "tank.py drain: evolve(state, level=wanted, valve=False) => evolve(state, valve=False)": "survived",
-    "tank.py drain: state.valve => not (state.valve)": "survived",
+    "tank.py drain: state.valve => not state.valve": "survived",
 }
 
 
@@ -106,7 +106,10 @@ def test_each_mutant_is_searched(tank: Path) -> None:
     assert {each.name: each.fate.value for each in outcomes} == FATES
     by_name = {each.name: each for each in outcomes}
     assert by_name["action gated skipped"].violated == {"full": 0}
-    assert by_name["tank.py fill: 1 => (2)"].violated == {"no_overflow": 3}
+    assert by_name["tank.py fill: 1 => 2"].violated == {"no_overflow": 3}
+    lines = {each.name: each.line for each in chosen}
+    assert TANK.splitlines()[(lines["tank.py fill: 1 => 2"] or 0) - 1].strip().startswith("yield evolve(state, level=")
+    assert lines["action drain skipped"] is None
     assert "a variable of the function around it" in by_name[GATED].text
     assert "only a witness could notice" in by_name["action drain skipped"].text
     assert [len(list(each(next(iter(spec.initials()))))) for each in spec.actions] == [1, 0], "not changed in here"
@@ -114,7 +117,7 @@ def test_each_mutant_is_searched(tank: Path) -> None:
 
 def test_engines_agree_on_mutants(tank: Path) -> None:
     spec = load_spec(str(tank / "tank.py"))
-    names = ("action gated skipped", "tank.py fill: 1 => (2)", "tank.py drain: wanted < 0 => False")
+    names = ("action gated skipped", "tank.py fill: 1 => 2", "tank.py drain: wanted < 0 => False")
     chosen = [each for each in mutations_of(spec).possible if each.name in names]
     both = []
     for engine in ("oracle", "compiled"):
@@ -207,6 +210,17 @@ def test_an_original_that_is_not_exhausted_says_nothing(tank: Path) -> None:
     run = call("mutate", "tank.py", "--engine", "oracle", "--max-states", "2", folder=tank)
     assert run.code == 3
     assert "was not searched completely: reached 2 states" in run.out
+
+
+def test_a_mutant_of_code_is_shown_with_its_line(tank: Path) -> None:
+    line = 1 + TANK.splitlines().index("    wanted = 0")
+    listed = call("mutate", "tank.py", "--only", "drain: 0 => 1", "--list", folder=tank)
+    assert listed.lines[0] == f"tank.py drain: 0 => 1  line {line}"
+    arguments = ("mutate", "tank.py", "--engine", "oracle", "--only", "drain: 0 => 1", "--html", "page.html")
+    run = call(*arguments, "--json", "run.json", folder=tank)
+    assert f"tank.py drain: 0 => 1  line {line}" in run.out
+    assert f"line {line}</span>" in (tank / "page.html").read_text()
+    assert json.loads((tank / "run.json").read_text())["mutants"][-1]["line"] >= line
 
 
 def test_a_sample_is_the_same_each_time(tank: Path) -> None:
