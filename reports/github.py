@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from checker.result import Result, Verdict
+from checker.result import Verdict
 from checker.visible import visible
 from reports.findings import Finding, findings
 from reports.markdown import cell
@@ -87,7 +87,7 @@ def _row(outcome: Outcome) -> str:
         ":x:" if outcome.failure else ":white_check_mark:",
         cell(outcome.prepared.title),
         f"{check.expect}{f' {cell(check.violates)}' if check.violates else ''}",
-        f"{result.verdict.value}{f'; {cell(outcome.failure)}' if outcome.failure else ''}{_says_nothing(result)}",
+        f"{result.verdict.value}{f'; {cell(outcome.failure)}' if outcome.failure else ''}{_says_nothing(outcome)}",
         f"{result.statistics.distinct:,}",
         str(min(lengths)) if lengths else "",
         f"{result.statistics.seconds:.1f} s",
@@ -95,7 +95,6 @@ def _row(outcome: Outcome) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _says_nothing(result: Result) -> str:
-    """The properties that hold for want of a state in which their premise is true; empty if there are none."""
-    names = [item.property.name for item in result.properties if item.says_nothing]
+def _says_nothing(outcome: Outcome) -> str:
+    names = outcome.saying_nothing
     return f"; premise never true: {cell(', '.join(names))}" if names else ""

@@ -166,6 +166,22 @@ class Report:
         """The survivors, and the mutants that no verdict is known of, for which no reason is given."""
         return [each for each in self.shown if is_open(each) and not self.is_explained(each)]
 
+    @property
+    def advice(self) -> Iterator[str]:
+        """What can be done about those that are not explained, as sentences."""
+        incomplete = sum(each.fate is Fate.INCOMPLETE for each in self.unexplained)
+        survivors = len(self.unexplained) - incomplete
+        if incomplete:
+            yield (
+                f"{counted(incomplete, 'mutant')} not searched completely: raise --max-states or --max-seconds, choose "
+                "smaller bounds with -b, or, if the states never end, explain why that does no harm (--explained)"
+            )
+        if survivors:
+            yield (
+                f"{counted(survivors, 'mutant')} not explained: add a property that notices the mistake, or explain "
+                "why it does no harm (--explained)"
+            )
+
     def is_explained(self, outcome: Outcome) -> bool:
         """Whether a mutant survives with a reason. One that is known to do no harm has to be searched to the end."""
         is_unknown = outcome.fate is Fate.INCOMPLETE and outcome.kind in CATALOGUED

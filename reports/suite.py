@@ -177,8 +177,7 @@ class Outcome:
     @property
     def uncovered(self) -> list[str]:
         """What the run should have covered and has not, in words."""
-        check, result = self.prepared.check, self.result
-        expected = self.prepared.coverable if check.covers is True else check.covers or []
+        result, expected = self.result, self._expected_to_cover
         yet = "never" if result.exhausted else "not"
         idle = result.statistics.never_enabled
         missed = [f"action {visible(name)} is {yet} enabled" for name in expected if name in idle]
@@ -188,6 +187,18 @@ class Outcome:
             if item.premise is False:
                 missed.append(f"the premise of {visible(item.property.name)} is {yet} true")
         return missed
+
+    @property
+    def _expected_to_cover(self) -> list[str]:
+        covers = self.prepared.check.covers
+        return self.prepared.coverable if covers is True else covers or []
+
+    @property
+    def saying_nothing(self) -> list[str]:
+        """The properties that hold only because their premise is never true, except those that `failure` names."""
+        named = [] if self._unexpected else self._expected_to_cover
+        names = [item.property.name for item in self.result.properties if item.says_nothing]
+        return [name for name in names if name not in named]
 
     @property
     def verdicts_as_expected(self) -> bool:

@@ -365,5 +365,4 @@ def _closing(report: Report) -> Iterator[str]:
         left = len(report.mutations) - len(report.outcomes)
         yield f"incomplete: {report.stopped}" + (f", {left:,} not judged" if report.stopped == INTERRUPTED else "")
     yield report.counts
-    if report.unexplained:
-        yield f"{counted(len(report.unexplained), 'mutant')} not explained"
+    yield from report.advice

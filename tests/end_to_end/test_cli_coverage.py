@@ -85,6 +85,9 @@ def covering(folder: Path, covers: str, *changes: str) -> tuple[int, str]:
 
 
 def test_a_check_fails_if_it_does_not_cover_what_it_should(folder: Path) -> None:
+    (folder / "leadline.toml").write_text(f"{CHECK}covers = true\n", encoding="utf-8")
+    assert call("check", "--markdown", "run.md", folder=folder).code == 1
+    assert (folder / "run.md").read_text(encoding="utf-8").count("never true") == 1
     code, said = covering(folder, "true")
     assert code == 1
     assert "expected it to cover more: action fly is never enabled; the premise of too_high is never true\n" in said

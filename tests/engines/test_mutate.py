@@ -223,6 +223,15 @@ def test_a_mutant_of_code_is_shown_with_its_line(tank: Path) -> None:
     assert json.loads((tank / "run.json").read_text())["mutants"][-1]["line"] >= line
 
 
+def test_the_report_says_what_can_be_done_about_an_incomplete_search(tank: Path) -> None:
+    arguments = ("mutate", "tank.py", "--engine", "oracle", "--only", "drain: state.valve => True", "--max-states", "4")
+    (tank / "tank.py").write_text(TANK.replace("level=wanted", "level=state.level - 1"))
+    run = call(*arguments, folder=tank)
+    assert run.code == 3
+    assert "1 mutant not searched completely: raise --max-states or --max-seconds, choose smaller bounds" in run.out
+    assert "not explained" not in run.out
+
+
 def test_a_sample_is_the_same_each_time(tank: Path) -> None:
     lists = [call("mutate", "tank.py", "--sample", "5", "--list", folder=tank).out for _ in range(2)]
     assert lists[0] == lists[1]
