@@ -272,9 +272,9 @@ def _judge(mutation: Mutation, spec: Spec[Any], original: Original, way: Way) ->
     if violated:
         fate = Fate.KILLED
         if way.all_properties and not result.exhausted:
-            text = f"{result.reason}; other properties may be violated further on"
+            text = f"{result.reason}; other properties may be violated later"
     elif not result.exhausted:
-        fate, text = Fate.INCOMPLETE, f"{result.reason}; no property is violated up to there"
+        fate, text = Fate.INCOMPLETE, f"{result.reason}; no property was violated before that"
     else:
         fate, text = _compared(mutant, result, original)
     return Outcome(
@@ -302,10 +302,10 @@ def _compared(mutant: Spec[Any], result: Result, original: Original) -> tuple[Fa
     if not new and not lost:
         return Fate.EQUIVALENT, f"the same {len(steps):,} steps between {states}: no difference within these bounds"
     if not new:
-        share = f"{lost:,} of {counted(len(original.steps), 'step')}"
-        return Fate.SURVIVED, f"it does not take {share}, and takes no other: only a witness could notice"
+        kept = f"{len(original.steps) - lost:,} of {counted(len(original.steps), 'step')}"
+        return Fate.SURVIVED, f"it takes {kept}, and no new one: only a witness could notice"
     taken = ", ".join(f"{action} {count:,}" for action, count in new.most_common())
-    return Fate.SURVIVED, f"no property notices {counted(new.total(), 'step')} that the original does not take: {taken}"
+    return Fate.SURVIVED, f"no property notices {counted(new.total(), 'new step')}: {taken}"
 
 
 def _size(counts: tuple[Any, ...]) -> str:

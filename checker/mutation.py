@@ -299,4 +299,4 @@ def _change_functions(file: Path, change: Change) -> None:
             try:
                 function.__code__ = codes[own.co_firstlineno, own.co_name]
             except (KeyError, ValueError) as error:
-                raise NotMutated("it would no longer use a variable of the function around it") from error
+                raise NotMutated("the changed function no longer uses a variable of the enclosing function") from error

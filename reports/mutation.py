@@ -93,7 +93,7 @@ def read_explained(path: Path) -> dict[str, str]:
     except cattrs.BaseValidationError as error:
         first = cattrs.transform_error(error)[0]
         raise LeadlineError(
-            f"{path} does not explain mutants: {first.replace(' @ $.', ', at ').replace(' @ $', '')}"
+            f"{path} is not a valid file of explanations: {first.replace(' @ $.', ', at ').replace(' @ $', '')}"
         ) from error
     return {each.mutant: each.why for each in table.explained}
 
@@ -225,7 +225,7 @@ class Report:
         for each in self.originals:
             if each.left_out:
                 where = f" with {each.changes}" if each.changes else ""
-                yield f"left out, as the original violates or never shows them{where}: {', '.join(each.left_out)}"
+                yield f"not used, as the original does not satisfy them{where}: {', '.join(each.left_out)}"
 
 
 def place(mutation: Mutation) -> str:
@@ -339,7 +339,7 @@ def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
     except OSError as error:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, cattrs.BaseValidationError) as error:
-        raise LeadlineError(f"{path} is not what `leadline mutate --json` wrote") from error
+        raise LeadlineError(f"{path} was not written by `leadline mutate --json`") from error
     now = {"spec": spec, "engine": way.engine, "all_properties": way.all_properties, "code": code}
     for name, value in was.items():
         if value != now[name]:

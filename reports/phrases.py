@@ -23,16 +23,16 @@ MANY_CALLS = 0.5
 MARKS = {"never": "!", "partly": "?", "run": " ", "": " "}
 """What is before a line of source, by how it was run."""
 
-LEGEND = f"{MARKS['never']} never ran, {MARKS['partly']} ran, but never went on to some other line"
+LEGEND = f"{MARKS['never']} never ran, {MARKS['partly']} ran, but some branch was never taken"
 
 PREMISE_FALSE = {
-    Verdict.HOLDS: "; premise never true: says nothing",
+    Verdict.HOLDS: "; vacuous: premise never true",
     Verdict.INCOMPLETE: "; premise not true yet",
     Verdict.VIOLATED: "",
 }
 """What is added to the verdict on a property whose premise was true in no state that was searched."""
 
-KEEP_GOING = "incomplete: the search ended with the first violation; --keep-going decides the others too"
+KEEP_GOING = "incomplete: the search stopped after the first violation; --keep-going checks the other properties"
 
 
 def violations(result: Result, violated: str, unseen: str) -> str:
@@ -132,20 +132,20 @@ def instance_columns(run: RunView) -> tuple[str, str]:
 
 
 def sample_note(run: RunView) -> str:
-    """What states the premises, witnesses and fields of a random search were looked for in; empty of other searches."""
+    """In which states of a random search premises, witnesses and fields were counted; empty for other searches."""
     covered, walked = run.statistics.covered, run.statistics.walked
     if covered is None or walked is None:
         return ""
     if covered.sampled is None:
-        return "Premises, witnesses and fields are those of all states visited."
+        return "Premises, witnesses and fields were counted in all visited states."
     sample = counted(covered.sampled, "visited state")
-    return f"Premises, witnesses and fields are those of a sample of {sample}; the others may have more values."
+    return f"Premises, witnesses and fields were counted in a sample of {sample}; other states may have more values."
 
 
 def line_note(line: SourceLine) -> str:
     """What is said of a line of source that was run in part."""
     targets = ["the end of the function" if target == 0 else f"line {target}" for target in line.missing]
-    return f"never went on to {' or '.join(targets)}" if line.mark == "partly" else ""
+    return f"never continued to {' or '.join(targets)}" if line.mark == "partly" else ""
 
 
 def field_values(field: FieldCoverage) -> str:
@@ -188,7 +188,7 @@ def walked_lines(statistics: Statistics) -> list[str]:
         lines.append(f"each of {about}{states} was visited {visits:,.1f} times on average{deepest}")
     if not walked.is_exact:
         lines.append("distinct states, new states and out-degrees are estimates from a sample (standard error 1 %)")
-    lines.append("A random search shows what it finds; states that it did not visit were not checked.")
+    lines.append("A random search checks only the states that it visits; others may violate a property.")
     return lines
 
 

@@ -147,7 +147,7 @@ class Outcome:
     def failure(self) -> str:
         """What is not as expected, in words; empty if all is."""
         missed = "; ".join(self.uncovered)
-        return self._unexpected or (f"expected it to cover more: {missed}" if missed else "")
+        return self._unexpected or (f"not covered: {missed}" if missed else "")
 
     @property
     def _unexpected(self) -> str:

@@ -45,7 +45,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 @click.option("--html", metavar="FILE", type=_file, help="Write an HTML page.")
 @click.option("--junit", metavar="FILE", type=_file, help="Write JUnit XML: a test case for each violation.")
 @click.option("--sarif", metavar="FILE", type=_file, help="Write SARIF, for code scanning.")
-@click.option("--markdown", metavar="FILE", type=_file, help="Append a summary, as for $GITHUB_STEP_SUMMARY.")
+@click.option("--markdown", metavar="FILE", type=_file, help="Append a Markdown summary, for $GITHUB_STEP_SUMMARY.")
 @click.option(
     "--stopped",
     is_flag=True,

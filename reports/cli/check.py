@@ -37,7 +37,7 @@ _folder = click.Path(path_type=Path, file_okay=False)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--junit", metavar="FILE", type=_file, help="Write JUnit XML: a test case for each check and property.")
 @click.option("--sarif", metavar="FILE", type=_file, help="Write SARIF, for code scanning.")
-@click.option("--markdown", metavar="FILE", type=_file, help="Append a summary, as for $GITHUB_STEP_SUMMARY.")
+@click.option("--markdown", metavar="FILE", type=_file, help="Append a Markdown summary, for $GITHUB_STEP_SUMMARY.")
 @click.option(
     "--html", metavar="DIR", type=_folder, help="Write an HTML page of the run and its traces: DIR/index.html."
 )
@@ -52,10 +52,10 @@ def check(
     coverage: bool,
     github: bool,
 ) -> int:
-    """Run the checks of a suite and compare each with what is expected of it.
+    """Run the checks of a suite, and compare each result with the expected one.
 
-    FILE is a TOML file. By default, it is leadline.toml, or else [tool.leadline] in pyproject.toml, in this folder. If
-    there is neither, it is the shipped suite, which checks every shipped protocol.
+    FILE is a TOML file. By default, it is leadline.toml in the current folder, or else pyproject.toml with a table
+    [tool.leadline]. Without either, the shipped suite runs, which checks every shipped protocol.
 
     \b
     [[check]]
@@ -64,8 +64,9 @@ def check(
     expect = "violated"
     violates = "strong_isr"
 
-    The traces of the first violation and of the first unexpected one are shown. Exit code 0: every
-    check is as expected; 1: one is not; 2: the suite is invalid; 3: a check is incomplete.
+    The traces of the first violation and of the first unexpected violation are shown.
+
+    Exit code 0: every check is as expected; 1: a check is not; 2: the suite is invalid; 3: a check is incomplete.
     """
     out, path = console(), file or find_suite(Path())
     if path is None:

@@ -33,8 +33,8 @@ from reports.cli.running import only_the_result_on_stdout, run
     "--max-memory",
     type=MemorySize(),
     metavar="SIZE",
-    help="Stop when the search takes more memory than this, e.g. 800M or 12G; by default most of what is free. "
-    "Limits of a container and of ulimit count too.",
+    help="Stop when the search takes more memory than this, e.g. 800M or 12G; by default, most of the free memory. "
+    "Limits of a container and of ulimit also apply.",
 )
 @click.option("--keep-going", is_flag=True, help="Continue after a violation until every state is searched.")
 @click.option(
@@ -67,7 +67,7 @@ from reports.cli.running import only_the_result_on_stdout, run
     metavar="DIR",
     help="Continue the search saved in this folder, and save it there. (compiled; spark, also a URI)",
 )
-@click.option("--master", metavar="URL", help="Spark's master; by default all cores of this machine. (spark)")
+@click.option("--master", metavar="URL", help="Spark's master; by default, all cores of this machine. (spark)")
 @click.option(
     "--shards",
     type=click.IntRange(1, 65_535),
@@ -120,7 +120,7 @@ def explore(
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
     SPEC is a name that `leadline specs` lists, or path/to/file.py:name for a spec of your own.
-    Counterexamples are as short as possible. The search ends with the level of the first violation.
+    Counterexamples are as short as possible. The search stops after the first level with a violation.
 
     \b
     leadline explore atomic/kip-101 -b max_epoch=2

@@ -22,7 +22,7 @@ from reports.cli.running import only_the_result_on_stdout, run
     default=RandomSettings().examples,
     show_default=True,
     metavar="N",
-    help="Behaviours to search.",
+    help="Number of behaviours to search.",
 )
 @click.option(
     "--steps",
@@ -30,10 +30,15 @@ from reports.cli.running import only_the_result_on_stdout, run
     default=RandomSettings().steps,
     show_default=True,
     metavar="N",
-    help="Most steps in a behaviour.",
+    help="Maximum number of steps in a behaviour.",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, metavar="N", help="The same seed searches the same behaviours."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of the random choices; the same seed gives the same result.",
 )
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds.")
 @click.option(
@@ -45,7 +50,7 @@ from reports.cli.running import only_the_result_on_stdout, run
 @click.option(
     "--uniform",
     is_flag=True,
-    help="Choose all steps with the same probability, instead of preferring states that were visited seldom.",
+    help="Choose every step with the same probability. By default, rarely visited states are preferred.",
 )
 @coverage_option
 @output_options
@@ -67,12 +72,14 @@ def fuzz(
 ) -> int:
     """Search behaviours of SPEC at random, and shorten the counterexamples found.
 
-    For spaces that are too large to exhaust. The search ends after N behaviours, or when every invariant is
-    violated. Finding nothing proves nothing: that ends as incomplete, exit code 3.
+    Use it for state spaces that are too large to exhaust. The search ends after N behaviours, or when every invariant
+    is violated. A random search cannot show that a property holds: without a violation, the result is incomplete.
 
     \b
     leadline fuzz atomic/hw-truncation --seed 7
     leadline fuzz atomic/kip-279 -b brokers=3,max_epoch=2 --max-seconds 60
+
+    Exit code 1: a property is violated; 2: usage error; 3: no violation was found.
     """
     settings = {"examples": examples, "steps": steps, "seed": seed, **({"uniform": True} if uniform else {})}
     with only_the_result_on_stdout(json_file):

@@ -62,35 +62,35 @@ STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", 
     type=click.Choice(["compiled", "oracle"]),
     default="compiled",
     show_default=True,
-    help="What searches each mutant.",
+    help="The engine that searches each mutant.",
 )
 @click.option(
     "--kind",
     "kinds",
     type=click.Choice(KINDS),
     multiple=True,
-    help="Only these mutants (repeat for more). rule: a rule of a release has another value; mistake: a known wrong "
-    "rule; action: an action is skipped; code: one thing in a function is changed. By default all.",
+    help="Only mutants of this kind (repeat for more); by default, all. rule: a rule of a release has another value; "
+    "mistake: a known wrong rule; action: an action is skipped; code: a function is changed in one place.",
 )
 @click.option("--only", default="", metavar="TEXT", help="Only mutants whose name contains this text.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N of them, the same ones each time.")
-@click.option("--list", "only_list", is_flag=True, help="List the mutants, and search nothing.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N of these mutants, the same ones each time.")
+@click.option("--list", "only_list", is_flag=True, help="List the mutants without searching them.")
 @click.option(
     "--all-properties",
     is_flag=True,
-    help="Search each mutant on after the first violation, and show which mutants only one property notices.",
+    help="Continue after the first violation of a mutant, and show which mutants are killed by one property only.",
 )
 @click.option(
     "--explained",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="A TOML file with [[explained]] entries, each with mutant and why: survivors that are no surprise.",
+    help="A TOML file that explains survivors: [[explained]] tables with the keys mutant and why.",
 )
 @click.option(
     "--max-states",
     type=click.IntRange(1),
     metavar="N",
-    help="Stop a search at N distinct states; by default ten times those of the original, and at least 10,000.",
+    help="Stop each search at N distinct states; by default, ten times those of the original, and at least 10,000.",
 )
 @click.option(
     "--max-seconds",
@@ -98,20 +98,28 @@ STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", 
     default=60.0,
     show_default=True,
     metavar="S",
-    help="Stop a search after S seconds.",
+    help="Stop each search after S seconds.",
 )
 @click.option(
-    "--workers", type=click.IntRange(1, 256), metavar="N", help="Search N mutants at a time; by default one a core."
+    "--workers",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Search N mutants in parallel; by default, one for each core.",
 )
 @click.option(
     "--resume",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Take over the verdicts of an earlier run from its --json FILE.",
+    help="Continue an earlier run from the report that it wrote with --json.",
 )
-@click.option("--json", "json_file", metavar="FILE|-", help="Write the report as JSON; it is saved now and then.")
 @click.option(
-    "--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as a page."
+    "--json",
+    "json_file",
+    metavar="FILE|-",
+    help="Write the report as JSON, and update it regularly during the run. With -, write it to standard output.",
+)
+@click.option(
+    "--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as an HTML page."
 )
 def mutate(
     spec: str,
@@ -133,12 +141,12 @@ def mutate(
     json_file: str | None,
     html: Path | None,
 ) -> int:
-    """Make SPEC wrong in one way at a time, and show which property notices.
+    """Make one mistake in SPEC at a time, and show which properties notice it.
 
-    Each mutant is searched up to the first violation: an action is skipped, a guard dropped or negated, a field not
-    set, a constant off by one; for a release of Kafka, also each rule with another value, and known mistakes.
-    A mutant that no property notices shows that a property is missing, unless it changes nothing. Of several SPECs,
-    one is searched after the other; --rule changes the first.
+    A mutant skips an action, drops or negates a guard, does not set a field, or has a constant off by one. For a
+    release of Kafka, there are also mutants with another value of a rule, and with known mistakes. Each mutant is
+    searched up to the first violation. If no property notices a mutant that behaves differently, it survives: a
+    property may be missing. Several SPECs are searched one after another; --rule applies to the first.
 
     \b
     leadline mutate my_protocol.py
@@ -146,13 +154,13 @@ def mutate(
     leadline mutate kafka/4.1 rpc/kip-320 atomic/kip-320 --kind rule --kind mistake
     leadline mutate rpc/kip-320 --sample 100 --json mutants.json
 
-    Exit code 0: all mutants are killed, equivalent within the bounds, or explained; 1: one survives, or one that is
-    known to be harmless is killed; 2: a mistake in what was given; 3: incomplete.
+    Exit code 0: every mutant is killed, equivalent within the bounds, or explained; 1: a mutant survives, or an
+    explained one is killed; 2: usage error; 3: incomplete.
     """
     if no_invariants:
         raise click.UsageError("mutants are judged by the properties: leave out --no-invariants")
     if more and html is not None:
-        raise click.UsageError("a page is of one SPEC: leave out --html or the others")
+        raise click.UsageError("--html takes one SPEC: leave out --html or the other SPECs")
     check_outputs(Outputs(json_file, None, html))
     way = Way(
         engine=engine,
@@ -244,7 +252,7 @@ def _wanted(found: Mutations, kinds: Sequence[str], only: str, sample: int | Non
     """The mutations that were asked for, in their order. Raises LeadlineError: there are none."""
     wanted = [each for each in found.possible if only in each.name and (not kinds or each.kind in kinds)]
     if not wanted:
-        raise LeadlineError("there is no such mutant: `leadline mutate SPEC --list` lists them")
+        raise LeadlineError("no mutant matches: `leadline mutate SPEC --list` lists all")
     if sample is not None and sample < len(wanted):
         places = sorted(random.Random(0).sample(range(len(wanted)), sample))
         wanted = [wanted[place] for place in places]
@@ -260,7 +268,7 @@ def _judged(spec: Spec[Any], report: Report, resume: Path | None, save: Callable
             progress("searching the original")
             report = attrs.evolve(report, originals=tuple(originals(spec, report.mutations, report.way).values()))
             if not any(each.properties for each in report.originals):
-                raise LeadlineError(f"{spec.name} keeps no property that could notice a mistake")
+                raise LeadlineError(f"{spec.name} satisfies none of its properties, so none could notice a mistake")
             if resume is not None:
                 known = resumed(resume, spec.name, report.way, report.originals[0].code)
                 outcomes |= {
@@ -342,7 +350,7 @@ def _show(report: Report) -> None:
 
 def _killers_table(report: Report) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("property", *COUNTED, *(["only it kills"] if report.way.all_properties else [])):
+    for title in ("property", *COUNTED, *(["kills alone"] if report.way.all_properties else [])):
         table.add_column(title, header_style="dim", justify="right" if title in COUNTED else "left")
     for each in report.killers:
         lengths = [states for states in each.kills.values() if states]
@@ -358,9 +366,9 @@ def _shortened(names: Sequence[str]) -> str:
 
 def _closing(report: Report) -> Iterator[str]:
     for name in report.idle if not report.stopped else ():
-        yield f"{name} kills nothing that others do not kill. {report.stays[name]}".rstrip()
+        yield f"{name} kills no mutant that the other properties do not kill. {report.stays[name]}".rstrip()
     for name in report.outdated:
-        yield f"explained, but it does not survive: {name}"
+        yield f"explained as a survivor, but killed: {name}"
     if report.stopped:
         left = len(report.mutations) - len(report.outcomes)
         yield f"incomplete: {report.stopped}" + (f", {left:,} not judged" if report.stopped == INTERRUPTED else "")

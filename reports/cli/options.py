@@ -97,7 +97,7 @@ def output_options(command: Command) -> Command:
 coverage_option = click.option(
     "--coverage",
     is_flag=True,
-    help="Show what was tried: action instances, the values of fields, and the source lines that never ran.",
+    help="Report coverage: action instances, values of fields, and source lines that never ran.",
 )
 
 

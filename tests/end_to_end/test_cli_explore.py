@@ -455,7 +455,7 @@ def test_every_help_text_fits_80_columns_and_says_what_it_is_for(tmp_path: Path)
 
 
 def test_where_an_earlier_violation_left_properties_open_keep_going_is_named(tmp_path: Path) -> None:
-    hint = "--keep-going decides"
+    hint = "--keep-going checks"
     first = call("explore", "atomic/hw-truncation", folder=tmp_path)
     assert hint in first.out
     assert "strong_isr               incomplete" in first.out

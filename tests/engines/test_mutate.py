@@ -110,7 +110,7 @@ def test_each_mutant_is_searched(tank: Path) -> None:
     lines = {each.name: each.line for each in chosen}
     assert TANK.splitlines()[(lines["tank.py fill: 1 => 2"] or 0) - 1].strip().startswith("yield evolve(state, level=")
     assert lines["action drain skipped"] is None
-    assert "a variable of the function around it" in by_name[GATED].text
+    assert "a variable of the enclosing function" in by_name[GATED].text
     assert "only a witness could notice" in by_name["action drain skipped"].text
     assert [len(list(each(next(iter(spec.initials()))))) for each in spec.actions] == [1, 0], "not changed in here"
 
@@ -155,7 +155,7 @@ def test_a_mutant_that_should_survive_and_is_killed_is_a_surprise(tank: Path) ->
         "mutate", "tank.py", "--engine", "oracle", "--only", "gated skipped", "--explained", "known.toml", folder=tank
     )
     assert run.code == 1
-    assert "explained, but it does not survive: action gated skipped" in run.out
+    assert "explained as a survivor, but killed: action gated skipped" in run.out
 
 
 def test_a_catalogued_mistake_that_changes_nothing_has_to_be_explained() -> None:

@@ -113,7 +113,7 @@ def _result(spec: Spec[Any], search: Callable[[Spec[Any]], Sampling[Any]], setti
     note = ""
     if any(not item.kind.is_witness for item in traces):
         with contextlib.suppress(KeyboardInterrupt):  # an interrupt leaves them as they are
-            note = "a shorter counterexample may exist: shortening was interrupted"
+            note = "there may be a shorter counterexample: shortening was interrupted"
             note = _shorten(spec, traces, statistics.walked.steps if statistics.walked else 0)
     begun = statistics.walked.behaviours if statistics.walked else 0
     most = settings["steps"]
@@ -164,7 +164,7 @@ def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]], steps: int) ->
     shortest = [item.name for item in violated if result.of(item.name).traces or len(traces[item]) <= searched]
     longer = [item for item in violated if item.name not in shortest]
     if not longer:
-        return f"no shorter counterexample exists to {', '.join(shortest)}"
+        return f"there is no shorter counterexample to {', '.join(shortest)}"
     lengths = ", ".join(f"{item.name} ({len(traces[item])} states)" for item in longer)
-    also = f"; none exists to {', '.join(shortest)}" if shortest else ""
-    return f"a shorter counterexample may exist to {lengths}: all states up to depth {searched} were searched{also}"
+    also = f"; there is none to {', '.join(shortest)}" if shortest else ""
+    return f"there may be a shorter counterexample to {lengths}: all states up to depth {searched} were searched{also}"
