@@ -304,7 +304,7 @@ def _compared(mutant: Spec[Any], result: Result, original: Original) -> tuple[Fa
     if not new:
         kept = f"{len(original.steps) - lost:,} of {counted(len(original.steps), 'step')}"
         return Fate.SURVIVED, f"it takes {kept}, and no new one: only a witness could notice"
-    taken = ", ".join(f"{action} {count:,}" for action, count in new.most_common())
+    taken = ", ".join(f"{action or 'initial states'} {count:,}" for action, count in new.most_common())
     return Fate.SURVIVED, f"no property notices {counted(new.total(), 'new step')}: {taken}"
 
 

@@ -236,7 +236,7 @@ def place(mutation: Mutation) -> str:
 def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
     """Which properties kill a mutant, and with how many states; or why it survives."""
     parts = [
-        f"{name} ({counted(states, 'state')})" if states else f"{name} (never seen)"
+        f"{name} ({counted(states, 'state')})" if states else f"{name} (never shown)"
         for name, states in outcome.violated.items()
     ]
     why = explained.get(outcome.name, "")

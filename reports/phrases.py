@@ -139,7 +139,7 @@ def sample_note(run: RunView) -> str:
     if covered.sampled is None:
         return "Premises, witnesses and fields were counted in all visited states."
     sample = counted(covered.sampled, "visited state")
-    return f"Premises, witnesses and fields were counted in a sample of {sample}; other states may have more values."
+    return f"Premises, witnesses and fields were counted in a sample of {sample}."
 
 
 def line_note(line: SourceLine) -> str:
