@@ -34,6 +34,8 @@ class Tuning:
         helped_after: calls after which a search is worth another process.
         renewed_after: calls that the other processes could not make, as they did not know a value, after which new
             ones are forked.
+        in_order: take the next states that one call of an action yields in the order of what they hold. Then the
+            traces do not depend on the order of sets, which differs from process to process.
     """
 
     block: int = 32_768
@@ -53,6 +55,7 @@ class Tuning:
     shared: int = 8
     helped_after: int = 500
     renewed_after: int = 300
+    in_order: bool = False
 
 
 DEFAULT = Tuning()

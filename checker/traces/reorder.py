@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from checker.content import in_order
 from checker.spec import Spec
 from checker.state import changed_parts
 from checker.trace import Trace
@@ -81,7 +82,7 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
     """The steps from a state by the action instances that are left, each once."""
     for number in dict.fromkeys(left):
-        for successor in spec.take(spec.instances[number], state):
+        for successor in in_order(spec.take(spec.instances[number], state)):
             yield number, successor
 
 

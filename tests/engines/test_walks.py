@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from checker import Spec, Verdict, action, component, explore, invariant, put
-from checker.engines.compiled.contents import content
+from checker.content import content
 from checker.engines.compiled.sample import MOST, Sampled
 from checker.engines.random.search import fuzz
 from checker.result import Result, Walked
@@ -82,7 +82,8 @@ def test_the_number_of_workers_makes_no_difference(uniform: bool) -> None:
 SETS = """
 from collections.abc import Iterator
 import attrs
-from checker import Spec, action
+from checker import Spec, action, invariant
+from checker.engines.random import search
 from checker.engines.random.search import fuzz
 
 @attrs.frozen
@@ -100,8 +101,18 @@ def leave(state: Room) -> Iterator[Room]:
     for name in state.inside:
         yield Room(state.inside - {name}, state.outside | {name})
 
-statistics = fuzz(Spec(name="room", initial_states=lambda _: [Room()], actions=[enter, leave]), examples=9, steps=6)
-print(attrs.evolve(statistics.statistics, seconds=0.0, memory=0, calls=0, compared=0))
+@invariant("there is room for three")
+def is_not_full(state: Room) -> bool:
+    return len(state.inside) < 4
+
+room = Spec(name="room", initial_states=lambda _: [Room()], actions=[enter, leave], properties=[is_not_full])
+statistics = fuzz(room.with_properties([]), examples=9, steps=6).statistics
+print(attrs.evolve(statistics, seconds=0.0, memory=0, calls=0, compared=0))
+(trace,) = fuzz(room, examples=9).of("is_not_full").traces
+print([sorted(state.inside) for state in trace.states])
+search.FEWEST_AROUND = search.MOST_AROUND = 2  # so that the trace is shortened by leaving out steps
+(trace,) = fuzz(room, examples=9).of("is_not_full").traces
+print([sorted(state.inside) for state in trace.states])
 """
 
 
@@ -120,6 +131,23 @@ def test_the_order_of_sets_makes_no_difference() -> None:
     }
     assert len(outputs) == 1
     assert "steps=54" in outputs.pop()
+
+
+@action()
+def add_a_digit(state: Dial) -> Iterator[Dial]:
+    if state.at < 32:
+        yield from (Dial(2 * state.at), Dial(2 * state.at + 1))
+
+
+@invariant("the binary number is not 101101")
+def is_another(state: Dial) -> bool:
+    return state.at != 0b101101
+
+
+def test_a_counterexample_need_not_take_the_first_of_several_next_states() -> None:
+    spec = Spec(name="digits", initial_states=lambda _: [Dial(1)], actions=[add_a_digit], properties=[is_another])
+    (trace,) = fuzz(spec, examples=200, steps=5).of("is_another").traces
+    assert [state.at for state in trace.states] == [0b1, 0b10, 0b101, 0b1011, 0b10110, 0b101101]
 
 
 @attrs.frozen

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.action import ActionInstance
+from checker.content import content
 from checker.covered import Covered
 from checker.engines.budget import LOOK_SECONDS, StopSearch
 from checker.engines.compiled import walk_arrays as arrays
 from checker.engines.compiled import walk_kernel as kernel
 from checker.engines.compiled.adjustments import CHANGES, Adjustments, Crowded
-from checker.engines.compiled.contents import Contents, content
+from checker.engines.compiled.contents import Contents
 from checker.engines.compiled.guards import Guards
 from checker.engines.compiled.interrupts import interrupts_wait
 from checker.engines.compiled.kernel import NOT_SHOWN, SHOWN

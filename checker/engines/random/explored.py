@@ -1,18 +1,26 @@
-"""The states that behaviours have visited, each with the steps from it: what a random search learns."""
+"""The states that behaviours have visited, each with the steps from it: what a random search learns.
+
+An action that yields several next states may do so in the order of a set, which differs from process to process. Here
+they are in the order of what they hold, so that the same choices lead through the same states everywhere.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
 
 from checker.action import ActionInstance
+from checker.content import in_order
 from checker.engines.purity import Purity
 from checker.errors import SpecError
 from checker.spec import Spec
 
 S = TypeVar("S")
+
+Choice = tuple[ActionInstance[Any], int]
+"""An action instance, and which of its next states is taken; if there are fewer, the last."""
 
 
 @attrs.frozen(eq=False)
@@ -73,12 +81,14 @@ class Visited(Generic[S]):
         for instance, successor in self.spec.successors(state):
             same = self._same.setdefault(successor, successor)  # one object for a state: quick to compare
             enabled.setdefault(instance, []).append(same)
+        enabled = {instance: in_order(states) for instance, states in enabled.items()}
         moves = {instance: [after for after in states if after != state] for instance, states in enabled.items()}
         idle = [instance for instance, states in enabled.items() if len(moves[instance]) < len(states)]
         return Steps(enabled, {instance: states for instance, states in moves.items() if states}, idle)
 
-    def follow(self, state: S, instances: Iterable[ActionInstance[S]]) -> None:
-        """Visit the states along some action instances, passing over those that are not enabled."""
-        for instance in instances:
-            state = self.steps(state).enabled.get(instance, [state])[0]
+    def follow(self, state: S, choices: Iterable[Choice]) -> None:
+        """Visit the states along some choices, passing over the action instances that are not enabled."""
+        for instance, choice in choices:
+            enabled = self.steps(state).enabled.get(instance, [state])
+            state = enabled[min(choice, len(enabled) - 1)]
         self.steps(state)

@@ -18,7 +18,7 @@ from checker.engines.budget import Budget, LimitReached
 from checker.engines.evidence import nothing_searched, premise_shown
 from checker.engines.progress import Progress
 from checker.engines.random.explored import Visited
-from checker.engines.random.shorten import shortened
+from checker.engines.random.shorten import IN_ORDER, shortened
 from checker.engines.source import with_source
 from checker.errors import SpecError
 from checker.properties import Property
@@ -155,7 +155,7 @@ def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]], steps: int) ->
     longest = max(len(traces[item]) for item in violated)
     states = min(max(FEWEST_AROUND, steps), MOST_AROUND)
     limits = Limits(depth=longest, max_states=states, keep_going=True)
-    result = ENGINES["compiled"](spec.with_properties([item.name for item in violated]), limits)
+    result = ENGINES["compiled"](spec.with_properties([item.name for item in violated]), limits, settings=IN_ORDER)
     for item in violated:
         for trace in result.of(item.name).traces:
             if len(trace) < len(traces[item]):

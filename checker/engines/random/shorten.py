@@ -10,13 +10,18 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from checker.action import ActionInstance
+from checker.content import in_order
 from checker.engines.evidence import Sighting, property_results
-from checker.engines.random.explored import Visited
+from checker.engines.random.explored import Choice, Visited
 from checker.properties import Property
 from checker.result import Limits
+from checker.settings import CompiledSettings, Tuning
 from checker.trace import Trace, complaint_at_end
 
 S = TypeVar("S")
+
+IN_ORDER = CompiledSettings(tuning=Tuning(in_order=True))
+"""Settings of exhaustive searches whose traces are the same in every process."""
 
 LONG = 20
 """States of a trace of which steps are left out two at a time; of longer ones, one at a time."""
@@ -32,12 +37,11 @@ def without_needless_steps(trace: Trace[S]) -> Trace[S]:
     """
     size = len(trace.instances) // 2
     while size:
-        first, before = 0, len(trace)
-        while first < len(trace.instances):
-            kept = (*trace.instances[:first], *trace.instances[first + size :])
-            shorter = _violation(trace, kept)
+        first, before, choices = 0, len(trace), _choices(trace)
+        while first < len(choices):
+            shorter = _violation(trace, (*choices[:first], *choices[first + size :]))
             if shorter is not None and len(shorter) < len(trace):
-                trace = shorter
+                trace, choices = shorter, _choices(shorter)
             else:
                 first += size
         if size > 1 or len(trace) == before:
@@ -45,15 +49,23 @@ def without_needless_steps(trace: Trace[S]) -> Trace[S]:
     return trace
 
 
-def _violation(trace: Trace[S], instances: Iterable[ActionInstance[S]]) -> Trace[S] | None:
-    """The violation that some action instances lead to, passing over those that are not enabled; None if to none."""
+def _choices(trace: Trace[S]) -> list[Choice]:
+    """The choices that lead along a trace."""
+    return [
+        (instance, in_order(trace.spec.take(instance, before)).index(after))
+        for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False)
+    ]
+
+
+def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
+    """The violation that some choices lead to, passing over instances that are not enabled; None if to none."""
     item, spec = trace.about, trace.spec
     assert item is not None
     states, taken = [trace.states[0]], []
-    for instance in instances:
-        successors = spec.take(instance, states[-1])
+    for instance, choice in choices:
+        successors = in_order(spec.take(instance, states[-1]))
         if successors:
-            states.append(successors[0])
+            states.append(successors[min(choice, len(successors) - 1)])
             taken.append(instance)
             if complaint_at_end(spec, item, states) is not None:
                 return Trace(spec, states, taken, item)
@@ -70,15 +82,15 @@ def shortened(trace: Trace[S], visited: Visited[S]) -> Trace[S]:
 
     Parameters:
         trace: a counterexample.
-        visited: the states that the search has visited, those of the trace among them; more are added.
+        visited: the states that the search has visited; more are added.
     """
     item = trace.about
     assert item is not None
     trace = without_needless_steps(trace)
     while True:
-        most = 1 if len(trace) > LONG else 2
-        for left_out in range(min(most, len(trace.instances)) + 1):
-            for kept in itertools.combinations(trace.instances, len(trace.instances) - left_out):
+        most, choices = 1 if len(trace) > LONG else 2, _choices(trace)
+        for left_out in range(min(most, len(choices)) + 1):
+            for kept in itertools.combinations(choices, len(choices) - left_out):
                 visited.follow(trace.states[0], kept)
         shortest = shortest_among(visited, [item])[item]
         if len(shortest) == len(trace):

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from checker.action import Action
+from checker.content import content, in_order
 from checker.engines.compiled.learn.domains import NewKind
 from checker.engines.compiled.learn.layout import Layout
 from checker.engines.compiled.learn.lazy import make_lazy
@@ -178,7 +179,7 @@ class Caller(Generic[S]):
         recorder = self._recorder(tree, (row,))
         if self.precision[tree] == Precision.STATES:
             recorder.read_all()
-            return _call(recorder, [dict(enumerate(self.layout.row(successor))) for successor in direct])
+            return self._call(recorder, [dict(enumerate(self.layout.row(successor))) for successor in direct], direct)
         steps: list[Changes] | None = None
         try:
             recorded = list(instance.successors(recorder.state()))
@@ -198,12 +199,23 @@ class Caller(Generic[S]):
             for successor in direct:
                 self.layout.row(successor)  # which raises if the shape of a component has changed
             return self._less_precisely(tree, (row,))
-        return _call(recorder, steps)
+        return self._call(recorder, steps, direct)
+
+    def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
+        """A call of an action. Of what a step writes, what was there already changes nothing."""
+        reads = recorder.reads
+        changes = [{slot: number for slot, number in step.items() if reads.get(slot) != number} for step in steps]
+        if self.tuning.in_order and len(successors) > 1:
+            order = sorted(range(len(successors)), key=lambda place: content("", successors[place]))
+            changes = [changes[place] for place in order]
+        return Call(reads, recorder.copied, _paths(recorder.enumerated), changes)
 
     def steps(self, tree: int, row: Row) -> list[Changes]:
         """What the steps of an action instance change in a state, without recording what it reads."""
         state = self._state(row)
-        return [self.layout.changes(state, after, row) for after in self._successors(tree, state)]
+        successors = self._successors(tree, state)
+        successors = in_order(successors) if self.tuning.in_order else successors
+        return [self.layout.changes(state, after, row) for after in successors]
 
     def _successors(self, tree: int, state: S) -> list[S]:
         """The states that an action instance leads to from a state."""
@@ -293,13 +305,6 @@ class Caller(Generic[S]):
             ):
                 raise NotRecorded(tree)
         return Call(recorder.reads, set(), _paths(recorder.enumerated), shown)
-
-
-def _call(recorder: Recorder, steps: list[Changes]) -> Call:
-    """Of what a step writes, what was there already changes nothing."""
-    reads = recorder.reads
-    changes = [{slot: number for slot, number in step.items() if reads.get(slot) != number} for step in steps]
-    return Call(reads, recorder.copied, _paths(recorder.enumerated), changes)
 
 
 def _paths(collections: set[Collection]) -> set[str]:

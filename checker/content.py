@@ -1,0 +1,92 @@
+"""Contents: a 64-bit hash of what a state holds, the same in every process.
+
+The order of a set differs from process to process, as `PYTHONHASHSEED` does. What must not differ is decided by these
+hashes. They order, choose and count; they never decide whether two states are equal.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import attrs
+
+from checker.bag import Bag
+from checker.state import roles
+
+S = TypeVar("S")
+
+ALL_BITS = 2**64 - 1
+
+
+def content(path: str, value: Any) -> int:
+    """The hash of a part of a state.
+
+    Parameters:
+        path: where it is in the state.
+        value: the part; taken apart at any depth, as the hash must not depend on what has a slot of its own.
+
+    Returns:
+        An integer below 2 ** 64.
+    """
+    return sum(digest(*part) for part in _parts(path, value)) & ALL_BITS
+
+
+def in_order(states: list[S]) -> list[S]:
+    """Some next states in an order that does not depend on that in which an action yields them."""
+    return states if len(states) < 2 else sorted(states, key=lambda state: content("", state))
+
+
+def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
+    """What a value is made of, each part as strings: its path, its type, and its text."""
+    cls = type(value)
+    if cls is tuple:
+        yield path, "length", str(len(value))
+        for index, item in enumerate(value):
+            yield from _parts(f"{path}[{index}]", item)
+    elif cls is frozenset:
+        yield path, "set"
+        yield from (member_parts(path, member, True) for member in value)
+    elif cls is Bag:
+        yield path, "bag"
+        yield from (member_parts(path, member, count) for member, count in value.items())
+    elif attrs.has(cls):
+        yield path, "attrs", cls.__qualname__
+        for name, is_fixed, _ in roles(cls):
+            if not is_fixed:
+                yield from _parts(f"{path}.{name}", getattr(value, name))
+    else:
+        yield path, cls.__qualname__, _text(value)
+
+
+def member_parts(path: str, member: Any, count: int) -> tuple[str, ...]:
+    """What a member of a collection adds to the hash.
+
+    Parameters:
+        path: of the collection.
+        member: the member.
+        count: how often the collection has it, at least once.
+    """
+    return path, "member", str(content("", member)), str(int(count))
+
+
+def _text(value: Any) -> str:
+    """What a value is, as far as that can be told without its address."""
+    if isinstance(value, enum.Enum):
+        return value.name
+    if hasattr(value, "__qualname__"):  # a function or a class
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, tuple | list):
+        return str([content("", item) for item in value])
+    if isinstance(value, frozenset | set):
+        return str(sorted(content("", item) for item in value))
+    if getattr(type(value), "__repr__") is not object.__repr__:  # noqa: B009
+        return repr(value)
+    return str(sorted((name, content("", inner)) for name, inner in getattr(value, "__dict__", {}).items()))
+
+
+def digest(*texts: str) -> int:
+    """The hash of some strings."""
+    return int.from_bytes(hashlib.blake2b("\0".join(texts).encode(errors="surrogatepass"), digest_size=8).digest())
