@@ -29,6 +29,9 @@ and costs nothing in a long search."""
 BY_IDENTITY = "its {} depend on which of equal objects it is given, as with `is`; compare them with =="
 """Why {} differ between equal states that are made of different objects."""
 
+LATER = "the same state later gave different {}"
+"""How {} of a function that remembers earlier calls or looks at the time show."""
+
 KEPT = 16
 """States that are checked once more when the search ends."""
 
@@ -78,7 +81,7 @@ class Purity(Generic[S]):
             SpecError: naming the action or property that is not a pure function.
         """
         for state, once in self._kept:
-            self._compare(once, self._outcomes(state, state), "the same state later gave different {}")
+            self._compare(once, self._outcomes(state, state), LATER)
 
     def _outcomes(self, state: S, before: S) -> dict[str, Any]:
         """What each action and property makes of a state, by name.

@@ -16,6 +16,7 @@ from checker import Spec, Verdict, action, component, explore, invariant, put
 from checker.content import content
 from checker.engines.compiled.sample import MOST, Sampled
 from checker.engines.random.search import fuzz
+from checker.errors import SpecError
 from checker.result import Result, Walked
 from invariants.catalog import CATALOG
 
@@ -148,6 +149,24 @@ def test_a_counterexample_need_not_take_the_first_of_several_next_states() -> No
     spec = Spec(name="digits", initial_states=lambda _: [Dial(1)], actions=[add_a_digit], properties=[is_another])
     (trace,) = fuzz(spec, examples=200, steps=5).of("is_another").traces
     assert [state.at for state in trace.states] == [0b1, 0b10, 0b101, 0b1011, 0b10110, 0b101101]
+
+
+def test_an_action_that_leads_elsewhere_later_is_refused() -> None:
+    looked_at: list[Dial] = []
+
+    @action()
+    def advance(state: Dial) -> Iterator[Dial]:
+        yield Dial(state.at + 1 + len(looked_at))
+
+    @invariant("40 is not reached, and nobody looks at it")
+    def below(state: Dial) -> bool:
+        if state.at == 40:
+            looked_at.append(state)
+        return state.at < 40
+
+    spec = Spec(name="dial", initial_states=lambda _: [Dial()], actions=[advance], properties=[below])
+    with pytest.raises(SpecError, match=r"action advance\(\) is not deterministic"):
+        fuzz(spec, examples=1)
 
 
 @attrs.frozen

@@ -38,7 +38,8 @@ from checker.engines.compiled.sample import Sampled
 from checker.engines.compiled.starts import Starts
 from checker.engines.compiled.walk_coverage import WalkCoverage
 from checker.engines.compiled.watch import Watch
-from checker.engines.purity import Purity
+from checker.engines.purity import LATER, Purity
+from checker.errors import SpecError
 from checker.properties import DEADLOCK, Property
 from checker.result import ActionCount, Statistics, Walked
 from checker.spec import Spec
@@ -470,7 +471,11 @@ class Walks(Generic[S]):
         walkers.seen[:] = -1
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
-        """The walk that showed a property, taken again by calls."""
+        """The walk that showed a property, taken again by calls.
+
+        Raises:
+            SpecError: it leads elsewhere by now.
+        """
         walkers = self._walkers
         steps, idle = int(walkers.seen[walker, column]), int(walkers.idle[walker, column])
         taken = steps - (idle >= 0)
@@ -479,7 +484,12 @@ class Walks(Generic[S]):
         states, instances = [state], []
         for step in range(taken):
             instance: ActionInstance[S] = self.spec.instances[trees[step]]
-            state = next(after for after in self.spec.take(instance, state) if self._content(after) == hashes[step + 1])
+            successors = [
+                after for after in self.spec.take(instance, state) if self._content(after) == hashes[step + 1]
+            ]
+            if not successors:
+                raise SpecError(f"action {instance} is not deterministic: {LATER.format('next states')}")
+            state = successors[0]
             states.append(state)
             instances.append(instance)
         if idle >= 0:
