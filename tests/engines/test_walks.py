@@ -12,10 +12,12 @@ import attrs
 import numpy as np
 import pytest
 
-from checker import Spec, Verdict, action, component, explore, invariant, put
+from checker import Spec, Trace, Verdict, action, component, explore, invariant, put, step_invariant
 from checker.content import content
 from checker.engines.compiled.sample import MOST, Sampled
+from checker.engines.random import shorten
 from checker.engines.random.search import fuzz
+from checker.engines.random.shorten import shortened_along
 from checker.errors import SpecError
 from checker.result import Result, Walked
 from invariants.catalog import CATALOG
@@ -111,7 +113,7 @@ statistics = fuzz(room.with_properties([]), examples=9, steps=6).statistics
 print(attrs.evolve(statistics, seconds=0.0, memory=0, calls=0, compared=0))
 (trace,) = fuzz(room, examples=9).of("is_not_full").traces
 print([sorted(state.inside) for state in trace.states])
-search.FEWEST_AROUND = search.MOST_AROUND = 2  # so that the trace is shortened by leaving out steps
+search.FEWEST_AROUND = search.MOST_AROUND = 2  # so that the trace is of steps left out, and of searches along it
 (trace,) = fuzz(room, examples=9).of("is_not_full").traces
 print([sorted(state.inside) for state in trace.states])
 """
@@ -151,6 +153,44 @@ def test_a_counterexample_need_not_take_the_first_of_several_next_states() -> No
     assert [state.at for state in trace.states] == [0b1, 0b10, 0b101, 0b1011, 0b10110, 0b101101]
 
 
+@action()
+def climb(state: Dial) -> Iterator[Dial]:
+    if state.at < 8:
+        yield Dial(state.at + 1)
+
+
+@action()
+def leap(state: Dial) -> Iterator[Dial]:
+    if state.at % 4 == 0 and state.at < 8:
+        yield Dial(state.at + 4)
+
+
+@invariant("the top is not reached")
+def below_the_top(state: Dial) -> bool:
+    return state.at < 8
+
+
+@step_invariant("no step leads to the top")
+def short_of_the_top(before: Dial, after: Dial) -> bool:
+    return after.at < 8
+
+
+@pytest.mark.parametrize(("most", "expected"), [(99, [0, 4, 8]), (12, [0, 1, 2, 3, 4, 8]), (3, [*range(9)])])
+@pytest.mark.parametrize("about", ["below_the_top", "short_of_the_top", "deadlock"])
+def test_searches_along_a_counterexample_find_a_shorter_end(about: str, most: int, expected: list[int]) -> None:
+    properties = [below_the_top, short_of_the_top]
+    spec = Spec(
+        name="climb",
+        initial_states=lambda _: [Dial()],
+        actions=[climb, leap],
+        properties=properties,
+        check_deadlock=True,
+    )
+    (item,) = spec.with_properties([about]).checks
+    trace = Trace(spec, [Dial(at) for at in range(9)], spec.instances[:1] * 8, item)
+    assert [state.at for state in shortened_along(trace, most).states] == expected
+
+
 def test_an_action_that_leads_elsewhere_later_is_refused() -> None:
     looked_at: list[Dial] = []
 
@@ -167,6 +207,17 @@ def test_an_action_that_leads_elsewhere_later_is_refused() -> None:
     spec = Spec(name="dial", initial_states=lambda _: [Dial()], actions=[advance], properties=[below])
     with pytest.raises(SpecError, match=r"action advance\(\) is not deterministic"):
         fuzz(spec, examples=1)
+
+
+def test_shortening_a_very_long_counterexample_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shorten, "MOST_TRIED", 1000)
+    instances = [LOCK.instances[dial] for dial in [3] * 8 + [5] * 100 + [7] * 7 + [11] * 7]
+    states = [Lock()]
+    for instance in instances:
+        states += LOCK.take(instance, states[-1])
+    trace = shorten.without_needless_steps(Trace(LOCK, states, instances, closed))
+    assert 23 < len(trace) < 123
+    assert not closed(trace.states[-1])
 
 
 @attrs.frozen

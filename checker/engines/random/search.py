@@ -1,7 +1,7 @@
 """Random search of a spec's behaviours, for state spaces that are too large to exhaust.
 
-Behaviours are walked by the compiled engine. What violates a property is then shortened: steps are left out, and a
-bounded exhaustive search looks for a shorter counterexample.
+Behaviours are walked by the compiled engine. What violates a property is then shortened: steps are left out, and
+bounded exhaustive searches look for a shorter counterexample, from the initial states and from the states along it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from checker.engines.budget import Budget, LimitReached
 from checker.engines.evidence import nothing_searched, premise_shown
 from checker.engines.progress import Progress
 from checker.engines.random.explored import Visited
-from checker.engines.random.shorten import IN_ORDER, shortened
+from checker.engines.random.shorten import IN_ORDER, shortened, shortened_along
 from checker.engines.source import with_source
 from checker.errors import SpecError
 from checker.properties import Property
@@ -33,9 +33,15 @@ if TYPE_CHECKING:
 MOST_STEPS = 1_000_000
 """The most steps that a behaviour can be allowed."""
 
+MOST_EXAMPLES = 10**15
+"""The most behaviours that can be asked for: more than any run has time for."""
+
 FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
 """States of the exhaustive search for shorter counterexamples: as many as steps were walked, but within these limits. A
 number, not seconds, so that results can be repeated."""
+
+MOST_ALONG = 50_000
+"""States of the exhaustive searches from the states along the counterexamples that may not be shortest, together."""
 
 
 def fuzz(
@@ -76,8 +82,9 @@ def fuzz(
     for name, value in (("examples", examples), ("steps", steps)):
         if value <= 0:
             raise SpecError(f"limit {name}={value} is out of range: it must be more than 0")
-    if steps > MOST_STEPS:
-        raise SpecError(f"limit steps={steps} is out of range: it must be at most {MOST_STEPS:,}")
+    for name, value, most in (("examples", examples, MOST_EXAMPLES), ("steps", steps, MOST_STEPS)):
+        if value > most:
+            raise SpecError(f"limit {name}={value} is out of range: it must be at most {most:,}")
     from checker.engines.compiled.walk_search import search_at_random  # importing the compiler takes a second
 
     settings: dict[str, Any] = {"examples": examples, "steps": steps, "seed": seed_value}
@@ -137,8 +144,14 @@ def _result(spec: Spec[Any], search: Callable[[Spec[Any]], Sampling[Any]], setti
     )
 
 
+def _without_steps(trace: Trace[Any]) -> Trace[Any]:
+    """A counterexample that is shortened by leaving out steps, within the memory that is free."""
+    with Budget(Limits()).enforced():
+        return shortened(trace, Visited(trace.spec))
+
+
 def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]], steps: int) -> str:
-    """Shorten the counterexamples, and then look for shorter ones from the initial states on.
+    """Shorten the counterexamples, and then look for shorter ones by exhaustive search.
 
     Parameters:
         traces: of each property; those that become shorter are replaced.
@@ -148,10 +161,8 @@ def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]], steps: int) ->
         What is known of their lengths.
     """
     violated = [item for item in traces if not item.kind.is_witness]
-    budget = Budget(Limits())
-    with budget.enforced():
-        for item in violated:
-            traces[item] = shortened(traces[item], Visited(spec))
+    for item in violated:
+        traces[item] = _without_steps(traces[item])
     longest = max(len(traces[item]) for item in violated)
     states = min(max(FEWEST_AROUND, steps), MOST_AROUND)
     limits = Limits(depth=longest, max_states=states, keep_going=True)
@@ -161,8 +172,17 @@ def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]], steps: int) ->
             if len(trace) < len(traces[item]):
                 traces[item] = attrs.evolve(trace, spec=spec)
     searched = result.statistics.depth
-    shortest = [item.name for item in violated if result.of(item.name).traces or len(traces[item]) <= searched]
-    longer = [item for item in violated if item.name not in shortest]
+
+    def is_shortest(item: Property) -> bool:
+        return bool(result.of(item.name).traces) or len(traces[item]) <= searched
+
+    longer = [item for item in violated if not is_shortest(item)]
+    for item in [] if result.interrupted else longer:
+        found = shortened_along(traces[item], MOST_ALONG // len(longer))
+        if len(found) < len(traces[item]):
+            traces[item] = _without_steps(found)
+    shortest = [item.name for item in violated if is_shortest(item)]
+    longer = [item for item in violated if not is_shortest(item)]
     if not longer:
         return f"there is no shorter counterexample to {', '.join(shortest)}"
     lengths = ", ".join(f"{item.name} ({len(traces[item])} states)" for item in longer)

@@ -6,14 +6,19 @@ Hypothesis would take ten times as long to shrink it, to something longer.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import attrs
 
 from checker.action import ActionInstance
 from checker.content import in_order
+from checker.engines import ENGINES
 from checker.engines.evidence import Sighting, property_results
+from checker.engines.purity import LATER
 from checker.engines.random.explored import Choice, Visited
-from checker.properties import Property
+from checker.errors import SpecError
+from checker.properties import Kind, Property
 from checker.result import Limits
 from checker.settings import CompiledSettings, Tuning
 from checker.trace import Trace, complaint_at_end
@@ -26,20 +31,26 @@ IN_ORDER = CompiledSettings(tuning=Tuning(in_order=True))
 LONG = 20
 """States of a trace of which steps are left out two at a time; of longer ones, one at a time."""
 
+MOST_TRIED = 1_000_000
+"""Steps that are taken to see which ones can be left out, in some ten seconds."""
+
 
 def without_needless_steps(trace: Trace[S]) -> Trace[S]:
-    """A counterexample from which no single step can be left out. Quick, however long the trace is.
+    """A counterexample from which no single step can be left out; of a very long one, few steps.
 
     Half of the steps are left out, then a quarter, and so on down to one, wherever a violation remains.
 
     Parameters:
         trace: a counterexample.
     """
-    size = len(trace.instances) // 2
+    size, tried = len(trace.instances) // 2, 0
     while size:
         first, before, choices = 0, len(trace), _choices(trace)
         while first < len(choices):
-            shorter = _violation(trace, (*choices[:first], *choices[first + size :]))
+            tried += len(choices) - first
+            if tried > MOST_TRIED:
+                return trace
+            shorter = _violation(trace, first, choices[first + size :])
             if shorter is not None and len(shorter) < len(trace):
                 trace, choices = shorter, _choices(shorter)
             else:
@@ -50,18 +61,31 @@ def without_needless_steps(trace: Trace[S]) -> Trace[S]:
 
 
 def _choices(trace: Trace[S]) -> list[Choice]:
-    """The choices that lead along a trace."""
-    return [
-        (instance, in_order(trace.spec.take(instance, before)).index(after))
-        for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False)
-    ]
+    """The choices that lead along a trace.
+
+    Raises:
+        SpecError: they lead elsewhere by now.
+    """
+    choices = []
+    for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
+        successors = in_order(trace.spec.take(instance, before))
+        if after not in successors:
+            raise SpecError(f"action {instance} is not deterministic: {LATER.format('next states')}")
+        choices.append((instance, successors.index(after)))
+    return choices
 
 
-def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
-    """The violation that some choices lead to, passing over instances that are not enabled; None if to none."""
+def _violation(trace: Trace[S], first: int, choices: Iterable[Choice]) -> Trace[S] | None:
+    """The violation that some choices lead to, passing over instances that are not enabled; None if to none.
+
+    Parameters:
+        trace: a counterexample.
+        first: the steps of it that are taken before.
+        choices: those that are tried then.
+    """
     item, spec = trace.about, trace.spec
     assert item is not None
-    states, taken = [trace.states[0]], []
+    states, taken = [*trace.states[: first + 1]], [*trace.instances[:first]]
     for instance, choice in choices:
         successors = in_order(spec.take(instance, states[-1]))
         if successors:
@@ -88,7 +112,8 @@ def shortened(trace: Trace[S], visited: Visited[S]) -> Trace[S]:
     assert item is not None
     trace = without_needless_steps(trace)
     while True:
-        most, choices = 1 if len(trace) > LONG else 2, _choices(trace)
+        choices = _choices(trace)
+        most = 2 if len(trace) <= LONG else 1 if len(trace) ** 2 <= MOST_TRIED else 0
         for left_out in range(min(most, len(choices)) + 1):
             for kept in itertools.combinations(choices, len(choices) - left_out):
                 visited.follow(trace.states[0], kept)
@@ -96,6 +121,45 @@ def shortened(trace: Trace[S], visited: Visited[S]) -> Trace[S]:
         if len(shortest) == len(trace):
             return shortest
         trace = shortest
+
+
+def shortened_along(trace: Trace[S], most: int) -> Trace[S]:
+    """A counterexample that is shortened by exhaustive searches from the states along it.
+
+    Each search begins at a state of the counterexample, the last ones first, and looks for a violation that is nearer
+    than the one at the end. So shorter ends are found in spaces that are too large to be searched from the initial
+    states.
+
+    Parameters:
+        trace: a counterexample.
+        most: states of all these searches together.
+
+    Raises:
+        KeyboardInterrupt: a search took the Ctrl-C that was meant for all.
+    """
+    item = trace.about
+    assert item is not None
+    spec = trace.spec.with_properties([item.name])
+    for first in reversed(range(len(trace) - 2)):
+        rest = len(trace) - first  # whether a state is dead is known only after the search has gone beyond it
+        limits = Limits(depth=rest - (item.kind is not Kind.DEADLOCK), max_states=most)
+        result = ENGINES["compiled"](
+            attrs.evolve(spec, initial_states=_only(trace.states[first])), limits, settings=IN_ORDER
+        )
+        if result.interrupted:
+            raise KeyboardInterrupt
+        for end in result.of(item.name).traces:
+            if len(end) < rest:
+                states, instances = trace.states[:first] + end.states, trace.instances[:first] + end.instances
+                trace = attrs.evolve(trace, states=states, instances=instances)
+        most -= result.statistics.distinct + result.statistics.outside
+        if most <= 0:
+            break
+    return trace
+
+
+def _only(state: S) -> Callable[[Any], list[S]]:
+    return lambda _: [state]
 
 
 def shortest_among(visited: Visited[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
