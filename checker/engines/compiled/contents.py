@@ -7,7 +7,7 @@ add only what it changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,12 +57,13 @@ class Contents:
     def calibrate(self, state: Any) -> None:
         """Find the offset, by a state whose values are all known."""
         self.offset = 0
-        self.offset = (content(type(state).__name__, state) - self.of(self.layout.row(state))) & ALL_BITS
+        (found,) = self.of(np.array([self.layout.row(state)])).tolist()
+        self.offset = (content(type(state).__name__, state) - found) & ALL_BITS
 
-    def of(self, row: Sequence[int] | NDArray[np.int64]) -> int:
-        """The hash of a state, given the numbers of its slots' values."""
-        hashes: NDArray[np.uint64] = self.table[self.base[: len(row)] + np.asarray(row, np.int64)]
-        return (int(hashes.sum(dtype=np.uint64)) + self.offset) & ALL_BITS
+    def of(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The hashes of some states, given the numbers of their slots' values: a row for each state."""
+        hashes: NDArray[np.uint64] = self.table[self.base[: rows.shape[1]] + rows].sum(axis=1, dtype=np.uint64)
+        return hashes + np.uint64(self.offset)
 
     def _of_leaf(self, slot: int) -> Callable[[Any], int]:
         path = self.layout.domains[slot].path

@@ -234,11 +234,10 @@ class Walks(Generic[S]):
         bits = np.zeros(self._words, np.uint64)
         for predicate in itertools.compress(range(len(sought)), sought):
             bits[predicate // 64] |= np.uint64(1 << predicate % 64)
-        hashes = np.array([self._contents.of(row) for row in self._initial_rows], np.uint64)
         return arrays.Plan(
             numbers,
             self._initial_rows,
-            hashes,
+            self._contents.of(self._initial_rows),
             bits,
             self._visits,
             np.array([self.sampled.limit], np.uint64),
@@ -480,7 +479,7 @@ class Walks(Generic[S]):
         steps, idle = int(walkers.seen[walker, column]), int(walkers.idle[walker, column])
         taken = steps - (idle >= 0)
         hashes, trees = walkers.path[walker].tolist(), walkers.trees[walker].tolist()
-        (state,) = [state for state in self._initials if self._content(state) == hashes[0]][:1]
+        state = next(state for state in self._initials if self._content(state) == hashes[0])
         states, instances = [state], []
         for step in range(taken):
             instance: ActionInstance[S] = self.spec.instances[trees[step]]
