@@ -85,9 +85,9 @@ def test_the_number_of_workers_makes_no_difference(uniform: bool) -> None:
 SETS = """
 from collections.abc import Iterator
 import attrs
-from checker import Spec, action, invariant
-from checker.engines.random import search
+from checker import Spec, action, explore, invariant
 from checker.engines.random.search import fuzz
+from checker.engines.random.shorten import IN_ORDER
 
 @attrs.frozen
 class Room:
@@ -113,8 +113,7 @@ statistics = fuzz(room.with_properties([]), examples=9, steps=6).statistics
 print(attrs.evolve(statistics, seconds=0.0, memory=0, calls=0, compared=0))
 (trace,) = fuzz(room, examples=9).of("is_not_full").traces
 print([sorted(state.inside) for state in trace.states])
-search.FEWEST_AROUND = search.MOST_AROUND = 2  # so that the trace is of steps left out, and of searches along it
-(trace,) = fuzz(room, examples=9).of("is_not_full").traces
+(trace,) = explore(room, settings=IN_ORDER).of("is_not_full").traces
 print([sorted(state.inside) for state in trace.states])
 """
 

@@ -54,7 +54,7 @@ def explore(
 ) -> Result:
     """Search a spec's states breadth-first, by learned transition tables where that pays.
 
-    With a checkpoint, it is taken to pay.
+    With a checkpoint, it is taken to pay; and with `Tuning.in_order`, as calls are made in another order.
 
     Parameters:
         spec, limits, progress, settings: see `checker.engines.compiled.search.explore`.
@@ -67,7 +67,8 @@ def explore(
     """
     limits, settings = limits or Limits(), settings or CompiledSettings()
     began, outlook = time.monotonic(), None
-    if LOOK_SECONDS and settings.checkpoint is None and settings.resume is None:
+    learns = settings.checkpoint is not None or settings.resume is not None or settings.tuning.in_order
+    if LOOK_SECONDS and not learns:
         first = _first(spec, limits, progress)
         if isinstance(first, Result):
             return _of_this_engine(first, settings)
