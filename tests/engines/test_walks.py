@@ -295,3 +295,11 @@ def test_a_search_ends_when_its_time_is_up() -> None:
     result = fuzz(CATALOG["atomic/kip-320"], examples=10**9, max_seconds=1.0)
     assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 1 seconds")
     assert result.statistics.distinct > 0
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"), [({"examples": 10**30}, "1,000,000,000,000,000"), ({"steps": 10**7}, "1,000,000")]
+)
+def test_more_behaviours_or_steps_than_can_be_counted_are_refused(limits: dict[str, Any], most: str) -> None:
+    with pytest.raises(SpecError, match=f"is out of range: it must be at most {most}$"):
+        fuzz(LOCK, **limits)
