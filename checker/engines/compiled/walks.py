@@ -1,7 +1,7 @@
 """Random walks through the learned tables: behaviours at compiled speed, every property checked on the way.
 
-The walkers make some steps each, then all meet: what they have shown and counted is collected, and they go on. So what
-a walker does depends on the seed and on what all had done by the last meeting, not on the number of threads.
+Walkers make some steps each, then all meet: what they have shown and counted is collected, and they go on. So what a
+walker does depends on the seed and on what all had done by the last meeting, not on the number of threads.
 """
 
 from __future__ import annotations
@@ -53,9 +53,16 @@ WALKERS = 512
 PLACES = 2**22
 """Steps of all walkers together that are remembered: for long walks, there are fewer walkers."""
 
-ROUND, FIRST_ROUND = 64, 4
-"""Steps of each walker between two meetings, and before the first one; from then on, they double. So walks are guided
-early, and a flaw that is found soon ends the search soon."""
+ROUND = 64
+"""The most steps of each walker between two meetings."""
+
+FIRST, SHARE = 32, 8
+"""Steps that all walkers make together before the first meeting; and the share of all steps so far, one in eight, that
+they make between any two later ones. So walks are guided from the start, and a flaw that is found soon ends the search
+soon."""
+
+FEWEST = 8
+"""Walkers that move first, and steps of each between two meetings until all of them move."""
 
 ROAMING, RETURNS = 64, 192
 """Of 256 steps, those chosen among all; of 256 walks, those that begin within an earlier one; measured in `starts`."""
@@ -96,27 +103,38 @@ class Walks(Generic[S]):
         *, uniform: bool = False, coverage: bool = False,
     ) -> None:  # fmt: skip
         self.spec, self.workers, self.watch, self._purity = spec, watch.workers, watch, purity
-        self._length = steps
+        self._walks, self._length = walks, steps
         self._adjustments = Adjustments()
+        self._initials = sorted(spec.initials(), key=lambda state: content(type(state).__name__, state))
+        self._covers, self._room = coverage, 256
+        self._answers: dict[int, list[tuple[int, list[Changes] | bool]]] = {}
+        self._learn_anew()
+        self.begin(seed, uniform=uniform)
+
+    def begin(self, seed: int, *, uniform: bool) -> None:
+        """Forget all walks, and begin them with another seed. What was learned of the spec is kept: it saves time, and
+        makes no difference to the walks.
+
+        Parameters:
+            seed, uniform: see `Walks`.
+        """
+        instances, steps = len(self.spec.instances), self._length
         self.traces: dict[Property, Trace[S]] = {}
         self.sampled = Sampled()
-        instances = len(spec.instances)
         self.taken, self.enabled = np.zeros(instances, np.int64), np.zeros(instances, np.int64)
         self.ends = np.zeros((arrays.REASONS, steps + 1), np.int64)
         self.steps = self.begun = 0
-        self._initials = sorted(spec.initials(), key=lambda state: content(type(state).__name__, state))
-        count = max(1, min(WALKERS, walks, PLACES // (steps + 1)))
+        count = max(1, min(WALKERS, self._walks, PLACES // (steps + 1)))
         self._numbers = np.zeros(arrays.NUMBERS, np.int64)
-        self._numbers[[arrays.SEED, arrays.WALKS, arrays.LENGTH]] = (seed + 2**63) % 2**64 - 2**63, walks, steps
+        seed = (seed + 2**63) % 2**64 - 2**63
+        self._numbers[[arrays.SEED, arrays.WALKS, arrays.LENGTH]] = seed, self._walks, steps
         self._numbers[[arrays.ROAMING, arrays.RETURNS, arrays.STRIDE]] = ROAMING, RETURNS, count
         self._visits = np.zeros(0 if uniform else VISITS, np.uint32)
-        self._room, self._round = 256, FIRST_ROUND
-        self._answers: dict[int, list[tuple[int, list[Changes] | bool]]] = {}
-        self._coverage = WalkCoverage(spec) if coverage else None
-        self._learn_anew()
+        self._answers.clear()
+        self._coverage = WalkCoverage(self.spec) if self._covers else None
         self._walkers = arrays.new_walkers(count, self._layout.slots, len(self._checks) + 1, self._words, steps)
         sizes = [last - first for first, last in self._parts(count)]
-        slots = self._layout.slots if coverage else 0
+        slots = self._layout.slots if self._covers else 0
         self._samples = [arrays.new_sample(size * ROUND, instances, steps, slots) for size in sizes]
         self._starts = Starts.none(self._layout.slots, steps)
 
@@ -305,8 +323,9 @@ class Walks(Generic[S]):
             StopSearch, KeyboardInterrupt, MemoryError: before they were made.
             SpecError: the spec misbehaved.
         """
-        self._walkers.left[:] = self._round
-        self._round = min(2 * self._round, ROUND)
+        steps = max(FIRST, self.steps // SHARE)
+        moving = np.flatnonzero(self._walkers.phase != arrays.FINISHED)[: max(FEWEST, steps // FEWEST)]
+        self._walkers.left[moving] = min(-(-steps // max(len(moving), 1)), ROUND)
         while True:
             try:
                 self._make_round()
