@@ -14,12 +14,17 @@ import pytest
 
 from checker import Spec, Trace, Verdict, action, component, explore, invariant, put, step_invariant
 from checker.content import content
+from checker.engines.budget import Budget
 from checker.engines.compiled.sample import MOST, Sampled
+from checker.engines.compiled.threads import Workers
+from checker.engines.compiled.walks import Walks
+from checker.engines.compiled.watch import Watch
+from checker.engines.purity import Purity
 from checker.engines.random import shorten
 from checker.engines.random.search import fuzz
 from checker.engines.random.shorten import shortened_along
 from checker.errors import SpecError
-from checker.result import Result, Walked
+from checker.result import Limits, Result, Walked
 from invariants.catalog import CATALOG
 
 LOSS = CATALOG["atomic/hw-truncation"]
@@ -80,6 +85,19 @@ def test_the_number_of_workers_makes_no_difference(uniform: bool) -> None:
     one, two = (fuzz(LOSS, examples=600, seed_value=5, workers=workers, uniform=uniform) for workers in (1, 3))
     assert repeatable(one) == repeatable(two)
     assert repeatable(one) != repeatable(fuzz(LOSS, examples=600, seed_value=6, uniform=uniform))
+
+
+def test_what_was_learned_before_makes_no_difference() -> None:
+    def steps(walks: Walks[Any]) -> Any:
+        while walks.round() and walks.steps < 600:
+            pass
+        return walks.steps, walks.begun, walks.taken.tolist(), walks.sampled.hashes.tolist()
+
+    watch = Watch(Budget(Limits()), Workers(1))
+    first, again = (Walks(LOSS, 10**6, 30, seed, watch, Purity(LOSS)) for seed in (5, 6))
+    wanted, other = steps(first), steps(again)
+    again.begin(5, uniform=False)
+    assert steps(again) == wanted != other
 
 
 SETS = """

@@ -2,6 +2,10 @@
 
 Walkers make some steps each, then all meet: what they have shown and counted is collected, and they go on. So what a
 walker does depends on the seed and on what all had done by the last meeting, not on the number of threads.
+
+Guidance chooses where walks begin and which of the possible steps they take, and nothing else. Every property that is
+sought is evaluated in each state and on each step walked, and a counterexample is taken again by calls of the spec. So
+counters that states share by their hashes can make a search longer, but not its answer wrong.
 """
 
 from __future__ import annotations
@@ -57,12 +61,11 @@ ROUND = 64
 """The most steps of each walker between two meetings."""
 
 FIRST, SHARE = 32, 8
-"""Steps that all walkers make together before the first meeting; and the share of all steps so far, one in eight, that
-they make between any two later ones. So walks are guided from the start, and a flaw that is found soon ends the search
-soon."""
+"""Steps that all walkers make together before the first meeting; later, one step for every eight made so far. So walks
+are guided from the start, and a flaw that is found soon ends the search soon: measured in `starts`."""
 
 FEWEST = 8
-"""Walkers that move first, and steps of each between two meetings until all of them move."""
+"""Walkers that move at first, and steps of each between two meetings until all walkers move."""
 
 ROAMING, RETURNS = 64, 192
 """Of 256 steps, those chosen among all; of 256 walks, those that begin within an earlier one; measured in `starts`."""
