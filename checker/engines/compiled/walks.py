@@ -135,6 +135,7 @@ class Walks(Generic[S]):
         self._visits = np.zeros(0 if uniform else VISITS, np.uint32)
         self._answers.clear()
         self._coverage = WalkCoverage(self.spec) if self._covers else None
+        self._widen_initials()
         self._walkers = arrays.new_walkers(count, self._layout.slots, len(self._checks) + 1, self._words, steps)
         sizes = [last - first for first, last in self._parts(count)]
         slots = self._layout.slots if self._covers else 0
