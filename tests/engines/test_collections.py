@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
 import pytest
 
+from checker import Spec, action, component, invariant, put
 from checker.engines import compiled, oracle
 from checker.settings import CompiledSettings
 from tests.tools.collection_constructs import CONSTRUCTS, spec_of
@@ -36,3 +38,67 @@ def test_a_construct_is_exact_or_refused(name: str, guard: bool, learns: bool) -
     tuning = TAKEN_APART if learns else attrs.evolve(TAKEN_APART, always=1, pays=3)
     found = answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning))
     assert found in (expected(name, guard), "refused")
+
+
+# --- The order in which a set is looked through ---
+
+BLOCKER = next((number,) for number in range(100) if hash((number,)) % 8 == 7)
+"""Where it is in a small set, 7 and 15 are in another order there."""
+
+
+@attrs.frozen
+class Shelves:
+    """What is asked for, and how much is on two shelves, of which 7 asks for the first, and 15 for the second."""
+
+    asked: frozenset[Any]
+    amounts: tuple[int, ...] = component()
+    given: int = 0
+
+
+@action(what=(7, 15))
+def ask(state: Shelves, what: int) -> Iterator[Shelves]:
+    yield attrs.evolve(state, asked=state.asked | {what})
+
+
+@action()
+def unblock(state: Shelves) -> Iterator[Shelves]:
+    yield attrs.evolve(state, asked=state.asked - {BLOCKER})
+
+
+@action(shelf=(0, 1))
+def fill(state: Shelves, shelf: int) -> Iterator[Shelves]:
+    if BLOCKER not in state.asked and state.amounts[shelf] < 3:
+        yield put(state, "amounts", shelf, state.amounts[shelf] + 1)
+
+
+@action()
+def give(state: Shelves) -> Iterator[Shelves]:
+    """What is on a shelf is read in the order of the set."""
+    for what in state.asked:
+        if isinstance(what, int):
+            yield attrs.evolve(state, given=state.amounts[what // 8])
+
+
+@invariant("nothing is given beyond what there is")
+def is_there(state: Shelves) -> bool:
+    for what in state.asked:
+        if isinstance(what, int):
+            amount = state.amounts[what // 8]
+            if amount >= state.given:
+                return True
+    return not state.given
+
+
+def test_reads_in_the_order_of_a_set_are_learned() -> None:
+    """As another member changes the order, a tree meets the same reads in two orders."""
+    assert [*frozenset([7, 15])] != [what for what in frozenset([BLOCKER, 7, 15]) if what in (7, 15)]
+    spec = Spec(
+        name="shelves",
+        initial_states=lambda _: [Shelves(frozenset([BLOCKER]), (0, 0))],
+        actions=[ask, unblock, fill, give],
+        properties=[is_there],
+    )
+    tuning = attrs.evolve(TAKEN_APART, many_values=2)
+    expected = answer(oracle.explore, spec)
+    assert expected != "refused"
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning)) == expected

@@ -21,7 +21,7 @@ from checker.engines.compiled.buffers import Buffers
 from checker.engines.compiled.chunks import BlockParts
 from checker.engines.compiled.guards import Guards
 from checker.engines.compiled.interrupts import interrupts_wait
-from checker.engines.compiled.learn.calls import Call, Changes
+from checker.engines.compiled.learn.calls import Call, Changes, Row
 from checker.engines.compiled.learn.comparison import Comparison
 from checker.engines.compiled.learn.forest import TABLES_FULL, TablesFull
 from checker.engines.compiled.learn.learned import Tables
@@ -208,8 +208,8 @@ class Expander(Generic[S]):
         asked = parts.jobs(self.tables.first_step)
         jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
         try:
-            for tree, call in self.workers.helpers(self.tables.caller).make(jobs):
-                self._learn_from(tree, call)
+            for job, call in self.workers.helpers(self.tables.caller).make(jobs):
+                self._learn_from(*job, call)
         except TablesFull:
             raise StopSearch(TABLES_FULL) from None
         if len(jobs) == len(asked):
@@ -242,7 +242,7 @@ class Expander(Generic[S]):
             return bool(tables.caller.steps(tree, row))
         call = tables.caller.make(tree, (row,))
         try:
-            self._learn_from(tree, call)
+            self._learn_from(tree, (row,), call)
         except TablesFull:
             raise StopSearch(TABLES_FULL) from None
         return bool(call.gave)
@@ -416,7 +416,7 @@ class Expander(Generic[S]):
                 )
                 tables.note_called(tree)
 
-    def _learn_from(self, tree: int, call: Call) -> None:
+    def _learn_from(self, tree: int, rows: tuple[Row, ...], call: Call) -> None:
         tables, packing = self.tables, self.store.packing
         leaf = tables.leaf_of(call)
         self._add_members()
@@ -425,7 +425,7 @@ class Expander(Generic[S]):
                 tables.pack(packing)
             else:
                 self._widen()
-        tables.learn(tree, call, leaf)  # last: a path must not lead to an outcome that is not packed
+        tables.learn(tree, rows, call, leaf)  # last: a path must not lead to an outcome that is not packed
 
     def _add_members(self) -> None:
         """Have bits for new members of collections."""

@@ -30,7 +30,7 @@ from checker.engines.compiled.contents import Contents
 from checker.engines.compiled.guards import Guards
 from checker.engines.compiled.interrupts import interrupts_wait
 from checker.engines.compiled.kernel import NOT_SHOWN, SHOWN
-from checker.engines.compiled.learn.calls import Call, Caller, Changes, Job
+from checker.engines.compiled.learn.calls import Call, Caller, Changes, Job, Row
 from checker.engines.compiled.learn.comparison import Comparison
 from checker.engines.compiled.learn.domains import NewKind
 from checker.engines.compiled.learn.forest import TABLES_FULL, TablesFull, with_room
@@ -401,8 +401,8 @@ class Walks(Generic[S]):
             elif end not in jobs:
                 jobs[end] = tree, self._rows(rows, walker, asked_as)
         try:
-            for tree, call in self.workers.helpers(tables.caller).make(list(jobs.values())):
-                self._learn_from(tree, call)
+            for job, call in self.workers.helpers(tables.caller).make(list(jobs.values())):
+                self._learn_from(*job, call)
         except TablesFull:
             raise StopSearch(TABLES_FULL) from None
         for walker, asked_as in answered:
@@ -422,11 +422,11 @@ class Walks(Generic[S]):
             return (before,)
         return before, (before if asked_as >= arrays.IDLE else after)
 
-    def _learn_from(self, tree: int, call: Call) -> None:
+    def _learn_from(self, tree: int, rows: tuple[Row, ...], call: Call) -> None:
         tables = self._tables
         leaf = tables.leaf_of(call)
         self._note_values()
-        tables.learn(tree, call, leaf)
+        tables.learn(tree, rows, call, leaf)
 
     def _answer(self, walker: int, asked_as: int, rows: tuple[Sequence[int], ...]) -> None:
         """Call what a walker wants to know, for this once."""

@@ -127,14 +127,14 @@ class Helpers:
         """Those that run, by their process ids."""
         return [helper.process for helper in self._running]
 
-    def make(self, jobs: list[Job]) -> Iterator[tuple[int, Call]]:
+    def make(self, jobs: list[Job]) -> Iterator[tuple[Job, Call]]:
         """Make calls, together with the helpers.
 
         Parameters:
             jobs: the calls. Those of one state should follow one another.
 
         Yields:
-            The tree of each, and what came of it.
+            Each job, and what came of it.
 
         Raises:
             As `Caller.make`.
@@ -147,15 +147,15 @@ class Helpers:
         self._busy, asked_at = True, list(self.caller.precision)
         for helper, share in shares:
             helper.ask(share)
-        for tree, rows in own:
-            yield tree, self.caller.make(tree, rows)
+        for job in own:
+            yield job, self.caller.make(*job)
         for helper, share in shares:
-            for (tree, rows), call in zip(share, helper.answers(len(share)), strict=True):
-                if call is None or self._is_outdated(tree, call, asked_at):
+            for job, call in zip(share, helper.answers(len(share)), strict=True):
+                if call is None or self._is_outdated(job[0], call, asked_at):
                     self._missed += 1
-                    yield tree, self.caller.make(tree, rows)
+                    yield job, self.caller.make(*job)
                 else:
-                    yield tree, call
+                    yield job, call
         self._busy = False
 
     def _is_outdated(self, tree: int, call: Call, asked_at: Sequence[Precision]) -> bool:

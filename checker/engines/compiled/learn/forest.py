@@ -91,14 +91,34 @@ class Forest:
             row: of the state.
             after: of the state after a step, for a step predicate.
         """
-        pool = self.pool.data
-        code = pool[tree]
+        _, code = self._walk(tree, row, after)
+        return -code - 1 if code else None
+
+    def in_its_order(
+        self, tree: int, reads: dict[int, int], row: Sequence[int], after: Sequence[int] = ()
+    ) -> dict[int, int]:
+        """What a call has read, in the order in which a tree reads it.
+
+        Besides, it has all that the tree reads before it comes to what is not known: a longer path is exact too. If the
+        tree comes to a leaf, it has only this.
+
+        Parameters:
+            reads: see `learn`.
+            tree, row, after: see `leaf`.
+        """
+        known, code = self._walk(tree, row, after)
+        return known if code else known | reads
+
+    def _walk(self, tree: int, row: Sequence[int], after: Sequence[int]) -> tuple[dict[int, int], int]:
+        """The slots that a tree reads of rows, with their numbers, and the code at the end."""
+        pool, code, reads = self.pool.data, self.pool.data[tree], {}
         while code > UNKNOWN:
             slot = pool[code + SLOT]
-            numbers, slot = (row, slot) if slot < SECOND else (after, slot - SECOND)
-            edge = _edge(pool, code, numbers[slot] if slot < len(numbers) else 0)
+            numbers, place = (row, slot) if slot < SECOND else (after, slot - SECOND)
+            reads[slot] = number = numbers[place] if place < len(numbers) else 0
+            edge = _edge(pool, code, number)
             code = UNKNOWN if edge == UNKNOWN else pool[edge]
-        return -code - 1 if code else None
+        return reads, code
 
     def forget(self, tree: int) -> None:
         """Take back all that was learned of a tree."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from checker.engines.compiled.arrays import Learned
 from checker.engines.compiled.kernel import NOT_SHOWN, SECOND, SHOWN
-from checker.engines.compiled.learn.calls import Call, Caller, Changes
+from checker.engines.compiled.learn.calls import Call, Caller, Changes, Row
 from checker.engines.compiled.learn.effort import Effort
 from checker.engines.compiled.learn.forest import Forest, TablesFull, with_room
 from checker.engines.compiled.learn.recording import Precision
@@ -147,10 +147,11 @@ class Tables(Generic[S]):
                     self.reads[tree - self.instances] = ALL_BITS  # until there are bits for it
         return bool(new)
 
-    def learn(self, tree: int, call: Call, leaf: int) -> None:
+    def learn(self, tree: int, rows: tuple[Row, ...], call: Call, leaf: int) -> None:
         """Add what a call showed to the tree it is of.
 
         Parameters:
+            tree, rows: of what the call is, and on which states it was made.
             leaf: its code.
 
         Raises:
@@ -167,7 +168,10 @@ class Tables(Generic[S]):
         if self._learned_as[tree] != (self.caller.precision[tree], self.caller.told_apart[tree]):
             self._learned_as[tree] = self.caller.precision[tree], self.caller.told_apart[tree]
             self.forest.forget(tree)  # what it reads from here on, it may read in another order
-        self.forest.learn(tree, call.reads, leaf)
+        reads = call.reads
+        if call.enumerated:  # the order in which members were looked at may be that of a set, which means nothing
+            reads = self.forest.in_its_order(tree, reads, *rows)
+        self.forest.learn(tree, reads, leaf)
         if tree >= self.instances:
             self._note_reads(tree - self.instances, call.reads)
 
