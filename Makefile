@@ -17,12 +17,13 @@ QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_archi
 SCHEMAS := tests/tools/schemas
 MERMAID := tests/tools/node/node_modules/mermaid/package.json
 
-.PHONY: check test quick lint bench bench-audit bench-walks trials mutants pages clean
+.PHONY: check test quick lint compiled bench bench-audit bench-walks trials mutants pages clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check
 
-test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS) lint
+test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS)
+	$(MAKE) --jobs=2 lint compiled
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 quick: $(VENV)/installed-test
@@ -32,6 +33,9 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+compiled: $(VENV)/installed-test
+	$(BIN)/python -m tests.tools.compiled
 
 bench: $(VENV)/installed-test
 	$(BIN)/python tests/bench/bench.py
