@@ -24,7 +24,7 @@ class InstanceCoverage:
         enabled: the distinct states, of those expanded, that enable it; of a random search, how often it was enabled in
             a visited state, each visit counted.
         generated: its steps from them, and from a state that a limit cut short; of a random search, those taken.
-        distinct: the new distinct states among these; of a random search, an estimate unless `Walked.is_exact`.
+        distinct: the new distinct states among these; of a random search, an estimate unless `WalkCounts.is_exact`.
     """
 
     enabled: int
@@ -86,7 +86,7 @@ class FunctionCoverage:
 
 
 @attrs.frozen
-class Covered:
+class CoverageCounts:
     """What a run has tried.
 
     Attributes:

@@ -107,7 +107,7 @@ def mutations_of(spec: Spec[Any]) -> Mutations:
 
     Functions of the same package are changed; of a file that is in no package, those in files of the same folder.
     """
-    reached = _Reached([*spec.actions, spec.initial_states])
+    reached = _Reach([*spec.actions, spec.initial_states])
     roots = {_root(file) for action in spec.actions for file in [_file(action.function)] if file is not None}
     possible = [_skipped(action) for action in spec.actions]
     refused = []
@@ -159,7 +159,7 @@ def _never(*_: Any) -> Iterator[Any]:
 # --- finding functions --------------------------------------------------------------------------------------
 
 
-class _Reached:
+class _Reach:
     """The functions that some values lead to: by what they call, hold, and by the methods that they name.
 
     It may find more than is called, as the class of a value is not known: a method counts if its class is reached, and

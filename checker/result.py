@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from checker.covered import Covered
+from checker.covered import CoverageCounts
 from checker.errors import SpecError
 from checker.properties import Property
 from checker.spec import Spec
@@ -148,7 +148,7 @@ class Learning:
 
 
 @attrs.frozen
-class Walked:
+class WalkCounts:
     """What a random search has covered.
 
     Attributes:
@@ -227,8 +227,8 @@ class Statistics:
     shards: int = 0
     skew: float = 0.0
     spilled: int = 0
-    walked: Walked | None = None
-    covered: Covered | None = None
+    walked: WalkCounts | None = None
+    covered: CoverageCounts | None = None
 
     @property
     def out_degree_mean(self) -> float:

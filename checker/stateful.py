@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from checker.action import ActionInstance
-from checker.engines.random.explored import Visited
+from checker.engines.random.explored import VisitedStates
 from checker.properties import Property
 from checker.spec import Spec
 from checker.trace import Trace, complaint_at_end
@@ -85,7 +85,7 @@ class SpecMachine(RuleBasedStateMachine):
     longest: ClassVar[int | None] = None
     burst: ClassVar[tuple[int, int]] = (1, 20)
     sought: ClassVar[list[Property]]
-    visited: ClassVar[Visited[Any]]
+    visited: ClassVar[VisitedStates[Any]]
     _preferences: ClassVar[list[dict[ActionInstance[Any], int]]]
     _checked: ClassVar[set[Any]]
 
@@ -169,7 +169,7 @@ def state_machine(spec: Spec[Any]) -> type[SpecMachine]:
     members = {
         "spec": spec,
         "sought": [item for item in spec.checks if not item.kind.is_witness],
-        "visited": Visited(spec),
+        "visited": VisitedStates(spec),
         "_preferences": [{instance: place for place, instance in enumerate(order)} for order in orders],
         "_checked": set(),
     }

@@ -15,7 +15,7 @@ from checker.trace import Trace
 from checker.visible import visible
 from reports.exit_codes import INCOMPLETE
 from reports.phrases import PREMISE_FALSE
-from reports.suite import Outcome, Prepared
+from reports.suite import Outcome, PreparedCheck
 
 WHOLE = "as expected"
 """What the finding on a check as a whole is called."""
@@ -112,7 +112,7 @@ def _said(item: PropertyResult) -> str:
     return f"{item.property.name} {verdict}: {item.property.sentence}{nothing}"
 
 
-def place_of(item: Property, prepared: Prepared | None = None) -> Place | None:
+def place_of(item: Property, prepared: PreparedCheck | None = None) -> Place | None:
     """Where a CI system shows a violation: at the property's function, if that is in the working directory.
 
     The function of a shipped property is in no file of its user's repository. Then it is the check in the suite's file.

@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import cattrs
 
-from checker.covered import Covered
+from checker.covered import CoverageCounts
 from checker.properties import Kind
-from checker.result import ActionCount, Learning, Statistics, Verdict, Walked, Widest
+from checker.result import ActionCount, Learning, Statistics, Verdict, WalkCounts, Widest
 from reports.origin import Origin
 from reports.run_view import PropertyView, RunView
 from reports.story import Story
@@ -148,17 +148,19 @@ def _statistics(content: Mapping[str, Any]) -> Statistics:
     )
 
 
-def _covered(content: Any) -> Covered | None:
+def _covered(content: Any) -> CoverageCounts | None:
     if content is None:
         return None
-    return cattrs.Converter(detailed_validation=False).structure(content, Covered)  # which raises plain exceptions
+    return cattrs.Converter(detailed_validation=False).structure(
+        content, CoverageCounts
+    )  # which raises plain exceptions
 
 
-def _walked(content: Mapping[str, Any]) -> Walked | None:
+def _walked(content: Mapping[str, Any]) -> WalkCounts | None:
     walked = content["walked"]
     if walked is None:
         return None
-    return Walked(**{**walked, "lengths": tuple(walked["lengths"]), "depths": tuple(walked["depths"])})
+    return WalkCounts(**{**walked, "lengths": tuple(walked["lengths"]), "depths": tuple(walked["depths"])})
 
 
 def _learning(content: Mapping[str, Any]) -> Learning | None:

@@ -57,7 +57,7 @@ def why_it_stays(checked: Property) -> str:
 
 
 @attrs.frozen
-class Explained:
+class Explanation:
     """A mutant that is known to survive.
 
     Attributes:
@@ -71,7 +71,7 @@ class Explained:
 
 @attrs.frozen
 class _Table:
-    explained: list[Explained]
+    explained: list[Explanation]
 
 
 def read_explained(path: Path) -> dict[str, str]:

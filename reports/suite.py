@@ -79,7 +79,7 @@ class Check:
 
 
 @attrs.frozen
-class Prepared:
+class PreparedCheck:
     """A check whose spec, bounds and properties were found to exist.
 
     Attributes:
@@ -140,7 +140,7 @@ class Prepared:
 class Outcome:
     """A check with its result."""
 
-    prepared: Prepared
+    prepared: PreparedCheck
     result: Result
 
     @property
@@ -237,7 +237,7 @@ def _tool_table(content: dict[str, Any]) -> Any:
     return tool.get("leadline") if isinstance(tool, dict) else None
 
 
-def read_suite(path: Path) -> list[Prepared]:
+def read_suite(path: Path) -> list[PreparedCheck]:
     """The checks of a suite file, each found to make sense before any is run.
 
     Parameters:
@@ -270,7 +270,7 @@ def _header_lines(path: Path) -> list[int]:
     return [number for number, line in enumerate(lines, start=1) if _HEADER.match(line)]
 
 
-def _prepared(path: Path, number: int, entry: Any) -> Prepared:
+def _prepared(path: Path, number: int, entry: Any) -> PreparedCheck:
     if not isinstance(entry, dict):
         raise LeadlineError(f"{path}, check {number} must be a table, not {entry!r}")
     name = entry.get("name") or entry.get("spec")
@@ -285,7 +285,7 @@ def _prepared(path: Path, number: int, entry: Any) -> Prepared:
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
         if check.violates and check.violates not in (wanted or []):
             raise LeadlineError(f"violates = {check.violates!r} is not among its properties")
-        prepared = Prepared(check, spec if wanted is None else spec.with_properties(wanted))
+        prepared = PreparedCheck(check, spec if wanted is None else spec.with_properties(wanted))
         for name in check.covers if isinstance(check.covers, list) else ():
             if name not in prepared.coverable:
                 raise LeadlineError(

@@ -25,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from checker.bounds import bounds_text, describe_bounds
-from checker.covered import Covered, SourceLine
+from checker.covered import CoverageCounts, SourceLine
 from checker.engines import memory
 from checker.names import counted
 from checker.properties import Property
@@ -148,7 +148,7 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
     label_width = max((len(name) for frame in frames for name, row in frame.rows.items() if row.columns), default=0)
     ends = itertools.accumulate((2 + column_width for column_width in widths.values()), initial=MARGIN + label_width)
     fitting = dict(list(widths.items())[: sum(end <= width for end in ends) - 1])
-    parts: list[RenderableType] = [Bounded(Text(story.title, style="bold"))] if titled else []
+    parts: list[RenderableType] = [WrappedBounds(Text(story.title, style="bold"))] if titled else []
     if story.legend:
         parts.append(Text(_legend(story, plain), style="dim"))
     parts += turning_points(story)
@@ -297,7 +297,7 @@ def result_view(run: RunView) -> RenderableType:
     return Group(*parts)
 
 
-def _coverage(run: RunView, covered: Covered) -> Iterator[RenderableType]:
+def _coverage(run: RunView, covered: CoverageCounts) -> Iterator[RenderableType]:
     """What was tried: action instances, premises, witnesses and fields; and the functions of which a part was not."""
     table = _list("coverage", (*instance_columns(run), "taken", "new states"))
     for name, instance in covered.instances.items():
@@ -335,7 +335,7 @@ def _source_line(line: SourceLine) -> Text:
 
 
 @attrs.frozen
-class Bounded:
+class WrappedBounds:
     """Text with bounds in it, wrapped after commas too, so that no name is broken that fits in a line.
 
     It is no `Text` itself: `rich` would join it with others, and wrap them in its own way.
@@ -355,12 +355,12 @@ class Bounded:
             yield line
 
 
-def heading(spec: Spec[Any], engine: str, settings: dict[str, Any]) -> Bounded:
+def heading(spec: Spec[Any], engine: str, settings: dict[str, Any]) -> WrappedBounds:
     """The first line of a run: what is searched, how."""
     text = Text(visible(spec.name), style="bold")
     text.append(f"  {visible(bounds_text(attrs.asdict(spec.bounds)))}", style="")
     text.append(f"  {engine_text(engine, settings)}", style="dim")
-    return Bounded(text)
+    return WrappedBounds(text)
 
 
 def _learning(run: RunView) -> Learning | None:

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Generic, TypeVar
 
 from checker.action import ActionInstance
-from checker.covered import Covered, FieldValues, InstanceCoverage
+from checker.covered import CoverageCounts, FieldValues, InstanceCoverage
 from checker.engines.budget import Budget, LimitReached, StopSearch
 from checker.engines.evidence import Sighting, nothing_searched, property_results, states_shown
 from checker.engines.progress import PROGRESS_EVERY, PROGRESS_SECONDS, Progress
@@ -104,7 +104,7 @@ class OracleSearch(Generic[S]):
             properties=property_results(self.spec, self.sightings, self.arrivals, self.limits, stop is None),
         )
 
-    def _covered(self) -> Covered:
+    def _covered(self) -> CoverageCounts:
         """What the search has tried."""
         spec, within = self.spec, [state for state in self.arrivals if state not in self._outside]
         enabled, distinct = Counter[str](), Counter[str]()
@@ -115,7 +115,7 @@ class OracleSearch(Generic[S]):
         values = FieldValues()
         values.add_all(within)
         counted = dict.fromkeys(self._state_checks, 0) | self._shown
-        return Covered(
+        return CoverageCounts(
             instances={
                 name: InstanceCoverage(enabled[name], self._generated[name], distinct[name])
                 for name in map(str, spec.instances)

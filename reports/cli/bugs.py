@@ -22,7 +22,7 @@ from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from reports.html.run import run_page, with_traces
 from reports.origin import Origin
 from reports.run_view import view_of_result
-from reports.terminal import STYLES, Bounded, console, progress_line, show_traces
+from reports.terminal import STYLES, WrappedBounds, console, progress_line, show_traces
 
 _file = click.Path(dir_okay=False, path_type=Path)
 
@@ -97,7 +97,7 @@ def _show(out: Console, outcomes: Sequence[Outcome], *, with_trace: bool) -> Non
     bug = outcomes[0].run.bug
     out.print(_heading(bug))
     bounds = Text(f"{bug.property}  -b {bounds_text(bug.bounds)}", style="dim")
-    out.print(Padding(Bounded(bounds), (0, 2)))
+    out.print(Padding(WrappedBounds(bounds), (0, 2)))
     if with_trace and bug.note:
         out.print(Padding(Text(bug.note), (0, 2)))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))

@@ -26,7 +26,7 @@ from reports.origin import Origin
 from reports.phrases import gaps
 from reports.run_view import view_of_result
 from reports.sarif import sarif as sarif_log
-from reports.suite import SHIPPED, Outcome, Prepared, as_expected, find_suite, read_suite
+from reports.suite import SHIPPED, Outcome, PreparedCheck, as_expected, find_suite, read_suite
 from reports.terminal import STYLES, console, progress_line, show_traces
 
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -89,7 +89,7 @@ def check(
 
 
 def _run(
-    out: Console, checks: Sequence[Prepared], coverage: bool
+    out: Console, checks: Sequence[PreparedCheck], coverage: bool
 ) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
     """Run checks one after another, and print a line for each, with the traces that are shown.
 
@@ -146,7 +146,7 @@ class Reports:
         if self.html is not None:
             check_output_folder(self.html)
 
-    def write(self, checks: Sequence[Prepared], outcomes: Sequence[Outcome], attempt: Attempts) -> None:
+    def write(self, checks: Sequence[PreparedCheck], outcomes: Sequence[Outcome], attempt: Attempts) -> None:
         """Write them.
 
         Parameters:

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 from markupsafe import Markup
 
-from checker.covered import Covered, FunctionCoverage
+from checker.covered import CoverageCounts, FunctionCoverage
 from checker.names import counted
 from checker.result import Result, Statistics, Verdict
 from reports.html import Chapter, chapter, page
@@ -121,7 +121,7 @@ class Run:
     idle: str
     start: str
     gaps: tuple[str, ...]
-    covered: Covered | None
+    covered: CoverageCounts | None
     instance_columns: tuple[str, str]
     fields: dict[str, str]
     sample_note: str

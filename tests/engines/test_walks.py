@@ -15,7 +15,7 @@ import pytest
 from checker import Spec, Trace, Verdict, action, component, explore, invariant, put, step_invariant
 from checker.content import content
 from checker.engines.budget import Budget
-from checker.engines.compiled.sample import MOST, Sampled
+from checker.engines.compiled.sample import MOST, StateSample
 from checker.engines.compiled.threads import Workers
 from checker.engines.compiled.walks import Walks
 from checker.engines.compiled.watch import Watch
@@ -24,7 +24,7 @@ from checker.engines.random import shorten
 from checker.engines.random.search import fuzz
 from checker.engines.random.shorten import shortened_along
 from checker.errors import SpecError
-from checker.result import Limits, Result, Walked
+from checker.result import Limits, Result, WalkCounts
 from invariants.catalog import CATALOG
 
 LOSS = CATALOG["atomic/hw-truncation"]
@@ -66,7 +66,7 @@ def repeatable(result: Result) -> Any:
     return traces, statistics, result.reason, result.note
 
 
-def walked(result: Result) -> Walked:
+def walked(result: Result) -> WalkCounts:
     """What a random search has covered."""
     assert result.statistics.walked is not None
     return result.statistics.walked
@@ -294,7 +294,7 @@ def test_more_states_than_the_sample_holds_are_estimated() -> None:
 @pytest.mark.parametrize("states", [100, MOST, 3 * MOST, 50 * MOST])
 def test_the_estimate_is_within_three_percent(states: int) -> None:
     hashes = np.random.default_rng(states).integers(0, 2**64, states, np.uint64)
-    sampled, zeros = Sampled(), np.zeros(states, np.int64)
+    sampled, zeros = StateSample(), np.zeros(states, np.int64)
     for part in np.array_split(np.concatenate([hashes, hashes[::-1]]), 7):
         sampled.add(part, zeros[: len(part)], zeros[: len(part)], zeros[: len(part)])
     assert sampled.is_exact == (states <= MOST)

@@ -13,7 +13,7 @@ MOST = 2**14
 """States in the sample. With more, the standard error of their number is 1 / sqrt(MOST - 2), 0.8 %."""
 
 
-class Sampled:
+class StateSample:
     """The sample.
 
     Attributes:

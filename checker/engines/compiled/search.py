@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.covered import Covered, InstanceCoverage
+from checker.covered import CoverageCounts, InstanceCoverage
 from checker.engines.budget import Budget, LimitReached, StopSearch
 from checker.engines.compiled import kernel, tally
 from checker.engines.compiled.adjustments import CHANGES, Adjustments, Crowded
@@ -229,7 +229,7 @@ class CompiledSearch(Generic[S]):
             properties=property_results(self.spec, seen, paths.arrivals(), self.limits, stop is None),
         )
 
-    def _covered(self, stop: Stop | None) -> Covered | None:
+    def _covered(self, stop: Stop | None) -> CoverageCounts | None:
         """What the search has tried; None if there was an interrupt, or no memory for it.
 
         Parameters:
@@ -249,7 +249,7 @@ class CompiledSearch(Generic[S]):
             self._note = self._note or "coverage was not counted: the search was stopped"
             return None
         counts = zip(self.spec.instances, enabled.tolist(), at.counts.tolist(), strict=True)
-        return Covered(
+        return CoverageCounts(
             instances={str(instance): InstanceCoverage(states, *taken) for instance, states, taken in counts},
             shown=states_shown(self.spec, shown),
             fields=fields,

@@ -1,7 +1,7 @@
 """What random walks have tried: action instances, and a sample of the states, with the values of their fields.
 
-Walks keep no states. Those in the sample from which distinct states are counted (`Sampled`) are looked at once, between
-two rounds.
+Walks keep no states. Those in the sample from which distinct states are counted (`StateSample`) are looked at once,
+between two rounds.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.covered import Covered, FieldValues, InstanceCoverage
+from checker.covered import CoverageCounts, FieldValues, InstanceCoverage
 from checker.engines.compiled.learn.layout import Layout
-from checker.engines.compiled.sample import MOST, Sampled
+from checker.engines.compiled.sample import MOST, StateSample
 from checker.engines.compiled.watch import Watch
 from checker.engines.evidence import states_shown
 from checker.properties import Kind, Property
@@ -67,8 +67,8 @@ class WalkCoverage(Generic[S]):
             del self._waiting[number]
 
     def covered(
-        self, sampled: Sampled, enabled: NDArray[np.int64], taken: NDArray[np.int64], new: NDArray[np.int64]
-    ) -> Covered:
+        self, sampled: StateSample, enabled: NDArray[np.int64], taken: NDArray[np.int64], new: NDArray[np.int64]
+    ) -> CoverageCounts:
         """What was tried.
 
         Parameters:
@@ -79,7 +79,7 @@ class WalkCoverage(Generic[S]):
         known = [self._true[number] for number in sampled.hashes[:MOST].tolist() if number in self._true]
         counts = np.array(known, np.int64).reshape(len(known), len(self._asked)).sum(axis=0).tolist()
         of_instances = zip(self._spec.instances, enabled.tolist(), taken.tolist(), new.tolist(), strict=True)
-        return Covered(
+        return CoverageCounts(
             instances={
                 str(instance): InstanceCoverage(times, steps, sampled.scaled(states))
                 for instance, times, steps, states in of_instances

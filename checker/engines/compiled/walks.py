@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from checker.action import ActionInstance
 from checker.content import content
-from checker.covered import Covered
+from checker.covered import CoverageCounts
 from checker.engines.budget import LOOK_SECONDS, StopSearch
 from checker.engines.compiled import walk_arrays as arrays
 from checker.engines.compiled import walk_kernel as kernel
@@ -38,14 +38,14 @@ from checker.engines.compiled.learn.layout import Layout
 from checker.engines.compiled.learn.learned import Tables
 from checker.engines.compiled.learn.nodes import ShapeChanged
 from checker.engines.compiled.packing import Packing
-from checker.engines.compiled.sample import Sampled
+from checker.engines.compiled.sample import StateSample
 from checker.engines.compiled.starts import Starts
 from checker.engines.compiled.walk_coverage import WalkCoverage
 from checker.engines.compiled.watch import Watch
 from checker.engines.purity import LATER, Purity
 from checker.errors import SpecError
 from checker.properties import DEADLOCK, Property
-from checker.result import ActionCount, Statistics, Walked
+from checker.result import ActionCount, Statistics, WalkCounts
 from checker.spec import Spec
 from checker.trace import Trace
 
@@ -123,7 +123,7 @@ class Walks(Generic[S]):
         """
         instances, steps = len(self.spec.instances), self._length
         self.traces: dict[Property, Trace[S]] = {}
-        self.sampled = Sampled()
+        self.sampled = StateSample()
         self.taken, self.enabled = np.zeros(instances, np.int64), np.zeros(instances, np.int64)
         self.ends = np.zeros((arrays.REASONS, steps + 1), np.int64)
         self.steps = self.begun = 0
@@ -523,7 +523,7 @@ class Walks(Generic[S]):
         return content(type(state).__name__, state)
 
     @property
-    def covered(self) -> Covered | None:
+    def covered(self) -> CoverageCounts | None:
         """What was tried; None if that is not wanted."""
         if self._coverage is None:
             return None
@@ -563,7 +563,7 @@ class Walks(Generic[S]):
             memory=tables.nbytes + sum(array.nbytes for array in (*self._walkers, self._visits)),
             calls=tables.calls,
             compared=tables.compared,
-            walked=Walked(
+            walked=WalkCounts(
                 behaviours=self.begun,
                 steps=self.steps,
                 is_exact=sampled.is_exact,

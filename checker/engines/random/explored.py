@@ -41,7 +41,7 @@ class Steps(Generic[S]):
         return sum(map(len, self.enabled.values()))
 
 
-class Visited(Generic[S]):
+class VisitedStates(Generic[S]):
     """The states visited. Each is expanded once, and the first ones are audited.
 
     Parameters:

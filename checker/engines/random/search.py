@@ -17,7 +17,7 @@ from checker.engines import ENGINES
 from checker.engines.budget import Budget, LimitReached
 from checker.engines.evidence import nothing_searched, premise_shown
 from checker.engines.progress import Progress
-from checker.engines.random.explored import Visited
+from checker.engines.random.explored import VisitedStates
 from checker.engines.random.shorten import IN_ORDER, shortened, shortened_along
 from checker.engines.source import with_source
 from checker.errors import SpecError
@@ -147,7 +147,7 @@ def _result(spec: Spec[Any], search: Callable[[Spec[Any]], Sampling[Any]], setti
 def _without_steps(trace: Trace[Any]) -> Trace[Any]:
     """A counterexample that is shortened by leaving out steps, within the memory that is free."""
     with Budget(Limits()).enforced():
-        return shortened(trace, Visited(trace.spec))
+        return shortened(trace, VisitedStates(trace.spec))
 
 
 def _shorten(spec: Spec[Any], traces: dict[Property, Trace[Any]], steps: int) -> str:

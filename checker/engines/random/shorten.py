@@ -29,7 +29,7 @@ from checker.content import in_order
 from checker.engines import ENGINES
 from checker.engines.evidence import Sighting, property_results
 from checker.engines.purity import LATER
-from checker.engines.random.explored import Choice, Visited
+from checker.engines.random.explored import Choice, VisitedStates
 from checker.errors import SpecError
 from checker.properties import Kind, Property
 from checker.result import Limits
@@ -111,7 +111,7 @@ def _violation(trace: Trace[S], first: int, choices: Iterable[Choice]) -> Trace[
     return None
 
 
-def shortened(trace: Trace[S], visited: Visited[S]) -> Trace[S]:
+def shortened(trace: Trace[S], visited: VisitedStates[S]) -> Trace[S]:
     """A short counterexample near one that was found.
 
     Steps are left out, one and two at a time, and the shortest counterexample is taken through all the
@@ -175,7 +175,7 @@ def _only(state: S) -> Callable[[Any], list[S]]:
     return lambda _: [state]
 
 
-def shortest_among(visited: Visited[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
+def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
     """The shortest evidence through states that were visited, and those one step from them.
 
     Parameters:
