@@ -108,7 +108,7 @@ def test_after_calls_that_were_cut_off_nothing_is_taken_for_the_answer_to_someth
     caller = caller_of(SPEC)
     helped, jobs = Helpers(caller, 1), jobs_of(SPEC, caller)
     first = next(helped.make(jobs))
-    assert first[0] == jobs[0][0]
+    assert first[0] == jobs[0]
     again = list(helped.make(jobs[::-1]))
     assert again == list(Helpers(caller, 0).make(jobs[::-1]))
 
