@@ -54,9 +54,9 @@ class SourceLine:
     Attributes:
         number: in its file, from 1.
         text: the line.
-        mark: ``run``; ``never``; ``partly`` if it was run, but never went on to some other line; empty if there is
+        mark: ``run``; ``never``; ``partly`` if it was run, but some branch was never taken; empty if there is
             nothing to run.
-        missing: of ``partly``: the lines it never went on to, 0 for leaving the function.
+        missing: of ``partly``: the lines to which the branches not taken lead, 0 for leaving the function.
     """
 
     number: int
@@ -87,7 +87,7 @@ class FunctionCoverage:
 
 @attrs.frozen
 class CoverageCounts:
-    """What a run has tried.
+    """What a run covered.
 
     Attributes:
         instances: by action instance.

@@ -52,7 +52,7 @@ class Fate(enum.Enum):
     """What became of a mutant."""
 
     KILLED = "killed"
-    """A property is violated, or a witness is never seen."""
+    """A property is violated, or a witness is never shown."""
     ERROR = "error"
     """An action or a property raised an exception, or did what a spec must not do."""
     EQUIVALENT = "equivalent"
@@ -73,7 +73,7 @@ class Outcome:
         name, kind: of the mutation.
         fate: what became of it.
         violated: the properties that it violates, each with the states of a shortest counterexample; 0 of a witness
-            that is never seen.
+            that is never shown.
         text: why, for a person; empty if the above says all.
         bounds: the bounds of the search.
         distinct, generated: states of the search.
@@ -99,7 +99,7 @@ class Original:
         bounds: the bounds.
         changes: those that differ from the spec's own.
         properties: the names of the properties that hold, and the witnesses that are seen: what mutants are judged by.
-        left_out: those that are violated already, or never seen.
+        left_out: those that are violated already, or never shown.
         counts: what is compared first: distinct and generated states, outside ones, deadlocks, levels, steps by action.
         steps: a digest of each step; None if there are more than `EXACT` states.
         code: a digest of the code that the spec is made of.

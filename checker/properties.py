@@ -59,9 +59,8 @@ class Property:
         function: takes a state (a step invariant: the states before and after a step).
         source: where the rule comes from: an article, a KIP, a ticket.
         fails_in: the names of specs in which it is known to be violated, at some bounds.
-        premise: a predicate of a state (of a step invariant, of the state before). Where it is false, the property is
-            true for want of anything to be wrong; if it is false in every state, that the property holds says nothing.
-            None: the property always says something.
+        premise: a predicate of a state (of a step invariant, of the state before). Where it is false, the property says
+            nothing; if it is false in every state, the property is vacuous. None: the property is never vacuous.
     """
 
     name: str

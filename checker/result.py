@@ -149,7 +149,7 @@ class Learning:
 
 @attrs.frozen
 class WalkCounts:
-    """What a random search has covered.
+    """Counts of the behaviours of a random search.
 
     Attributes:
         behaviours: those begun.

@@ -12,7 +12,7 @@ __all__ = ["CompiledSettings", "RandomSettings", "SparkSettings"]
 
 @attrs.frozen(kw_only=True)
 class Tuning:
-    """Sizes of the compiled engine. The defaults are right for every spec; tests use smaller ones.
+    """Details of the compiled engine. The defaults are right for every spec; tests use smaller sizes.
 
     Attributes:
         block: states that each thread expands between two checks of the limits.

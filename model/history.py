@@ -63,7 +63,7 @@ class MissedWatermark:
 
 @attrs.frozen
 class FollowerEndOffset:
-    """A leader has learned, or believes, up to which offset a follower has its log."""
+    """The end offset of a follower's log that its leader has learned, or assumes."""
 
     leader: int
     broker: int

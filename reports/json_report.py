@@ -151,9 +151,8 @@ def _statistics(content: Mapping[str, Any]) -> Statistics:
 def _covered(content: Any) -> CoverageCounts | None:
     if content is None:
         return None
-    return cattrs.Converter(detailed_validation=False).structure(
-        content, CoverageCounts
-    )  # which raises plain exceptions
+    converter = cattrs.Converter(detailed_validation=False)  # which raises plain exceptions
+    return converter.structure(content, CoverageCounts)
 
 
 def _walked(content: Mapping[str, Any]) -> WalkCounts | None:

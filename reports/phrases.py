@@ -110,25 +110,22 @@ def gaps(run: RunView) -> list[str]:
     idle = [visible(name) for name, instance in covered.instances.items() if not instance.enabled]
     premises = [visible(item.name) for item in run.properties if item.premise is False]
     unrun = [function for function in covered.source if not function.is_complete]
-    lines = [line for function in unrun for line in function.lines if line.mark == "never"]
-    branches = [line for function in unrun for line in function.lines if line.mark == "partly"]
+    marks = [line.mark for function in unrun for line in function.lines]
+    lines, branches = marks.count("never"), marks.count("partly")
+    missed = [
+        *([f"{counted(lines, 'line')} {yet} run"] if lines else []),
+        *([f"{counted(branches, 'branch', 'branches')} {yet} taken"] if branches else []),
+    ]
     return [
         *([f"{yet} enabled: {', '.join(idle)}"] if idle else []),
         *([f"premise {yet} true: {', '.join(premises)}"] if premises else []),
-        *(
-            [
-                f"{yet} run: {counted(len(lines), 'line')} and {counted(len(branches), 'branch', 'branches')} "
-                f"in {counted(len(unrun), 'function')}"
-            ]
-            if unrun
-            else []
-        ),
+        *([f"{' and '.join(missed)}, in {counted(len(unrun), 'function')}"] if missed else []),
     ]
 
 
 def instance_columns(run: RunView) -> tuple[str, str]:
     """What the first two columns of the counts by action instance hold; a random search counts visits, not states."""
-    return "action instance", "states enabled in" if run.statistics.walked is None else "visits enabled in"
+    return "action instance", "states enabled in" if run.statistics.walked is None else "times enabled"
 
 
 def sample_note(run: RunView) -> str:
@@ -148,9 +145,15 @@ def line_note(line: SourceLine) -> str:
     return f"never continued to {' or '.join(targets)}" if line.mark == "partly" else ""
 
 
-def field_values(field: FieldCoverage) -> str:
-    """The values that a field takes, in words."""
+def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
+    """The values that a field takes, in words.
+
+    Parameters:
+        of_sample: whether they are those in a sample of the states.
+    """
     count = f"{field.count:,}" if field.is_exact else f"more than {field.count:,}"
+    if of_sample:
+        count = f"at least {field.count:,}"
     return f"{count}: {', '.join(map(visible, field.values))}" if field.values else count
 
 

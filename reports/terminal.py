@@ -313,7 +313,7 @@ def _coverage(run: RunView, covered: CoverageCounts) -> Iterator[RenderableType]
     if covered.fields:
         fields = _list("", ("field", "values"))
         for path, field in covered.fields.items():
-            fields.add_row(visible(path), field_values(field))
+            fields.add_row(visible(path), field_values(field, of_sample=covered.sampled is not None))
         yield fields
     if note := sample_note(run):
         yield Text(note, style="dim")
@@ -338,7 +338,7 @@ def _source_line(line: SourceLine) -> Text:
 class WrappedBounds:
     """Text with bounds in it, wrapped after commas too, so that no name is broken that fits in a line.
 
-    It is no `Text` itself: `rich` would join it with others, and wrap them in its own way.
+    It is not a `Text`: `rich` would join it with others, and wrap them in its own way.
     """
 
     text: Text

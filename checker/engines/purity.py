@@ -30,7 +30,7 @@ BY_IDENTITY = "its {} depend on which of equal objects it is given, as with `is`
 """Why {} differ between equal states that are made of different objects."""
 
 LATER = "the same state later gave different {}"
-"""How {} of a function that remembers earlier calls or looks at the time show."""
+"""The complaint when a function gives other {} for the same state later."""
 
 KEPT = 16
 """States that are checked once more when the search ends."""

@@ -45,7 +45,8 @@ from reports.cli.running import only_the_result_on_stdout, run
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Share the work among N workers; by default one for each core. The results do not depend on it.",
+    help="Share the work among N workers; by default one for each core, and one with --coverage. The results do not "
+    "depend on it.",
 )
 @click.option(
     "--uniform",

@@ -277,7 +277,7 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         gaps=tuple(gaps(run)),
         covered=statistics.covered,
         instance_columns=instance_columns(run),
-        fields={path: field_values(field) for path, field in covered.fields.items()} if covered else {},
+        fields=_fields(covered) if covered else {},
         sample_note=sample_note(run),
         source=tuple(map(_function, covered.source)) if covered else (),
     )
@@ -286,6 +286,12 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
 def _function(function: FunctionCoverage) -> FunctionView:
     lines = [(line.number, line.text, line.mark, MARKS[line.mark], line_note(line)) for line in function.lines]
     return FunctionView(function.name, function.file, function.is_complete, tuple(lines))
+
+
+def _fields(covered: CoverageCounts) -> dict[str, str]:
+    """The values of each field, in words."""
+    of_sample = covered.sampled is not None
+    return {path: field_values(field, of_sample=of_sample) for path, field in covered.fields.items()}
 
 
 def _plots(statistics: Statistics, name: str) -> list[Plot]:

@@ -158,7 +158,7 @@ def test_a_suite_names_the_gaps_of_each_check(folder: Path) -> None:
     assert run.code == 0
     gaps = [line.strip() for line in run.lines if line.startswith("      ")]
     assert gaps[:2] == ["never enabled: fly()", "premise never true: too_high"]
-    assert gaps[2].startswith("never run: 1 line and 1 branch in 1 function")
+    assert gaps[2].startswith("1 line never run and 1 branch never taken, in 1 function")
 
 
 def test_coverage_of_a_part_of_a_search_is_refused(folder: Path) -> None:

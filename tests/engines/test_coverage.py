@@ -313,6 +313,51 @@ def test_a_random_search_that_visits_all_states_covers_what_an_exhaustive_one_co
     assert not next(function for function in covered.source if function.name == "blackout").is_complete
 
 
+@attrs.frozen
+class Ticket:
+    drawn: int = 0
+    sum: int = 0
+
+
+@action(number=range(1, 1000))
+def draw(state: Ticket, number: int) -> Iterator[Ticket]:
+    if not state.drawn:
+        yield attrs.evolve(state, drawn=number)
+
+
+@action()
+def win(state: Ticket) -> Iterator[Ticket]:
+    if state.drawn == 777:
+        prize = 1_000_000
+        yield attrs.evolve(state, sum=prize)
+
+
+@action()
+def save(state: Ticket) -> Iterator[Ticket]:
+    if state.sum < 5:
+        yield attrs.evolve(state, sum=state.sum + 1)
+
+
+@invariant("little is saved")
+def is_little(state: Ticket) -> bool:
+    return state.sum < 5
+
+
+def test_what_only_the_search_for_a_shorter_counterexample_runs_is_not_covered() -> None:
+    spec = Spec(
+        name="lottery",
+        initial_states=lambda _: [Ticket()],
+        actions=[draw, win, save],
+        properties=[is_little],
+    )
+    result = fuzz(spec, examples=3, coverage=True)
+    covered = result.statistics.covered
+    assert result.note == "there is no shorter counterexample to is_little"
+    assert covered is not None
+    assert not covered.instances["win()"].enabled
+    assert {function.name: function.is_complete for function in covered.source}["win"] is False
+
+
 def test_of_a_random_search_with_many_states_a_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("sample", "walk_coverage"):
         monkeypatch.setattr(f"checker.engines.compiled.{module}.MOST", 40)

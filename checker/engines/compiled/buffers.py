@@ -7,7 +7,7 @@ import numpy as np
 from checker.engines.compiled.arrays import SuccessorArrays
 
 STEPS_A_STATE = 4
-"""Steps for each state of a block for which there is room from the beginning."""
+"""Next states per state of a block for which there is room at first."""
 
 
 class Buffers:

@@ -115,8 +115,9 @@ class Walks(Generic[S]):
         self.begin(seed, uniform=uniform)
 
     def begin(self, seed: int, *, uniform: bool) -> None:
-        """Forget all walks, and begin them with another seed. What was learned of the spec is kept: it saves time, and
-        makes no difference to the walks.
+        """Forget all walks, and begin them with another seed.
+
+        What was learned of the spec is kept: it saves time, and makes no difference to the walks.
 
         Parameters:
             seed, uniform: see `Walks`.

@@ -42,7 +42,7 @@ class Steps(Generic[S]):
 
 
 class VisitedStates(Generic[S]):
-    """The states visited. Each is expanded once, and the first ones are audited.
+    """The states visited. Each is expanded once, and the first ones are checked for purity.
 
     Parameters:
         spec: whose states they are.
@@ -59,7 +59,7 @@ class VisitedStates(Generic[S]):
         return state in self._steps
 
     def steps(self, state: S) -> Steps[S]:
-        """The steps from a state, which is visited by that.
+        """The steps from a state, which thereby counts as visited.
 
         Raises:
             SpecError: the spec misbehaved.

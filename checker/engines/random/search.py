@@ -101,12 +101,12 @@ def fuzz(
         coverage=coverage,
     )
     if coverage:
-        return with_source(spec, lambda fresh: _result(fresh, search, settings))
-    return _result(spec, search, settings)
+        return _shortened(with_source(spec, lambda fresh: _result(fresh, search, settings)))
+    return _shortened(_result(spec, search, settings))
 
 
 def _result(spec: Spec[Any], search: Callable[[Spec[Any]], Sampling[Any]], settings: dict[str, Any]) -> Result:
-    """The result of a random search, with its counterexamples shortened.
+    """The result of a random search, with the counterexamples that it met.
 
     Parameters:
         spec: what to search.
@@ -117,11 +117,6 @@ def _result(spec: Spec[Any], search: Callable[[Spec[Any]], Sampling[Any]], setti
         statistics, traces, stop = search(spec)
     except LimitReached as limit:  # before there was anything to report
         return attrs.evolve(nothing_searched(spec, "fuzz", limit.stop), settings=settings)
-    note = ""
-    if any(not item.kind.is_witness for item in traces):
-        with contextlib.suppress(KeyboardInterrupt):  # an interrupt leaves them as they are
-            note = "there may be a shorter counterexample: shortening was interrupted"
-            note = _shorten(spec, traces, statistics.walked.steps if statistics.walked else 0)
     begun = statistics.walked.behaviours if statistics.walked else 0
     most = settings["steps"]
     sample = Stop(StopKind.SAMPLE, f"{begun:,} random behaviours of at most {most} steps are only a sample")
@@ -140,8 +135,22 @@ def _result(spec: Spec[Any], search: Callable[[Spec[Any]], Sampling[Any]], setti
             for item in spec.checks
         ),
         settings=settings,
-        note=note,
     )
+
+
+def _shortened(result: Result) -> Result:
+    """A result with its counterexamples shortened. The calls that this takes do not count as covered."""
+    traces = {item.property: item.traces[0] for item in result.properties if item.traces}
+    if all(item.kind.is_witness for item in traces):
+        return result
+    walked = result.statistics.walked
+    with contextlib.suppress(KeyboardInterrupt):  # an interrupt leaves them as they are
+        note = "there may be a shorter counterexample: shortening was interrupted"
+        note = _shorten(result.spec, traces, walked.steps if walked else 0)
+    properties = [
+        attrs.evolve(item, traces=(traces[item.property],)) if item.traces else item for item in result.properties
+    ]
+    return attrs.evolve(result, properties=tuple(properties), note=note)
 
 
 def _without_steps(trace: Trace[Any]) -> Trace[Any]:

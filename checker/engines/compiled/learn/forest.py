@@ -97,10 +97,11 @@ class Forest:
     def in_its_order(
         self, tree: int, reads: dict[int, int], row: Sequence[int], after: Sequence[int] = ()
     ) -> dict[int, int]:
-        """What a call has read, in the order in which a tree reads it.
+        """The reads of a call, reordered so that they agree with what a tree reads first.
 
-        Besides, it has all that the tree reads before it comes to what is not known: a longer path is exact too. If the
-        tree comes to a leaf, it has only this.
+        The result begins with what the tree reads of these rows before it comes to an unknown edge, also what the call
+        did not read: a path that reads more is exact too. The rest of the reads follow. If the tree comes to a leaf, it
+        is what the tree reads.
 
         Parameters:
             reads: see `learn`.
