@@ -6,9 +6,11 @@ hashes. They order, choose and count; they never decide whether two states are e
 
 from __future__ import annotations
 
+import copyreg
+import dataclasses
 import enum
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -75,16 +77,23 @@ def member_parts(path: str, member: Any, count: int) -> tuple[str, ...]:
 def _text(value: Any) -> str:
     """What a value is, as far as that can be told without its address."""
     if isinstance(value, enum.Enum):
-        return value.name
+        return value.name or repr(value.value)  # a flag of none has no name
     if hasattr(value, "__qualname__"):  # a function or a class
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, tuple | list):
         return str([content("", item) for item in value])
     if isinstance(value, frozenset | set):
         return str(sorted(content("", item) for item in value))
-    if getattr(type(value), "__repr__") is not object.__repr__:  # noqa: B009
+    if isinstance(value, Mapping):
+        return str(sorted((content("", key), content("", item)) for key, item in value.items()))
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.compare]
+    elif getattr(type(value), "__repr__") is not object.__repr__:  # noqa: B009
         return repr(value)
-    return str(sorted((name, content("", inner)) for name, inner in getattr(value, "__dict__", {}).items()))
+    else:
+        slots: list[str] = copyreg._slotnames(type(value))  # type: ignore[attr-defined]
+        names = [name for name in (*slots, *getattr(value, "__dict__", ())) if hasattr(value, name)]
+    return str(sorted((name, content("", getattr(value, name))) for name in names))
 
 
 def digest(*texts: str) -> int:

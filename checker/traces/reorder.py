@@ -80,7 +80,9 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 
 
 def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
-    """The steps from a state by the action instances that are left, each once."""
+    """The steps from a state by the action instances that are left, each once; none from outside of `Spec.within`."""
+    if not spec.is_within(state):
+        return
     for number in dict.fromkeys(left):
         for successor in in_order(spec.take(spec.instances[number], state)):
             yield number, successor

@@ -102,3 +102,49 @@ def test_reads_in_the_order_of_a_set_are_learned() -> None:
     expected = answer(oracle.explore, spec)
     assert expected != "refused"
     assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning)) == expected
+
+
+@attrs.frozen
+class Room:
+    """Someone may bring a key."""
+
+    number: int
+    things: frozenset[str]
+    tries: int = 0
+
+
+@action()
+def bring_a_key(state: Room) -> Iterator[Room]:
+    if state.number == 17 and not state.tries:
+        yield attrs.evolve(state, things=state.things | {"key"})
+
+
+@action()
+def leave(state: Room) -> Iterator[Room]:
+    id(state)  # so that the action is given the state itself
+    if "key" in state.things:
+        yield attrs.evolve(state, number=-1)
+
+
+@action()
+def try_the_door(state: Room) -> Iterator[Room]:
+    if state.tries < 3 and state.number != 17:
+        yield attrs.evolve(state, tries=state.tries + 1)
+
+
+@invariant("nobody leaves")
+def nobody_leaves(state: Room) -> bool:
+    return state.number != -1
+
+
+def test_a_call_that_is_given_the_state_reads_members_that_came_after_its_row() -> None:
+    """The rows of some calls are made at once, before the first of them adds a member."""
+    spec = Spec(
+        name="rooms",
+        initial_states=lambda _: [Room(number, frozenset({f"thing {number % 40}"})) for number in range(1000)],
+        actions=[bring_a_key, leave, try_the_door],
+        properties=[nobody_leaves],
+    )
+    expected = answer(oracle.explore, spec)
+    assert expected != "refused"
+    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1)) == expected

@@ -10,11 +10,14 @@ import pytest
 
 from checker import Limits, Result, Spec, SpecError, action, component, step_invariant, step_witness
 from checker.engines import compiled, oracle
-from checker.engines.compiled import kernel, search, warming
+from checker.engines.compiled import chunks, kernel, search, warming
+from checker.engines.compiled.adjustments import Adjustments
+from checker.engines.compiled.learn.calls import NotRecorded
 from checker.engines.compiled.learn.forest import Forest
 from checker.engines.compiled.packing import Packing
 from checker.engines.compiled.store import Store
 from checker.engines.compiled.threads import Workers
+from checker.settings import DEFAULT
 from invariants.catalog import CATALOG
 from tests.tools.agreement import assert_same_answers
 
@@ -136,3 +139,18 @@ def test_nothing_is_left_to_compile_in_a_search() -> None:
     for name in ("atomic/hw-truncation", "atomic/kip-101"):
         compiled.explore(CATALOG[name], limits)
     assert {name: list(item.signatures) for name, item in dispatchers.items()} == compiled_before
+
+
+def test_what_a_part_asked_for_is_a_job_once() -> None:
+    """A part that is done keeps its rows: another round must not take them for calls, as they may be new arrays."""
+    parts = chunks.BlockParts(0, 2, 2, 3, DEFAULT)
+    parts.cursors[0, kernel.ASKED] = 1
+    parts.unknown[0, 0], parts.rows[0, 0] = (0, 5, 0, 1), 0
+    assert len(parts.jobs(9)) == 1
+    assert parts.jobs(9) == []
+
+
+def test_adjustments_that_change_nothing_do_not_begin_a_search_again() -> None:
+    adjustments = Adjustments().after(NotRecorded(3))
+    with pytest.raises(SpecError, match="is not deterministic"):
+        adjustments.after(NotRecorded(3))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -264,11 +266,34 @@ def test_a_walk_that_begins_leaves_nothing_of_the_one_before() -> None:
     assert walked(result).lengths == (0,) * 6 + (2_000,)
 
 
+class Access(enum.Flag):
+    READ = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Guests:
+    names: frozenset[str]
+    room: int = dataclasses.field(repr=False)
+
+
+class Point:
+    """Without a `__repr__`, and with nothing in a `__dict__`."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: int) -> None:
+        self.x = x
+
+
 def test_contents_do_not_depend_on_the_order_of_sets_but_on_all_else() -> None:
     assert content("S.x", frozenset("abc")) == content("S.x", frozenset("cba"))
     others = [content("S.x", frozenset("ab")), content("S.y", frozenset("abc")), content("S.x", tuple("abc"))]
     assert len({content("S.x", frozenset("abc")), *others}) == 4
     assert content("S", Dial(1)) != content("S", Dial(2))
+    assert content("S", Access(0)) != content("S", Access.READ)
+    assert content("S", Guests(frozenset("abc"), 1)) == content("S", Guests(frozenset("cba"), 1))
+    assert content("S", Guests(frozenset("abc"), 1)) != content("S", Guests(frozenset("abc"), 2))
+    assert content("S", Point(1)) == content("S", Point(1)) != content("S", Point(2))
 
 
 def test_coverage_of_a_space_that_is_known_is_exact() -> None:

@@ -123,3 +123,38 @@ def test_a_long_trace_whose_steps_may_come_in_any_order_takes_a_moment_only() ->
     assert time.monotonic() - began < 10
     assert switches(told) == 5
     assert told.states[-1] == Doors((10,) * 6)
+
+
+@attrs.frozen
+class Meter:
+    level: int = 0
+    marks: int = 0
+
+
+@action()
+def rise(state: Meter) -> Iterator[Meter]:
+    yield attrs.evolve(state, level=state.level + 1)
+
+
+@action()
+def mark(state: Meter) -> Iterator[Meter]:
+    if state.marks < 2:
+        yield attrs.evolve(state, marks=state.marks + 1)
+
+
+@invariant("the level is not marked twice at 3")
+def is_low(state: Meter) -> bool:
+    return (state.level, state.marks) != (3, 2)
+
+
+def test_no_step_is_taken_from_a_state_outside_of_the_constraint() -> None:
+    """The marks could come last, but the level is outside then."""
+    spec = Spec(
+        name="meter",
+        initial_states=lambda _: [Meter()],
+        actions=[rise, mark],
+        properties=[is_low],
+        within=lambda state: state.level < 3,
+    )
+    (trace,) = explore(spec).of("is_low").traces
+    assert all(map(spec.is_within, trace.states[:-1]))

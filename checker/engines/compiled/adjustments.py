@@ -7,6 +7,7 @@ import attrs
 from checker.engines.compiled.learn.calls import NotRecorded
 from checker.engines.compiled.learn.domains import NewKind
 from checker.engines.compiled.learn.nodes import ShapeChanged
+from checker.errors import SpecError
 
 
 class Crowded(Exception):
@@ -44,7 +45,17 @@ class Adjustments:
     read_when_copied: frozenset[int] = frozenset()
 
     def after(self, change: Change) -> Adjustments:
-        """The adjustments for the next attempt, after a change that ended this one."""
+        """The adjustments for the next attempt, after a change that ended this one.
+
+        Raises:
+            SpecError: they are those of this attempt, which would end like it.
+        """
+        adjusted = self._with(change)
+        if adjusted == self:
+            raise SpecError("an action or a property is not deterministic: calls differ from what was learned of it")
+        return adjusted
+
+    def _with(self, change: Change) -> Adjustments:
         match change:
             case ShapeChanged():  # slots are numbered anew
                 whole = self.whole | {change.path}

@@ -13,9 +13,9 @@ import functools
 import hashlib
 import logging
 import os
+import pkgutil
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -51,7 +51,7 @@ def _stamp() -> str:
     """What the sources hold, and not when they were written: a fresh clone can use what another has compiled."""
     digest = hashlib.sha256()
     for name in SOURCES:
-        digest.update((Path(__file__).parent / name).read_bytes())
+        digest.update(pkgutil.get_data(__package__, name) or b"")  # from a zip too
     return digest.hexdigest()
 
 

@@ -35,7 +35,7 @@ from checker.locks import FolderLock
 from checker.result import Limits
 from checker.spec import Spec
 
-FORMAT = 4
+FORMAT = 5
 _SPEC, _SEARCH, _PARENTS, _ARRIVALS = "spec.json", "search.pickle", "parents.bin", "arrivals.bin"
 
 _PIECE = 2**26

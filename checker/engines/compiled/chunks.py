@@ -81,6 +81,7 @@ class BlockParts:
                 after = (row[self._slots :].tolist(),) if tree >= first_step else ()
                 jobs.setdefault((node, number), (tree, (before, *after)))
                 wanted[node, number] += times
+        self.cursors[:, kernel.ASKED] = 0  # of a part that is done, no loop does so
         return [(job, wanted[end]) for end, job in jobs.items()]
 
     def that_wait(self, part: int) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ from checker.properties import Property
 from checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
 from checker.settings import RandomSettings
 from checker.spec import Spec
-from checker.trace import Trace
+from checker.trace import Trace, complaint_at_end
 
 if TYPE_CHECKING:
     from checker.engines.compiled.walk_search import Sampling
@@ -154,7 +154,15 @@ def _shortened(result: Result) -> Result:
 
 
 def _without_steps(trace: Trace[Any]) -> Trace[Any]:
-    """A counterexample that is shortened by leaving out steps, within the memory that is free."""
+    """A counterexample that is shortened by leaving out steps, within the memory that is free.
+
+    Raises:
+        SpecError: it is none: the walk that met it went through a state that differs from one of these.
+    """
+    item = trace.about
+    assert item is not None
+    if complaint_at_end(trace.spec, item, trace.states) is None:
+        raise SpecError(f"the counterexample to {item.name} cannot be followed: states that differ have the same repr")
     with Budget(Limits()).enforced():
         return shortened(trace, VisitedStates(trace.spec))
 

@@ -130,7 +130,7 @@ def shortened(trace: Trace[S], visited: VisitedStates[S]) -> Trace[S]:
         for left_out in range(min(most, len(choices)) + 1):
             for kept in itertools.combinations(choices, len(choices) - left_out):
                 visited.follow(trace.states[0], kept)
-        shortest = shortest_among(visited, [item])[item]
+        shortest = shortest_among(visited, [item]).get(item, trace)
         if len(shortest) == len(trace):
             return shortest
         trace = shortest

@@ -76,7 +76,8 @@ class Recorder:
         self.copied: set[int] = set()
         self.looked_at = self.escaped = self._has_ended = False
         self.enumerated: set[Collection] = set()
-        self._rows = {which * SECOND: list(row) for which, row in enumerate(rows)}
+        slots = layout.slots  # a row may be older than some of them, those of members that it does not hold
+        self._rows = {which * SECOND: [*row, *[0] * (slots - len(row))] for which, row in enumerate(rows)}
         self._made: list[Any] = []
         self._evolved: list[Any] = []
         self._parts: dict[tuple[Node, int], Any] = {}
