@@ -148,7 +148,7 @@ def assert_it_goes_on(spark: Session, place: Path) -> None:
 
 @pytest.mark.parametrize(
     ("when", "number"),
-    [("starting", signal.SIGINT), ("searching", signal.SIGTERM)],
+    sampled([("searching", signal.SIGTERM), ("starting", signal.SIGINT)], 2),
 )
 def test_a_signal_ends_in_a_partial_report(spark: Session, tmp_path: Path, when: str, number: signal.Signals) -> None:
     """Java and its Python workers end too, and no library has a word to say."""

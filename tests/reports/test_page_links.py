@@ -15,6 +15,7 @@ from reports.html.run import run_page, with_traces
 from reports.run_view import view_of_result
 from tests.tools.browser import chromium, needs_chromium
 from tests.tools.opened import Opened
+from tests.tools.sampled import sampled
 
 IN_VIEW = """
 () => {
@@ -70,7 +71,7 @@ def unfold(page: Page) -> None:
 
 
 @needs_chromium
-@pytest.mark.parametrize("size", SIZES, ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", sampled(SIZES, 2), ids=lambda size: str(size["width"]))
 def test_every_link_to_a_trace_or_a_step_brings_it_into_view(
     browser: Browser, file: Path, size: dict[str, int]
 ) -> None:
