@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
+from checker.action import ActionInstance
 from checker.bag import Bag
 from checker.errors import SpecError
 from checker.properties import Kind
@@ -111,6 +112,11 @@ class Purity(Generic[S]):
             if again[name] != outcome:
                 what = text.format("next states" if name.startswith("action ") else "verdicts")
                 raise SpecError(f"{name} is not deterministic: {what}")
+
+
+def leads_elsewhere(instance: ActionInstance[S]) -> SpecError:
+    """The error where an action instance no longer leads to the state that it led to before."""
+    return SpecError(f"action {instance} is not deterministic: {LATER.format('next states')}")
 
 
 def fresh(value: Any) -> Any:

@@ -44,6 +44,14 @@ class StateSample:
         if len(first) > MOST:
             self.limit = int(self.hashes[-1])
 
+    def led_to(self, instances: int) -> NDArray[np.int64]:
+        """For each action instance, how many states of the sample it led to first.
+
+        Parameters:
+            instances: how many action instances there are.
+        """
+        return np.bincount(self.by[self.by >= 0], minlength=instances)
+
     @property
     def is_exact(self) -> bool:
         """Whether all states are in the sample."""

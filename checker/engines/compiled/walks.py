@@ -42,8 +42,7 @@ from checker.engines.compiled.sample import StateSample
 from checker.engines.compiled.starts import Starts
 from checker.engines.compiled.walk_coverage import WalkCoverage
 from checker.engines.compiled.watch import Watch
-from checker.engines.purity import LATER, Purity
-from checker.errors import SpecError
+from checker.engines.purity import Purity, leads_elsewhere
 from checker.properties import DEADLOCK, Property
 from checker.result import ActionCount, Statistics, WalkCounts
 from checker.spec import Spec
@@ -108,7 +107,7 @@ class Walks(Generic[S]):
         self.spec, self.workers, self.watch, self._purity = spec, watch.workers, watch, purity
         self._walks, self._length = walks, steps
         self._adjustments = Adjustments()
-        self._initials = sorted(spec.initials(), key=lambda state: content(type(state).__name__, state))
+        self._initials = sorted(spec.initials(), key=self._content)
         self._covers, self._room = coverage, 256
         self._answers: dict[int, list[tuple[int, list[Changes] | bool]]] = {}
         self._learn_anew()
@@ -511,7 +510,7 @@ class Walks(Generic[S]):
                 after for after in self.spec.take(instance, state) if self._content(after) == hashes[step + 1]
             ]
             if not successors:
-                raise SpecError(f"action {instance} is not deterministic: {LATER.format('next states')}")
+                raise leads_elsewhere(instance)
             state = successors[0]
             states.append(state)
             instances.append(instance)
@@ -528,8 +527,7 @@ class Walks(Generic[S]):
         """What was tried; None if that is not wanted."""
         if self._coverage is None:
             return None
-        by, instances = self.sampled.by, len(self.spec.instances)
-        new = np.bincount(by[by >= 0], minlength=instances)
+        new = self.sampled.led_to(len(self.spec.instances))
         return self._coverage.covered(self.sampled, self.enabled, self.taken, new)
 
     @property
@@ -539,7 +537,7 @@ class Walks(Generic[S]):
         names = [instance.action.name for instance in spec.instances]
         actions = {action.name: ActionCount() for action in spec.actions}
         enabled = dict.fromkeys(actions, 0)
-        new = np.bincount(sampled.by[sampled.by >= 0], minlength=len(names)).tolist()
+        new = sampled.led_to(len(names)).tolist()
         for name, taken, of_sample, states in zip(names, self.taken.tolist(), new, self.enabled.tolist(), strict=True):
             actions[name].generated += taken
             actions[name].distinct += sampled.scaled(of_sample)

@@ -100,9 +100,8 @@ def fuzz(
         uniform=uniform,
         coverage=coverage,
     )
-    if coverage:
-        return _shortened(with_source(spec, lambda fresh: _result(fresh, search, settings)))
-    return _shortened(_result(spec, search, settings))
+    walk = functools.partial(_result, search=search, settings=settings)
+    return _shortened(with_source(spec, walk) if coverage else walk(spec))
 
 
 def _result(spec: Spec[Any], search: Callable[[Spec[Any]], Sampling[Any]], settings: dict[str, Any]) -> Result:

@@ -28,9 +28,8 @@ from checker.action import ActionInstance
 from checker.content import in_order
 from checker.engines import ENGINES
 from checker.engines.evidence import Sighting, property_results
-from checker.engines.purity import LATER
+from checker.engines.purity import leads_elsewhere
 from checker.engines.random.explored import Choice, VisitedStates
-from checker.errors import SpecError
 from checker.properties import Kind, Property
 from checker.result import Limits
 from checker.settings import CompiledSettings, Tuning
@@ -83,7 +82,7 @@ def _choices(trace: Trace[S]) -> list[Choice]:
     for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
         successors = in_order(trace.spec.take(instance, before))
         if after not in successors:
-            raise SpecError(f"action {instance} is not deterministic: {LATER.format('next states')}")
+            raise leads_elsewhere(instance)
         choices.append((instance, successors.index(after)))
     return choices
 
