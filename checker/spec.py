@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from numbers import Real
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -51,6 +53,9 @@ class Spec(Generic[S]):
         within: a predicate of states that bounds the search, as ``CONSTRAINT`` does in TLC. A state of which it is
             false is outside: it is generated, and all properties are checked of it and of the step into it, but it has
             no next states, does not count as a distinct state, and is not a deadlock.
+        distance: a function of a state that estimates how far the state is from a violation: a finite number, at least
+            0; smaller is nearer. It guides `checker.stateful.state_machine`, and never changes what an exhaustive
+            search finds.
         drawing: how views draw its states; by default, by their components and fields.
 
     Raises:
@@ -65,13 +70,15 @@ class Spec(Generic[S]):
     bounds: Any = attrs.field(factory=NoBounds)
     check_deadlock: bool = False
     within: Callable[[S], bool] | None = None
+    distance: Callable[[S], float] | None = None
     drawing: Drawing[S] | None = None
 
     def __attrs_post_init__(self) -> None:
         if not callable(self.initial_states):
             raise SpecError(f"spec {self.name}: initial_states must be a function of the bounds")
-        if self.within is not None and not callable(self.within):
-            raise SpecError(f"spec {self.name}: within must be a function of a state, not {self.within!r}")
+        for name, function in (("within", self.within), ("distance", self.distance)):
+            if function is not None and not callable(function):
+                raise SpecError(f"spec {self.name}: {name} must be a function of a state, not {function!r}")
         if not self.actions:
             raise SpecError(f"spec {self.name} has no actions")
         for action in self.actions:
@@ -126,6 +133,19 @@ class Spec(Generic[S]):
     def is_within(self, state: S) -> bool:
         """Whether a state is searched further. Raises SpecError: `within` raised an exception, or gave no bool."""
         return self.constraint is None or self.complaint(self.constraint, state) is None
+
+    def distance_of(self, state: S) -> float:
+        """The `distance` of a state; only for a spec that has one.
+
+        Raises:
+            SpecError: `distance` raised an exception, or returned something other than a finite number >= 0.
+        """
+        assert self.distance is not None
+        function = self.distance
+        distance = _guarded("distance", lambda: function(state))
+        if not isinstance(distance, Real) or isinstance(distance, bool) or not 0 <= distance <= sys.float_info.max:
+            raise SpecError(f"distance must return a finite number that is at least 0, not {distance!r}")
+        return float(distance)
 
     @property
     def named_bounds(self) -> str:

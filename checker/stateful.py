@@ -6,11 +6,13 @@ by the user's own settings.
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any, ClassVar
 
 import attrs
 from hypothesis import strategies as st
+from hypothesis import target
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from checker.action import ActionInstance
@@ -88,17 +90,20 @@ class SpecMachine(RuleBasedStateMachine):
     visited: ClassVar[VisitedStates[Any]]
     _preferences: ClassVar[list[dict[ActionInstance[Any], int]]]
     _checked: ClassVar[set[Any]]
+    _nearest_moves: ClassVar[dict[Any, dict[ActionInstance[Any], list[Any]]]]
 
     def __init__(self) -> None:
         super().__init__()
         self.states: list[Any] = []
         self.instances: list[ActionInstance[Any]] = []
+        self._least_distance = math.inf
 
     def choose(self, choice: int, state: Any, taken: int) -> Move:
         """The step that a drawn number stands for, in a state to which so many steps were taken.
 
         It is the first enabled one in an order of preference over all instances, so that it stays the
-        same step when Hypothesis, shrinking, leaves out an earlier one that it does not depend on.
+        same step when Hypothesis, shrinking, leaves out an earlier one that it does not depend on. If the spec has a
+        distance, the upper half of the numbers stands for steps that lead to the least distance.
         """
         enabled = self.moves(choice, state)
         if not enabled or taken == self.longest:
@@ -108,7 +113,20 @@ class SpecMachine(RuleBasedStateMachine):
 
     def moves(self, choice: int, state: Any) -> dict[ActionInstance[Any], list[Any]]:
         """The steps that a drawn number may stand for in a state, and where they lead."""
-        return self.visited.steps(state).moves
+        guided = self.spec.distance is not None and choice >= CHOICES // 2
+        return self._nearest(state) if guided else self.visited.steps(state).moves
+
+    def _nearest(self, state: Any) -> dict[ActionInstance[Any], list[Any]]:
+        """The steps from a state that lead to the least distance."""
+        if state not in self._nearest_moves:
+            moves = self.visited.steps(state).moves
+            distances = {after: self.spec.distance_of(after) for states in moves.values() for after in states}
+            least = min(distances.values(), default=0.0)
+            nearest = {
+                instance: [after for after in states if distances[after] == least] for instance, states in moves.items()
+            }
+            self._nearest_moves[state] = {instance: states for instance, states in nearest.items() if states}
+        return self._nearest_moves[state]
 
     @initialize(state=st.runner().flatmap(lambda machine: st.sampled_from(machine.spec.initials())))
     def begin(self, state: Any) -> None:
@@ -129,6 +147,8 @@ class SpecMachine(RuleBasedStateMachine):
         """Look for evidence in the state and step that the behaviour has come to, once for each."""
         self.arrived()
         state, step = self.states[-1], tuple(self.states[-2:])
+        if self.spec.distance is not None:
+            self._least_distance = min(self._least_distance, self.spec.distance_of(state))
         if step not in self._checked:  # in an initial state it is no step, and nothing is done twice by that
             self._look_at(self.states, self.instances, steps=True)
             self._checked.add(step)
@@ -143,6 +163,11 @@ class SpecMachine(RuleBasedStateMachine):
             if complaint_at_end(self.spec, item, states) is not None:
                 self.met(Trace(self.spec, states, instances, item))
 
+    def teardown(self) -> None:
+        """Give Hypothesis the least distance in the test case as a target."""
+        if self._least_distance < math.inf:
+            target(0 - self._least_distance, label="distance")  # reported as 0, not as -0
+
     def arrived(self) -> None:
         """Called when the behaviour has reached a state, before its properties are checked."""
 
@@ -156,6 +181,8 @@ def state_machine(spec: Spec[Any]) -> type[SpecMachine]:
 
     Only enabled action instances are drawn; invariants, step invariants and, where asked for, the
     absence of deadlock are checked after each. Witnesses are not: one behaviour need not show them.
+    If the spec has a distance, about half of the steps go to the least distance, and the least distance in a test case
+    is a target for Hypothesis: see `hypothesis.target`.
 
     Parameters:
         spec: the spec, with its bounds.
@@ -172,5 +199,6 @@ def state_machine(spec: Spec[Any]) -> type[SpecMachine]:
         "visited": VisitedStates(spec),
         "_preferences": [{instance: place for place, instance in enumerate(order)} for order in orders],
         "_checked": set(),
+        "_nearest_moves": {},
     }
     return type(name if name.isidentifier() else "Machine", (SpecMachine,), members)

@@ -43,7 +43,7 @@ def code_digest(spec: Spec[Any], *engine: str) -> str:
 
 def own_modules(spec: Spec[Any]) -> dict[str, Path]:
     """The source file of each module that a spec comes from, but for leadline's own, by the module's name."""
-    sources = {module.__name__: _source(module) for module in _reached(_begin(spec))[0]}
+    sources = {module.__name__: _source(module) for module in _reached([*_begin(spec), spec.distance])[0]}
     return {name: source for name, source in sources.items() if source is not None and not _is_ours(source)}
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings, target
 from hypothesis.stateful import run_state_machine_as_test
 
-from checker import Spec, Verdict, invariant, step_invariant
+from checker import Spec, Verdict, action, invariant, step_invariant
+from checker.engines.code_digest import own_modules
 from checker.engines.oracle import explore
 from checker.engines.random.search import fuzz
 from checker.result import ActionCount, Result, Statistics
@@ -221,6 +223,79 @@ def test_no_behaviour_has_more_steps_than_are_allowed(longest: int) -> None:
     run(log.machine())
 
     assert max(len(behaviour) - 1 for behaviour in log.behaviours) == longest
+
+
+# With a distance.
+
+
+@attrs.frozen
+class Lock:
+    """How many digits of the combination have been dialled."""
+
+    right: int = 0
+
+
+COMBINATION = (3, 1, 4, 1, 5, 9)
+
+
+@action("digit {digit} is dialled", digit=range(10))
+def dial(state: Lock, digit: int) -> Iterator[Lock]:
+    if state.right < len(COMBINATION):
+        yield Lock(state.right + 1) if digit == COMBINATION[state.right] else Lock()
+
+
+@invariant("the lock stays closed")
+def closed(state: Lock) -> bool:
+    return state.right < len(COMBINATION)
+
+
+def digits_missing(state: Lock) -> int:
+    return len(COMBINATION) - state.right
+
+
+LOCK = Spec(name="lock", initial_states=lambda _: [Lock()], actions=[dial], properties=[closed])
+GUIDED_LOCK = attrs.evolve(LOCK, distance=digits_missing)
+DERANDOMIZED = settings(
+    max_examples=60, stateful_step_count=10, derandomize=True, database=None, phases=[Phase.generate, Phase.target]
+)
+
+
+def test_a_distance_leads_to_a_violation_that_is_not_found_without_it() -> None:
+    run_state_machine_as_test(state_machine(LOCK), settings=DERANDOMIZED)
+    with pytest.raises(PropertyViolated) as failure:
+        run_state_machine_as_test(state_machine(GUIDED_LOCK), settings=DERANDOMIZED)
+
+    assert [instance.values[0] for instance in failure.value.trace.instances[-len(COMBINATION) :]] == list(COMBINATION)
+
+
+def test_the_least_distance_of_each_test_case_is_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log(attrs.evolve(GUIDED_LOCK, properties=[]))
+    seen: list[tuple[float, str]] = []
+
+    def note(observation: float, *, label: str) -> None:
+        least = min(digits_missing(state) for behaviour in log.behaviours for state, _ in behaviour)
+        seen.append((observation, label))
+        assert seen[-1] == (-least, "distance")
+        log.behaviours.clear()
+        target(observation, label=label)
+
+    monkeypatch.setattr("checker.stateful.target", note)
+    run(log.machine())
+
+    assert len(seen) >= FEW.max_examples
+    assert len(set(seen)) > 1
+
+
+def test_a_distance_that_fails_is_an_error_in_one_line() -> None:
+    with refused("distance raised ZeroDivisionError: division by zero (test_stateful.py, line "):
+        run(state_machine(attrs.evolve(LOCK, distance=lambda state: 1 / state.right)))
+
+
+def test_the_module_of_a_distance_belongs_to_its_spec() -> None:
+    elsewhere: Spec[Any] = counters()
+
+    assert __name__ not in own_modules(elsewhere)
+    assert __name__ in own_modules(attrs.evolve(elsewhere, distance=digits_missing))
 
 
 # As a search.

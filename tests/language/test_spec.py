@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Kind, Spec, Step, action, invariant
+from checker import Kind, Spec, Step, action, bound, invariant
 from checker.drawing import Drawing, Message, Row
 from tests.tools.machines import (
     Clock,
@@ -52,6 +52,13 @@ class HardBounds:
     """Frozen."""
 
     limit: int = 3
+
+
+@attrs.frozen
+class DeclaredBounds:
+    """With a bound that `-b` may change."""
+
+    limit: int = bound(3, "a limit", at_least=1, at_most=4)
 
 
 def spec(**parts: Any) -> Spec[Clock]:
@@ -113,6 +120,37 @@ def test_refuses_bounds_that_a_file_cannot_hold(limit: Any) -> None:
 def test_refuses_initial_states_that_are_no_function() -> None:
     with refused("spec lab", "initial_states must be a function of the bounds"):
         spec(initial_states=[Clock()])
+
+
+# The distance, which guides random searches.
+
+
+def test_refuses_a_distance_that_is_no_function() -> None:
+    with refused("spec lab", "distance must be a function of a state, not 3"):
+        spec(distance=3)
+
+
+def test_gives_the_distance_of_a_state_also_with_other_bounds_or_properties() -> None:
+    lab = spec(distance=lambda state: 12 - state.hour, bounds=DeclaredBounds())
+
+    for changed in (lab, lab.with_bounds({"limit": 2}), lab.with_properties([])):
+        assert changed.distance_of(Clock(5)) == 7.0
+
+
+@pytest.mark.parametrize("distance", [-1, float("nan"), float("inf"), 10**400, True, None, "near", 1j])
+def test_refuses_a_distance_that_is_not_a_finite_number_from_0_on(distance: Any) -> None:
+    with refused("distance must return a finite number that is at least 0", f"not {distance!r}"):
+        spec(distance=lambda state: distance).distance_of(Clock())
+
+
+def test_names_the_error_and_the_line_where_distance_fails() -> None:
+    line = failing_distance.__code__.co_firstlineno + 1
+    with refused("distance raised ZeroDivisionError", f"(test_spec.py, line {line})"):
+        spec(distance=failing_distance).distance_of(Clock(0))
+
+
+def failing_distance(state: Clock) -> float:
+    return 1 / state.hour
 
 
 # Initial states, which are computed when a search begins.
