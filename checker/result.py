@@ -203,6 +203,8 @@ class Statistics:
         spilled: bytes written to files.
         walked: what a random search has covered; None of other engines.
         covered: what was tried, if `Limits.coverage` asks for it.
+        activity: for progress, what is done after the search proper, such as shortening; empty during the search, and
+            in results.
     """
 
     distinct: int = 0
@@ -229,6 +231,7 @@ class Statistics:
     spilled: int = 0
     walked: WalkCounts | None = None
     covered: CoverageCounts | None = None
+    activity: str = ""
 
     @property
     def out_degree_mean(self) -> float:

@@ -483,6 +483,9 @@ def is_plain(out: Console) -> bool:
 
 def progress_lines(statistics: Statistics) -> list[str]:
     """The counts of a run so far, in lines for 80 columns."""
+    if statistics.activity:
+        found = [f"{statistics.distinct:,} distinct  depth {statistics.depth}"] if statistics.distinct else []
+        return [f"{_elapsed(statistics.seconds)}  {visible(statistics.activity)}", *found]
     rate = statistics.distinct / statistics.seconds if statistics.seconds else 0.0
     counts = f"{statistics.distinct:,} distinct  {statistics.generated:,} generated  {rate:,.0f}/s"
     share = "" if statistics.level_done is None else f", {statistics.level_done:.0%} of this level"

@@ -32,6 +32,12 @@ class Pace:
         self._apart = 0.0
 
     def __call__(self, statistics: Statistics) -> None:
+        if not statistics.activity:
+            self._note(statistics)
+        if self._progress is not None:
+            self._progress(statistics)
+
+    def _note(self, statistics: Statistics) -> None:
         sample = round(statistics.seconds, 3), statistics.distinct
         if len(self.samples) > 1 and sample[0] - self.samples[-2][0] < self._apart:
             self.samples[-1] = sample  # the last one is always there, however near
@@ -40,8 +46,6 @@ class Pace:
         if len(self.samples) > MOST_SAMPLES:
             self.samples = [*self.samples[:-1:2], self.samples[-1]]
             self._apart = 2 * sample[0] / MOST_SAMPLES
-        if self._progress is not None:
-            self._progress(statistics)
 
 
 def paced(search: Callable[[Progress], Result], progress: Progress | None = None) -> Result:

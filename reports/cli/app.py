@@ -125,6 +125,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="leadline")
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.devnull)  # or shrinking would write a folder .hypothesis
     notes = Notes()
     logging.getLogger("leadline").addHandler(notes)
     try:

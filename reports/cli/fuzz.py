@@ -40,7 +40,12 @@ from reports.cli.running import only_the_result_on_stdout, run
     metavar="N",
     help="Seed of the random choices; the same seed gives the same result.",
 )
-@click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds.")
+@click.option(
+    "--max-seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Stop after S seconds, shortening included. Leaving out steps of counterexamples may take 3 seconds more.",
+)
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),

@@ -1,1 +1,1 @@
-"""The random search: behaviours of a spec at random, with Hypothesis."""
+"""The random search: behaviours of a spec at random."""

@@ -1,10 +1,9 @@
-"""Shortening: from a counterexample that a random search met to a short one near it.
+"""Shortening: from the counterexamples that a random search met to short ones, within the time that is left.
 
-Hypothesis would take ten times as long to shrink it, to something longer.
-
-Where the space is too large to be searched from the initial states to the depth of a counterexample, searches from the
-states along it shorten what leaving out steps cannot. States of counterexamples to weak_isr with four brokers, logs of
-three records, three records and three epochs, one for each seed that found any:
+First, steps are left out. Then an exhaustive search looks for shorter counterexamples from the initial states. Where
+the space is too large to be searched to the depth of a counterexample, searches from the states along it shorten what
+leaving out steps cannot. States of counterexamples to weak_isr with four brokers, logs of three records, three records
+and three epochs, one for each seed that found any:
 
 ====================  ==============================  ==============================
 spec                  steps left out                  and searches along it
@@ -18,21 +17,23 @@ They took about as long as the search from the initial states, some 30 seconds e
 
 from __future__ import annotations
 
-import itertools
+import functools
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import attrs
 
-from checker.action import ActionInstance
-from checker.content import in_order
 from checker.engines import ENGINES
-from checker.engines.evidence import Sighting, property_results
-from checker.engines.purity import leads_elsewhere
-from checker.engines.random.explored import Choice, VisitedStates
+from checker.engines.budget import Budget, LimitReached, StopSearch
+from checker.engines.progress import PROGRESS_SECONDS, Progress
+from checker.engines.random.leave_out import Keep, shortest_nearby, without_needless_steps
+from checker.errors import SpecError
+from checker.names import counted
 from checker.properties import Kind, Property
-from checker.result import Limits
+from checker.result import Limits, Result, Statistics, Stop, StopKind
 from checker.settings import CompiledSettings, Tuning
+from checker.spec import Spec
 from checker.trace import Trace, complaint_at_end
 
 S = TypeVar("S")
@@ -40,102 +41,231 @@ S = TypeVar("S")
 IN_ORDER = CompiledSettings(tuning=Tuning(in_order=True))
 """Settings of exhaustive searches whose traces are the same in every process."""
 
-LONG = 20
-"""States of a trace of which steps are left out two at a time; of longer ones, one at a time."""
+FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
+"""States of the exhaustive search for shorter counterexamples: as many as steps were walked, but within these limits. A
+number, not seconds, so that results can be repeated."""
 
-MOST_TRIED = 1_000_000
-"""Steps that are taken to see which ones can be left out, in some ten seconds."""
+MOST_ALONG = 50_000
+"""States of the exhaustive searches from the states along the counterexamples that may not be shortest, together."""
+
+LEAST_SECONDS = 3.0
+"""Seconds that leaving out steps may take when the search has used up its time, or was interrupted: otherwise the
+counterexamples would be as long as the behaviours that met them."""
+
+WHY = {
+    StopKind.TIME: "the time limit ended the shortening",
+    StopKind.MEMORY: "there was no memory for more shortening",
+    StopKind.INTERRUPT: "shortening was interrupted",
+}
+
+Search = Callable[[Spec[Any], Limits], Result]
+"""An exhaustive search."""
 
 
-def without_needless_steps(trace: Trace[S]) -> Trace[S]:
-    """A counterexample from which no single step can be left out; of a very long one, few steps.
+def in_order(spec: Spec[Any], limits: Limits) -> Result:
+    """Search a spec exhaustively; the traces are the same in every process."""
+    return ENGINES["compiled"](spec, limits, settings=IN_ORDER)
 
-    Half of the steps are left out, then a quarter, and so on down to one, wherever a violation remains.
+
+def shortened(
+    result: Result,
+    max_seconds: float | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """The result of a random search with its counterexamples shortened.
+
+    Of the traces of witnesses, steps are left out one at a time. The calls that this takes do not count as covered.
 
     Parameters:
-        trace: a counterexample.
-    """
-    size, tried = len(trace.instances) // 2, 0
-    while size:
-        first, before, choices = 0, len(trace), _choices(trace)
-        while first < len(choices):
-            tried += len(choices) - first
-            if tried > MOST_TRIED:
-                return trace
-            shorter = _violation(trace, first, choices[first + size :])
-            if shorter is not None and len(shorter) < len(trace):
-                trace, choices = shorter, _choices(shorter)
-            else:
-                first += size
-        if size > 1 or len(trace) == before:
-            size //= 2
-    return trace
-
-
-def _choices(trace: Trace[S]) -> list[Choice]:
-    """The choices that lead along a trace.
+        result: the result.
+        max_seconds: of the search and the shortening together; see `LEAST_SECONDS`.
+        workers: the number of threads; by default one for each core.
+        progress: called every so often with what is being shortened, in `Statistics.activity`.
 
     Raises:
-        SpecError: they lead elsewhere by now.
+        SpecError: the spec misbehaved.
     """
-    choices = []
-    for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
-        successors = in_order(trace.spec.take(instance, before))
-        if after not in successors:
-            raise leads_elsewhere(instance)
-        choices.append((instance, successors.index(after)))
-    return choices
+    shortening = _Shortening(result, max_seconds, workers, progress)
+    note = shortening.run()
+    properties = [
+        attrs.evolve(item, traces=(shortening.traces[item.property],)) if item.traces else item
+        for item in result.properties
+    ]
+    return attrs.evolve(result, properties=tuple(properties), note=note)
 
 
-def _violation(trace: Trace[S], first: int, choices: Iterable[Choice]) -> Trace[S] | None:
-    """The violation that some choices lead to, passing over instances that are not enabled; None if to none.
+class _Shortening:
+    """Shortens the counterexamples of one result.
 
     Parameters:
-        trace: a counterexample.
-        first: the steps of it that are taken before.
-        choices: those that are tried then.
+        result, max_seconds, workers, progress: see `shortened`.
+
+    Attributes:
+        traces: the shortest trace so far, of each property that has one.
     """
-    item, spec = trace.about, trace.spec
-    assert item is not None
-    states, taken = [*trace.states[: first + 1]], [*trace.instances[:first]]
-    for instance, choice in choices:
-        successors = in_order(spec.take(instance, states[-1]))
-        if successors:
-            states.append(successors[min(choice, len(successors) - 1)])
-            taken.append(instance)
-            if complaint_at_end(spec, item, states) is not None:
-                return Trace(spec, states, taken, item)
-            if not spec.is_within(states[-1]):
-                return None
-    return None
+
+    def __init__(
+        self, result: Result, max_seconds: float | None, workers: int | None, progress: Progress | None
+    ) -> None:
+        self.traces: dict[Property, Trace[Any]] = {
+            item.property: item.traces[0] for item in result.properties if item.traces
+        }
+        self._spec, self._workers, self._progress = result.spec, workers, progress
+        self._violated = [item for item in self.traces if not item.kind.is_witness]
+        self._steps = result.statistics.walked.steps if result.statistics.walked else 0
+        self._spent, self._began, self._reported_at = result.statistics.seconds, time.monotonic(), 0.0
+        self._interrupted = result.interrupted
+        self._seconds = None if max_seconds is None else max_seconds - self._spent
+        if self._interrupted:  # somebody waits for the end
+            self._seconds = 0.0
+        self._shortest: set[Property] = set()
+        self._depth = 0
+
+    def run(self) -> str:
+        """Shorten the traces.
+
+        Returns:
+            What is known of the lengths of counterexamples; empty if there are none.
+        """
+        stop: Stop | None = None
+        try:
+            self._leave_out(self.traces, without_needless_steps)
+            self._leave_out(self._violated, shortest_nearby)
+            if self._violated:
+                self._search_around()
+            longer = self._longer
+            for item in longer:
+                self._search_along(item, MOST_ALONG // len(longer))
+        except StopSearch as ended:
+            stop = ended.stop
+        except KeyboardInterrupt:  # between two stages
+            stop = Stop(StopKind.INTERRUPT, "interrupted")
+        return self._note(stop)
+
+    @property
+    def _left(self) -> float | None:
+        """The seconds that are left; None: there is no limit."""
+        return None if self._seconds is None else self._seconds - (time.monotonic() - self._began)
+
+    @property
+    def _longer(self) -> list[Property]:
+        """The properties to which there may be a shorter counterexample."""
+        return [item for item in self._violated if item not in self._shortest and len(self.traces[item]) > self._depth]
+
+    def _leave_out(self, items: Iterable[Property], shorter: Callable[[Trace[Any], Keep[Any]], Trace[Any]]) -> None:
+        """Leave out steps of traces, within the memory that is free.
+
+        Parameters:
+            items: whose traces.
+            shorter: how.
+
+        Raises:
+            StopSearch: the time is up, memory is used up, or there was an interrupt.
+        """
+        least = LEAST_SECONDS - (time.monotonic() - self._began)
+        budget = Budget(Limits(max_seconds=None if self._left is None else max(self._left, least, 1e-3)))
+        try:
+            with budget.enforced():
+                for item in items:
+                    _check_followed(self.traces[item])
+                    keep = functools.partial(self._keep, budget, item)
+                    keep(shorter(self.traces[item], keep))
+        except KeyboardInterrupt as interrupt:
+            raise StopSearch(budget.caught(interrupt)) from None
+        except MemoryError:
+            raise StopSearch(budget.memory_failed()) from None
+
+    def _keep(self, budget: Budget, item: Property, trace: Trace[Any]) -> None:
+        """Keep a trace, which is the shortest so far, unless the call that led to it was cut off."""
+        if stop := budget.swallowed:
+            raise LimitReached(stop)
+        self.traces[item] = trace
+        if stop := budget.out_of_time():
+            raise LimitReached(stop)
+        if time.monotonic() - self._reported_at > PROGRESS_SECONDS:
+            self._reported_at = time.monotonic()
+            self._report(f"shortening the trace of {item.name}: {counted(len(trace), 'state')}", Statistics())
+
+    def _report(self, activity: str, statistics: Statistics) -> None:
+        if self._progress is not None:
+            seconds = self._spent + time.monotonic() - self._began
+            self._progress(attrs.evolve(statistics, seconds=seconds, activity=activity))
+
+    def _searched(self, spec: Spec[Any], limits: Limits) -> Result:
+        """The result of an exhaustive search, within the time that is left."""
+        if self._left is not None and self._left <= 0:
+            raise StopSearch(Stop(StopKind.TIME, "the time is up"))
+        most = max(len(self.traces[item]) for item in self._longer)
+        report = functools.partial(self._report, f"looking for counterexamples of fewer than {most} states")
+        limits = attrs.evolve(limits, max_seconds=self._left)
+        return ENGINES["compiled"](spec, limits, report, attrs.evolve(IN_ORDER, workers=self._workers))
+
+    def _search_around(self) -> None:
+        """Search from the initial states for counterexamples that are shorter."""
+        names = [item.name for item in self._violated]
+        longest = max(len(self.traces[item]) for item in self._violated)
+        states = min(max(FEWEST_AROUND, self._steps), MOST_AROUND)
+        limits = Limits(depth=longest, max_states=states, keep_going=True)
+        result = self._searched(self._spec.with_properties(names), limits)
+        self._depth = result.statistics.depth
+        for item in self._violated:
+            for trace in result.of(item.name).traces:
+                self._shortest.add(item)
+                if len(trace) < len(self.traces[item]):
+                    self.traces[item] = attrs.evolve(trace, spec=self._spec)
+        _check_finished(result)
+
+    def _search_along(self, item: Property, most: int) -> None:
+        """Search from the states along a counterexample, and leave out steps of what is found."""
+        before = len(self.traces[item])
+
+        def keep(trace: Trace[Any]) -> None:
+            self.traces[item] = trace
+
+        shortened_along(self.traces[item], most, self._searched, keep)
+        if len(self.traces[item]) < before:
+            self._leave_out([item], without_needless_steps)
+            self._leave_out([item], shortest_nearby)
+
+    def _note(self, stop: Stop | None) -> str:
+        """What is known of the lengths of counterexamples."""
+        longer = self._longer
+        shortest = ", ".join(item.name for item in self._violated if item not in longer)
+        if not longer:
+            return f"there is no shorter counterexample to {shortest}" if shortest else ""
+        lengths = ", ".join(f"{item.name} ({counted(len(self.traces[item]), 'state')})" for item in longer)
+        parts = [f"all states up to depth {self._depth} were searched"] if self._depth else []
+        parts += [f"there is none to {shortest}"] if shortest else []
+        parts += [WHY[StopKind.INTERRUPT if self._interrupted else stop.kind]] if stop else []
+        return f"there may be a shorter counterexample to {lengths}: {'; '.join(parts)}"
 
 
-def shortened(trace: Trace[S], visited: VisitedStates[S]) -> Trace[S]:
-    """A short counterexample near one that was found.
+def _check_followed(trace: Trace[Any]) -> None:
+    """Refuse what is no evidence.
 
-    Steps are left out, one and two at a time, and the shortest counterexample is taken through all the
-    states that any behaviour has visited, these and the search's own; and again, until that is no shorter.
-
-    Parameters:
-        trace: a counterexample.
-        visited: the states that the search has visited; more are added.
+    Raises:
+        SpecError: the walk that met it went through a state that differs from one of these.
     """
     item = trace.about
     assert item is not None
-    trace = without_needless_steps(trace)
-    while True:
-        choices = _choices(trace)
-        most = 2 if len(trace) <= LONG else 1 if len(trace) ** 2 <= MOST_TRIED else 0
-        for left_out in range(min(most, len(choices)) + 1):
-            for kept in itertools.combinations(choices, len(choices) - left_out):
-                visited.follow(trace.states[0], kept)
-        shortest = shortest_among(visited, [item]).get(item, trace)
-        if len(shortest) == len(trace):
-            return shortest
-        trace = shortest
+    if complaint_at_end(trace.spec, item, trace.states) is None:
+        raise SpecError(f"the trace of {item.name} cannot be followed: states that differ have the same repr")
 
 
-def shortened_along(trace: Trace[S], most: int) -> Trace[S]:
+def _check_finished(result: Result) -> None:
+    """End the shortening if a search was stopped by what ends it all.
+
+    Raises:
+        StopSearch: it was.
+    """
+    if result.stop is not None and result.stop.kind in (StopKind.TIME, StopKind.INTERRUPT):
+        raise StopSearch(result.stop)
+
+
+def shortened_along(
+    trace: Trace[S], most: int, search: Search = in_order, keep: Keep[S] = lambda trace: None
+) -> Trace[S]:
     """A counterexample that is shortened by exhaustive searches from the states along it.
 
     Each search begins at a state of the counterexample, the last ones first, and looks for a violation that is nearer
@@ -145,9 +275,11 @@ def shortened_along(trace: Trace[S], most: int) -> Trace[S]:
     Parameters:
         trace: a counterexample.
         most: states of all these searches together.
+        search: makes the searches.
+        keep: called with each counterexample that is shorter.
 
     Raises:
-        KeyboardInterrupt: a search took the Ctrl-C that was meant for all.
+        StopSearch: the time is up, or there was an interrupt.
     """
     item = trace.about
     assert item is not None
@@ -155,15 +287,13 @@ def shortened_along(trace: Trace[S], most: int) -> Trace[S]:
     for first in reversed(range(len(trace) - 2)):
         rest = len(trace) - first  # whether a state is dead is known only after the search has gone beyond it
         limits = Limits(depth=rest - (item.kind is not Kind.DEADLOCK), max_states=most)
-        result = ENGINES["compiled"](
-            attrs.evolve(spec, initial_states=_only(trace.states[first])), limits, settings=IN_ORDER
-        )
-        if result.interrupted:
-            raise KeyboardInterrupt
+        result = search(attrs.evolve(spec, initial_states=_only(trace.states[first])), limits)
         for end in result.of(item.name).traces:
             if len(end) < rest:
                 states, instances = trace.states[:first] + end.states, trace.instances[:first] + end.instances
                 trace = attrs.evolve(trace, states=states, instances=instances)
+                keep(trace)
+        _check_finished(result)
         most -= result.statistics.distinct + result.statistics.outside
         if most <= 0:
             break
@@ -172,40 +302,3 @@ def shortened_along(trace: Trace[S], most: int) -> Trace[S]:
 
 def _only(state: S) -> Callable[[Any], list[S]]:
     return lambda _: [state]
-
-
-def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
-    """The shortest evidence through states that were visited, and those one step from them.
-
-    Parameters:
-        visited: the states.
-        properties: what to look for.
-
-    Returns:
-        For each property that is violated (a witness: satisfied) there, a shortest trace.
-    """
-    spec, sought = visited.spec, list(properties)
-    arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {state: [] for state in spec.initials()}
-    sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks_and_premises}
-
-    def look(sighting: Sighting[S], *states: S) -> None:
-        for item in [item for item in sought if item.kind.of_steps == (len(states) == 2)]:
-            if complaint_at_end(spec, item, states) is not None:
-                sightings[item].append(sighting)
-                sought.remove(item)
-
-    waiting = list(arrivals)
-    for state in waiting:  # grows while it is walked: first come, first followed
-        look(Sighting(state), state)
-        if state not in visited:
-            continue
-        for instance, successors in visited.steps(state).enabled.items():
-            for successor in successors:
-                look(Sighting(state, (instance, successor)), state, successor)
-                if successor not in arrivals:
-                    arrivals[successor] = [(state, instance)]
-                    waiting.append(successor)
-        if not sought:
-            break
-    results = property_results(spec, sightings, arrivals, Limits(), exhausted=False)
-    return {item.property: item.traces[0] for item in results if item.traces}

@@ -1,0 +1,212 @@
+"""Leaving out steps: from a counterexample that a random search met to a short one near it.
+
+Hypothesis leaves out what it can. Then steps are left out one and two at a time, and the shortest counterexample is
+taken through all states visited meanwhile.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from random import Random
+from typing import TypeVar
+
+from hypothesis import HealthCheck, Phase, Verbosity, find, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
+
+from checker.action import ActionInstance
+from checker.content import in_order
+from checker.engines.evidence import Sighting, property_results
+from checker.engines.purity import leads_elsewhere
+from checker.engines.random.explored import Choice, VisitedStates
+from checker.properties import Property
+from checker.result import Limits
+from checker.trace import Trace, complaint_at_end
+
+S = TypeVar("S")
+
+Keep = Callable[[Trace[S]], None]
+"""Called with the shortest counterexample so far, before each attempt; may raise KeyboardInterrupt to end it all."""
+
+LONG = 20
+"""States of a trace of which steps are left out two at a time; of longer ones, one at a time."""
+
+MOST_TRIED = 1_000_000
+"""Steps that are taken to see which ones can be left out, in some ten seconds."""
+
+MOST_GROUPS = 250
+"""Groups of steps of a trace that Hypothesis leaves out or keeps. With more, it takes many seconds."""
+
+SHRINKING = settings(
+    max_examples=1_000,
+    phases=[Phase.generate, Phase.shrink],
+    database=None,
+    deadline=None,
+    derandomize=False,
+    suppress_health_check=list(HealthCheck),
+    verbosity=Verbosity.quiet,
+)
+"""None of these is left to the user's profile, which could change the results."""
+
+
+def without_needless_steps(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
+    """A counterexample from which Hypothesis can leave out no more steps; of a very long one, few.
+
+    Parameters:
+        trace: a counterexample, or a trace to a state that satisfies a witness.
+        keep: see `Keep`.
+    """
+    tried = 0
+    while True:
+        size = -(-len(trace.instances) // MOST_GROUPS)
+        shorter, tried = _shrunk(trace, size, keep, tried)
+        if len(shorter) == len(trace):
+            return trace
+        trace = shorter
+
+
+def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int) -> tuple[Trace[S], int]:
+    """A counterexample without the steps that Hypothesis leaves out.
+
+    It draws a byte for each group of steps, and shrinks the bytes towards 0, which leaves the group out.
+
+    Parameters:
+        trace: a counterexample.
+        size: steps of a group; 0 if there are no steps.
+        keep: see `Keep`.
+        tried: steps that were taken before.
+
+    Returns:
+        The shortest counterexample, and the steps taken, those before included.
+    """
+    if not size:
+        return trace, tried
+    choices, shortest = _choices(trace), trace
+    known: dict[bytes, bool] = {}
+    errors: list[Exception] = []
+
+    def is_violated(groups: bytes) -> bool:
+        """Whether a property is violated when only the groups are kept whose byte is not 0."""
+        nonlocal shortest, tried
+        if groups in known or tried > MOST_TRIED or errors:
+            return known.get(groups, False)  # the same again, or Hypothesis would complain
+        try:
+            keep(shortest)
+            kept = [choice for place, choice in enumerate(choices) if groups[place // size]]
+            tried += len(kept)
+            shorter = _violation(trace, kept)
+        except Exception as error:  # Hypothesis would shrink what raises it
+            errors.append(error)
+            return False
+        if shorter is not None and len(shorter) < len(shortest):
+            shortest = shorter
+        known[groups] = shorter is not None
+        return known[groups]
+
+    count = -(-len(choices) // size)
+    with suppress(NoSuchExample):
+        find(st.binary(min_size=count, max_size=count), is_violated, settings=SHRINKING, random=Random(0))
+    if errors:
+        raise errors[0]
+    return shortest, tried
+
+
+def _choices(trace: Trace[S]) -> list[Choice]:
+    """The choices that lead along a trace.
+
+    Raises:
+        SpecError: they lead elsewhere by now.
+    """
+    choices = []
+    for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
+        successors = in_order(trace.spec.take(instance, before))
+        if after not in successors:
+            raise leads_elsewhere(instance)
+        choices.append((instance, successors.index(after)))
+    return choices
+
+
+def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
+    """The violation that some choices lead to, passing over instances that are not enabled; None if to none.
+
+    Parameters:
+        trace: a counterexample.
+        choices: those that are tried from where it begins.
+    """
+    item, spec = trace.about, trace.spec
+    assert item is not None
+    states, taken = [trace.states[0]], list[ActionInstance[S]]()
+    for instance, choice in choices:
+        successors = in_order(spec.take(instance, states[-1]))
+        if successors:
+            states.append(successors[min(choice, len(successors) - 1)])
+            taken.append(instance)
+            if complaint_at_end(spec, item, states) is not None:
+                return Trace(spec, states, taken, item)
+            if not spec.is_within(states[-1]):
+                return None
+    return None
+
+
+def shortest_nearby(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
+    """A short counterexample near one that was found.
+
+    Steps are left out, one and two at a time, and the shortest counterexample is taken through all the states that
+    were visited; and again, until that is no shorter.
+
+    Parameters:
+        trace: a counterexample.
+        keep: see `Keep`.
+    """
+    item, visited = trace.about, VisitedStates(trace.spec)
+    assert item is not None
+    while True:
+        choices = _choices(trace)
+        most = 2 if len(trace) <= LONG else 1 if len(trace) ** 2 <= MOST_TRIED else 0
+        for left_out in range(min(most, len(choices)) + 1):
+            for kept in itertools.combinations(choices, len(choices) - left_out):
+                keep(trace)
+                visited.follow(trace.states[0], kept)
+        shortest = shortest_among(visited, [item]).get(item, trace)
+        if len(shortest) == len(trace):
+            return shortest
+        trace = shortest
+
+
+def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
+    """The shortest evidence through states that were visited, and those one step from them.
+
+    Parameters:
+        visited: the states.
+        properties: what to look for.
+
+    Returns:
+        For each property that is violated (a witness: satisfied) there, a shortest trace.
+    """
+    spec, sought = visited.spec, list(properties)
+    arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {state: [] for state in spec.initials()}
+    sightings: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks_and_premises}
+
+    def look(sighting: Sighting[S], *states: S) -> None:
+        for item in [item for item in sought if item.kind.of_steps == (len(states) == 2)]:
+            if complaint_at_end(spec, item, states) is not None:
+                sightings[item].append(sighting)
+                sought.remove(item)
+
+    waiting = list(arrivals)
+    for state in waiting:  # grows while it is walked: first come, first followed
+        look(Sighting(state), state)
+        if state not in visited:
+            continue
+        for instance, successors in visited.steps(state).enabled.items():
+            for successor in successors:
+                look(Sighting(state, (instance, successor)), state, successor)
+                if successor not in arrivals:
+                    arrivals[successor] = [(state, instance)]
+                    waiting.append(successor)
+        if not sought:
+            break
+    results = property_results(spec, sightings, arrivals, Limits(), exhausted=False)
+    return {item.property: item.traces[0] for item in results if item.traces}
