@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from checker.bounds import bounds_text
@@ -102,13 +102,19 @@ def idle_action(run: RunView) -> str:
     return "never enabled" if run.exhausted else "not enabled yet"
 
 
-def gaps(run: RunView) -> list[str]:
-    """What a run whose coverage is known has not tried, in lines; empty if it is not known, or has no gaps."""
+def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
+    """What a run whose coverage is known has not tried, in lines; empty if it is not known, or has no gaps.
+
+    Parameters:
+        run: the run.
+        reported: actions and properties of which it has been said already.
+    """
     covered, yet = run.statistics.covered, "never" if run.exhausted else "not"
     if covered is None:
         return []
-    idle = [visible(name) for name, instance in covered.instances.items() if not instance.enabled]
-    premises = [visible(item.name) for item in run.properties if item.premise is False]
+    never = [name for name, instance in covered.instances.items() if not instance.enabled]
+    idle = [visible(name) for name in never if name.partition("(")[0] not in reported]
+    premises = [visible(item.name) for item in run.properties if item.premise is False and item.name not in reported]
     unrun = [function for function in covered.source if not function.is_complete]
     marks = [line.mark for function in unrun for line in function.lines]
     lines, branches = marks.count("never"), marks.count("partly")
@@ -133,10 +139,19 @@ def sample_note(run: RunView) -> str:
     covered, walked = run.statistics.covered, run.statistics.walked
     if covered is None or walked is None:
         return ""
+    kinds = shown_kinds(run).values()
+    others = [plural for kind, plural in (("premise", "premises"), ("witness", "witnesses")) if kind in kinds]
+    what = " and ".join(filter(None, [", ".join(others), "fields"])).capitalize()
     if covered.sampled is None:
-        return "Premises, witnesses and fields were counted in all visited states."
-    sample = counted(covered.sampled, "visited state")
-    return f"Premises, witnesses and fields were counted in a sample of {sample}."
+        return f"{what} were counted in all visited states."
+    return f"{what} were counted in a sample of {counted(covered.sampled, 'visited state')}."
+
+
+def shown_kinds(run: RunView) -> dict[str, str]:
+    """What was true in the states that `CoverageCounts.shown` counts, by property: a witness, or a premise."""
+    shown = run.statistics.covered.shown if run.statistics.covered else {}
+    witnesses = {item.name for item in run.properties if item.kind.is_witness}
+    return {name: "witness" if name in witnesses else "premise" for name in shown}
 
 
 def line_note(line: SourceLine) -> str:

@@ -15,7 +15,7 @@ import cattrs
 
 from checker.engines import ENGINES
 from checker.engines.progress import Progress, paced
-from checker.engines.random.search import MOST_STEPS, fuzz
+from checker.engines.random.search import MOST_EXAMPLES, MOST_STEPS, fuzz
 from checker.errors import LeadlineError
 from checker.names import nearest
 from checker.result import Limits, Result, Verdict
@@ -146,8 +146,13 @@ class Outcome:
     @property
     def failure(self) -> str:
         """What is not as expected, in words; empty if all is."""
-        missed = "; ".join(self.uncovered)
+        missed = "; ".join(self.uncovered.values())
         return self._unexpected or (f"not covered: {missed}" if missed else "")
+
+    @property
+    def reported_gaps(self) -> list[str]:
+        """The actions and properties that `failure` names as not covered."""
+        return [] if self._unexpected else list(self.uncovered)
 
     @property
     def _unexpected(self) -> str:
@@ -175,17 +180,17 @@ class Outcome:
         return ""
 
     @property
-    def uncovered(self) -> list[str]:
-        """What the run should have covered and has not, in words."""
+    def uncovered(self) -> dict[str, str]:
+        """What the run should have covered and has not, in words, by the name of the action or property."""
         result, expected = self.result, self._expected_to_cover
         yet = "never" if result.exhausted else "not"
         idle = result.statistics.never_enabled
-        missed = [f"action {visible(name)} is {yet} enabled" for name in expected if name in idle]
+        missed = {name: f"action {visible(name)} is {yet} enabled" for name in expected if name in idle}
         for item in (item for item in result.properties if item.property.name in expected):
             if item.property.kind.is_witness and item.verdict is not Verdict.HOLDS:
-                missed.append(f"witness {visible(item.property.name)} is {yet} shown")
+                missed[item.property.name] = f"witness {visible(item.property.name)} is {yet} shown"
             if item.premise is False:
-                missed.append(f"the premise of {visible(item.property.name)} is {yet} true")
+                missed[item.property.name] = f"the premise of {visible(item.property.name)} is {yet} true"
         return missed
 
     @property
@@ -302,7 +307,10 @@ def _check_sense(check: Check, given: set[str]) -> None:
     if (check.expect == "violated") != (check.violates is not None):
         raise LeadlineError('expect = "violated" and violates = "PROPERTY" belong together')
     if check.engine == "fuzz" and check.expect == "holds":
-        raise LeadlineError('fuzz cannot prove that a property holds: expect = "incomplete" if it finds nothing')
+        raise LeadlineError(
+            'expect = "holds" needs engine = "explore", because a random search proves nothing: use '
+            'expect = "incomplete", and covers = ["WITNESS"] if a witness must be shown'
+        )
     if check.engine == "fuzz" and check.distinct_states is not None:
         raise LeadlineError(
             'distinct_states is for engine = "explore": a random search does not visit every state, so it cannot count '
@@ -317,8 +325,9 @@ def _check_sense(check: Check, given: set[str]) -> None:
         value = getattr(check, key)
         if value is not None and value < 1:
             raise LeadlineError(f"{key} = {value} is out of range: it must be more than 0")
-    if check.steps > MOST_STEPS:
-        raise LeadlineError(f"steps = {check.steps} is out of range: it must be at most {MOST_STEPS:,}")
+    for key, most in (("examples", MOST_EXAMPLES), ("steps", MOST_STEPS)):
+        if getattr(check, key) > most:
+            raise LeadlineError(f"{key} = {getattr(check, key)} is out of range: it must be at most {most:,}")
     Limits(check.depth, check.max_states, check.max_seconds)
 
 

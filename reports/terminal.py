@@ -49,6 +49,7 @@ from reports.phrases import (
     property_verdict,
     run_verdict,
     sample_note,
+    shown_kinds,
     statistics_lines,
 )
 from reports.run_view import RunView
@@ -306,9 +307,10 @@ def _coverage(run: RunView, covered: CoverageCounts) -> Iterator[RenderableType]
         table.add_row(visible(name), *cells, style="" if instance.enabled else "yellow")
     yield table
     if covered.shown:
-        shown = _list("", ("premise or witness", "states true in"))
-        for name, states in covered.shown.items():
-            shown.add_row(visible(name), f"{states:,}", style="" if states else "yellow")
+        shown = _list("", ("property", "counted", "states true in"))
+        for name, kind in shown_kinds(run).items():
+            states = covered.shown[name]
+            shown.add_row(visible(name), kind, f"{states:,}", style="" if states else "yellow")
         yield shown
     if covered.fields:
         fields = _list("", ("field", "values"))

@@ -111,7 +111,7 @@ def _run(
             return outcomes, error
         outcomes.append(outcome)
         out.print(_line(outcome, width), soft_wrap=True)
-        for line in gaps(view_of_result(outcome.result)):
+        for line in gaps(view_of_result(outcome.result), reported=outcome.reported_gaps):
             out.print(f"      {line}", style="yellow", soft_wrap=True)
         expected = not outcome.failure
         if outcome.result.verdict is Verdict.VIOLATED and (not shown or (not expected and False not in shown)):

@@ -18,7 +18,7 @@ from reports.cli.running import only_the_result_on_stdout, run
 @spec_options
 @click.option(
     "--examples",
-    type=click.IntRange(1),
+    type=click.IntRange(1, checker.engines.random.search.MOST_EXAMPLES),
     default=RandomSettings().examples,
     show_default=True,
     metavar="N",

@@ -26,6 +26,7 @@ from reports.phrases import (
     run_verdict,
     sample_note,
     searched,
+    shown_kinds,
     statistics_lines,
 )
 from reports.run_view import RunView
@@ -101,6 +102,7 @@ class Run:
         gaps: what it has not tried, in lines, as far as that is known.
         covered: what it has tried; None if that is not known.
         instance_columns: the headings of its action instances and of how often each was enabled.
+        shown_kinds: see `reports.phrases.shown_kinds`.
         fields: the values of each field, in words, by path.
         sample_note: the states in which premises, witnesses and fields of a random search were looked for; or empty.
         source: its functions, each line with its mark and what is said of it.
@@ -123,6 +125,7 @@ class Run:
     gaps: tuple[str, ...]
     covered: CoverageCounts | None
     instance_columns: tuple[str, str]
+    shown_kinds: dict[str, str]
     fields: dict[str, str]
     sample_note: str
     source: tuple[FunctionView, ...]
@@ -277,6 +280,7 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         gaps=tuple(gaps(run)),
         covered=statistics.covered,
         instance_columns=instance_columns(run),
+        shown_kinds=shown_kinds(run),
         fields=_fields(covered) if covered else {},
         sample_note=sample_note(run),
         source=tuple(map(_function, covered.source)) if covered else (),

@@ -317,7 +317,7 @@ MISTAKES = {
         f'{VIOLATED}properties = ["on_stairs"]',
         ": violates = 'third_step_free' is not among its properties",
     ),
-    "a proof by fuzzing": (f'{HOLDS}engine = "fuzz"', ": fuzz cannot prove that a property holds: "),
+    "a proof by fuzzing": (f'{HOLDS}engine = "fuzz"', ': expect = "holds" needs engine = "explore", '),
     "an impossible limit": (f"{HOLDS}max_states = 0", ": limit max_states=0 is out of range: it must be more than 0"),
     "an impossible setting": (
         f'{VIOLATED}engine = "fuzz"\nexamples = 0',

@@ -161,6 +161,13 @@ def test_a_suite_names_the_gaps_of_each_check(folder: Path) -> None:
     assert gaps[2].startswith("1 line never run and 1 branch never taken, in 1 function")
 
 
+def test_a_gap_that_fails_a_check_is_named_once(folder: Path) -> None:
+    (folder / "leadline.toml").write_text(f'{CHECK}covers = ["fly"]\n', encoding="utf-8")
+    run = call("check", "--coverage", folder=folder)
+    gaps = [line.strip() for line in run.lines if line.startswith("      ")]
+    assert gaps[:2] == ["not covered: action fly is never enabled", "premise never true: too_high"]
+
+
 def test_coverage_of_a_part_of_a_search_is_refused(folder: Path) -> None:
     for option in (("--engine", "spark"), ("--resume", "saved")):
         run = call("explore", "stairs.py:with_premises", "--coverage", *option, folder=folder)

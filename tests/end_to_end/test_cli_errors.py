@@ -83,7 +83,7 @@ NUMBERS = {
     "explore atomic/kip-101 --max-states -5": "Invalid value for '--max-states': -5 is not in the range x>=1.",
     "explore atomic/kip-101 --max-seconds 0": "Invalid value for '--max-seconds': 0.0 is not in the range x>0.",
     "explore atomic/kip-101 --traces 0": "Invalid value for '--traces': 0 is not in the range x>=1.",
-    "fuzz atomic/kip-101 --examples 0": "Invalid value for '--examples': 0 is not in the range x>=1.",
+    "fuzz atomic/kip-101 --examples 0": "Invalid value for '--examples': 0 is not in the range 1<=x<=1000000000000000.",
     "fuzz atomic/kip-101 --steps none": "Invalid value for '--steps': 'none' is not a valid integer",
     "fuzz atomic/kip-101 --seed x": "Invalid value for '--seed': 'x' is not a valid integer.",
 }
