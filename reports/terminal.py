@@ -300,14 +300,14 @@ def result_view(run: RunView) -> RenderableType:
 
 def _coverage(run: RunView, covered: CoverageCounts) -> Iterator[RenderableType]:
     """What was tried: action instances, premises, witnesses and fields; and the functions of which a part was not."""
-    table = _list("coverage", (*instance_columns(run), "taken", "new states"))
+    table = _list("coverage", (*instance_columns(run), "taken", "new states"), numbers=3)
     for name, instance in covered.instances.items():
         counts = (f"{count:,}" for count in (instance.enabled, instance.generated, instance.distinct))
         cells = counts if instance.enabled else (idle_action(run), "", "")
         table.add_row(visible(name), *cells, style="" if instance.enabled else "yellow")
     yield table
     if covered.shown:
-        shown = _list("", ("property", "counted", "states true in"))
+        shown = _list("", ("property", "counted", "states true in"), numbers=1)
         for name, kind in shown_kinds(run).items():
             states = covered.shown[name]
             shown.add_row(visible(name), kind, f"{states:,}", style="" if states else "yellow")
@@ -455,11 +455,19 @@ def _explanation(item: Property) -> Text:
     return text
 
 
-def _list(title: str, columns: tuple[str, ...]) -> Table:
+def _list(title: str, columns: tuple[str, ...], numbers: int = 0) -> Table:
+    """A table without rows.
+
+    Parameters:
+        title: its title; may be empty.
+        columns: the headings of its columns.
+        numbers: how many of the last columns hold numbers.
+    """
     heading = f"\n{title}" if title else " "
     table = Table(title=heading, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, header_style="dim", overflow="fold")
+    for place, column in enumerate(columns):
+        is_number = place >= len(columns) - numbers
+        table.add_column(column, header_style="dim", overflow="fold", justify="right" if is_number else "left")
     return table
 
 

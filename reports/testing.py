@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from checker.engines import searched
+from checker.engines.random.search import fuzz
 from checker.result import Limits, Result, Verdict
+from checker.settings import RandomSettings
 from checker.spec import Spec
 from checker.trace import Trace
 from checker.visible import visible
@@ -14,7 +16,7 @@ from reports.loading import load_spec
 from reports.phrases import violations
 from reports.terminal import plain_text
 
-__all__ = ["assert_holds", "assert_violated"]
+__all__ = ["assert_holds", "assert_not_violated", "assert_violated"]
 
 
 def assert_holds(
@@ -100,6 +102,49 @@ def assert_violated(
     if length is not None and len(trace) != length:
         raise AssertionError(f"{where} is violated by a trace of {len(trace)} states, not {length}{_shown(result)}")
     return trace
+
+
+def assert_not_violated(
+    spec: Spec[Any] | str,
+    settings: RandomSettings | None = None,
+    /,
+    *,
+    properties: Iterable[str] | None = None,
+    max_seconds: float | None = None,
+    **bounds: int | bool | str,
+) -> Result:
+    """Search a spec's behaviours at random, and fail the test if a property is violated.
+
+    Parameters:
+        spec: the spec, or what `leadline fuzz` calls it.
+        settings: the number of behaviours, their length and the seed.
+        properties: the properties checked; by default all of the spec's.
+        max_seconds: seconds after which the search ends, whatever it has searched.
+        bounds: the bounds that differ from the spec's own.
+
+    Returns:
+        The result. It is incomplete: a random search cannot show that a property holds.
+
+    Raises:
+        AssertionError: a property is violated, with the trace.
+        LeadlineError: there is no such spec, bound or property, or the spec misbehaved.
+
+    Example:
+        >>> from checker.settings import RandomSettings
+        >>> result = assert_not_violated("atomic/kip-320", RandomSettings(examples=100, seed=7))
+        >>> result.statistics.walked.behaviours
+        100
+    """
+    chosen, settings = _chosen(spec, bounds, properties), settings or RandomSettings()
+    result = fuzz(
+        chosen, examples=settings.examples, steps=settings.steps, seed_value=settings.seed, max_seconds=max_seconds
+    )
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if result.verdict is Verdict.VIOLATED:
+        where = visible(f"{chosen.name} with {chosen.named_bounds}, seed {settings.seed}")
+        raise AssertionError(f"{where}: {violations(result, '{} is violated', '')}{_shown(result)}")
+    return result
 
 
 def _chosen(spec: Spec[Any] | str, bounds: dict[str, Any], properties: Iterable[str] | None) -> Spec[Any]:

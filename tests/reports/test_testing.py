@@ -1,4 +1,4 @@
-"""`assert_holds` and `assert_violated`, as a user's own tests have them."""
+"""`assert_holds` and the others, as a user's own tests have them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from checker import Limits, SpecError
+from checker.settings import RandomSettings
 from reports.loading import load_spec
-from reports.testing import assert_holds, assert_violated
+from reports.testing import assert_holds, assert_not_violated, assert_violated
 from tests.tools.cli import STAIRS, call, write
 
 
@@ -54,6 +55,15 @@ def test_a_violation_that_does_not_come_fails(stairs: str) -> None:
         assert_violated(stairs, "third_step_free", limits=Limits(max_states=2), top=3)
     with pytest.raises(AssertionError, match=r"by a trace of 4 states, not 5\n\n(.|\n)*4/4  the climber"):
         assert_violated(stairs, "third_step_free", length=5, top=3)
+
+
+def test_a_random_search_passes_unless_it_finds_a_violation(stairs: str) -> None:
+    few = RandomSettings(examples=20, steps=9, seed=3)
+    result = assert_not_violated(stairs, few)
+    assert result.settings == {"examples": 20, "steps": 9, "seed": 3}
+    assert assert_not_violated(stairs, few, properties=["on_stairs"], top=3).properties[0].property.name == "on_stairs"
+    with pytest.raises(AssertionError, match=r"with top=3, seed 3: third_step_free is violated\n\n(.|\n)*4/4  the"):
+        assert_not_violated(stairs, few, top=3)
 
 
 def test_a_mistake_is_no_failure_of_the_spec(stairs: str) -> None:
