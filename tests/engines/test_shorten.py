@@ -9,12 +9,12 @@ import attrs
 import pytest
 
 from checker import Spec, action, invariant, witness
-from checker.engines import ENGINES
+from checker.engines import ENGINES, budget
 from checker.engines.progress import Pace
 from checker.engines.random import leave_out, search, shorten
 from checker.engines.random.search import fuzz
 from checker.errors import SpecError
-from checker.result import Limits, Result, Statistics, Stop, StopKind
+from checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
 from checker.settings import CompiledSettings
 from checker.trace import Trace
 from reports.terminal import progress_lines
@@ -189,3 +189,34 @@ def test_a_search_that_met_nothing_is_not_shortened(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(shorten, "shortened", lambda *_: pytest.fail("there is nothing to shorten"))
 
     assert search.fuzz(GRID.with_properties(["small"]), examples=1, steps=2).note == ""
+
+
+@pytest.mark.parametrize("catches", [False, True])
+def test_a_call_that_hangs_while_steps_are_left_out_is_cut_off(
+    catches: bool, found: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shorten, "LEAST_SECONDS", 0.05)
+    monkeypatch.setattr(budget, "GRACE_SECONDS", 0.05)
+
+    def hang() -> bool:
+        try:
+            while True:
+                pass
+        except KeyboardInterrupt:
+            if not catches:
+                raise
+        return True
+
+    @invariant("x is below 5, but it takes long to say that")
+    def slow(state: Grid) -> bool:
+        return hang() if state.y == 0 and state.x == 3 else state.x < 5
+
+    (trace,) = found.of("small").traces
+    spec = attrs.evolve(GRID, properties=[slow])
+    slowly = attrs.evolve(trace, spec=spec, about=slow)
+    result = attrs.evolve(found, spec=spec, properties=(PropertyResult(slow, Verdict.VIOLATED, (slowly,)),))
+    shortened = shorten.shortened(result, max_seconds=1e-6)
+
+    assert "the time limit ended the shortening" in shortened.note
+    (kept,) = shortened.of("slow").traces
+    assert kept.states[-1].x == 5

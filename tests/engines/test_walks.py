@@ -24,7 +24,7 @@ from checker.engines.compiled.watch import Watch
 from checker.engines.purity import Purity
 from checker.engines.random import leave_out
 from checker.engines.random.search import fuzz
-from checker.engines.random.shorten import shortened_along
+from checker.engines.random.shorten import IN_ORDER, shorten_along
 from checker.errors import SpecError
 from checker.result import Limits, Result, WalkCounts
 from invariants.catalog import CATALOG
@@ -207,7 +207,9 @@ def test_searches_along_a_counterexample_find_a_shorter_end(about: str, most: in
     )
     (item,) = spec.with_properties([about]).checks
     trace = Trace(spec, [Dial(at) for at in range(9)], spec.instances[:1] * 8, item)
-    assert [state.at for state in shortened_along(trace, most).states] == expected
+    kept = [trace]
+    shorten_along(trace, most, lambda spec, limits: explore(spec, limits, settings=IN_ORDER), kept.append)
+    assert [state.at for state in kept[-1].states] == expected
 
 
 def test_an_action_that_leads_elsewhere_later_is_refused() -> None:

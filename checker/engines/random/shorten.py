@@ -62,11 +62,6 @@ Search = Callable[[Spec[Any], Limits], Result]
 """An exhaustive search."""
 
 
-def in_order(spec: Spec[Any], limits: Limits) -> Result:
-    """Search a spec exhaustively; the traces are the same in every process."""
-    return ENGINES["compiled"](spec, limits, settings=IN_ORDER)
-
-
 def shortened(
     result: Result,
     max_seconds: float | None = None,
@@ -196,8 +191,8 @@ class _Shortening:
         """The result of an exhaustive search, within the time that is left."""
         if self._left is not None and self._left <= 0:
             raise StopSearch(Stop(StopKind.TIME, "the time is up"))
-        most = max(len(self.traces[item]) for item in self._longer)
-        report = functools.partial(self._report, f"looking for counterexamples of fewer than {most} states")
+        names = ", ".join(f"{item.name} ({counted(len(self.traces[item]), 'state')})" for item in spec.checks)
+        report = functools.partial(self._report, f"looking for shorter counterexamples to {names}")
         limits = attrs.evolve(limits, max_seconds=self._left)
         return ENGINES["compiled"](spec, limits, report, attrs.evolve(IN_ORDER, workers=self._workers))
 
@@ -223,7 +218,7 @@ class _Shortening:
         def keep(trace: Trace[Any]) -> None:
             self.traces[item] = trace
 
-        shortened_along(self.traces[item], most, self._searched, keep)
+        shorten_along(self.traces[item], most, self._searched, keep)
         if len(self.traces[item]) < before:
             self._leave_out([item], without_needless_steps)
             self._leave_out([item], shortest_nearby)
@@ -263,10 +258,8 @@ def _check_finished(result: Result) -> None:
         raise StopSearch(result.stop)
 
 
-def shortened_along(
-    trace: Trace[S], most: int, search: Search = in_order, keep: Keep[S] = lambda trace: None
-) -> Trace[S]:
-    """A counterexample that is shortened by exhaustive searches from the states along it.
+def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> None:
+    """Shorten a counterexample by exhaustive searches from the states along it.
 
     Each search begins at a state of the counterexample, the last ones first, and looks for a violation that is nearer
     than the one at the end. So shorter ends are found in spaces that are too large to be searched from the initial
@@ -297,7 +290,6 @@ def shortened_along(
         most -= result.statistics.distinct + result.statistics.outside
         if most <= 0:
             break
-    return trace
 
 
 def _only(state: S) -> Callable[[Any], list[S]]:
