@@ -7,6 +7,8 @@ from typing import Any
 
 import attrs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from checker import Spec, action, invariant, witness
 from checker.engines import ENGINES, budget
@@ -171,6 +173,14 @@ def test_a_counterexample_of_many_steps_is_shortened_group_by_group() -> None:
     trace = leave_out.without_needless_steps(Trace(GRID, states, instances, small), lambda _: None)
 
     assert len(trace) == 6
+
+
+@given(st.just(2))
+@settings(max_examples=1, database=None, deadline=None)
+def test_a_random_search_within_a_test_of_hypothesis_is_shortened_too(seed: int) -> None:
+    result = fuzz(GRID, examples=1000, seed_value=seed)
+
+    assert length(result, "small") == 6
 
 
 def test_progress_shows_what_is_done_and_counts_it_as_no_search() -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from random import Random
 from typing import TypeVar
 
-from hypothesis import HealthCheck, Phase, Verbosity, find, settings
+from hypothesis import HealthCheck, Phase, Verbosity, currently_in_test_context, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
@@ -37,7 +37,7 @@ MOST_TRIED = 1_000_000
 """Steps that are taken to see which ones can be left out, in some ten seconds."""
 
 MOST_GROUPS = 250
-"""Groups of steps of a trace that Hypothesis leaves out or keeps. With more, it takes many seconds."""
+"""Groups of steps of a trace that Hypothesis leaves out or keeps. 200 take 0.4 seconds, 700 take 1.8."""
 
 SHRINKING = settings(
     max_examples=1_000,
@@ -54,17 +54,20 @@ SHRINKING = settings(
 def without_needless_steps(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
     """A counterexample from which Hypothesis can leave out no more steps; of a very long one, few.
 
+    Within a test of Hypothesis, the counterexample stays as it is: such tests must not be nested.
+
     Parameters:
         trace: a counterexample, or a trace to a state that satisfies a witness.
         keep: see `Keep`.
     """
     tried = 0
-    while True:
+    while not currently_in_test_context():
         size = -(-len(trace.instances) // MOST_GROUPS)
         shorter, tried = _shrunk(trace, size, keep, tried)
         if len(shorter) == len(trace):
-            return trace
+            break
         trace = shorter
+    return trace
 
 
 def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int) -> tuple[Trace[S], int]:
