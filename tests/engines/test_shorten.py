@@ -164,9 +164,9 @@ def test_a_spec_that_raises_only_while_it_is_shortened_is_refused() -> None:
 
 def test_a_counterexample_of_many_steps_is_shortened_group_by_group() -> None:
     by_name = {repr(each): each for each in GRID.instances}
-    steps = ["along_y(by=1)", "along_y(by=-1)"] * 300
+    steps = ["along_y(by=1)", "along_y(by=-1)"] * 130
     for place in range(5):
-        steps.insert(place * 120, "along_x(by=1)")
+        steps.insert(place * 52, "along_x(by=1)")
     instances, states = [by_name[step] for step in steps], [Grid()]
     for instance in instances:
         states += GRID.take(instance, states[-1])
