@@ -47,6 +47,9 @@ from reports.cli.running import only_the_result_on_stdout, run
     help="Stop after S seconds, shortening included. Leaving out steps of counterexamples may take 3 seconds more.",
 )
 @click.option(
+    "--keep-going", is_flag=True, help="Continue when every invariant is violated, until the N behaviours end."
+)
+@click.option(
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
@@ -69,6 +72,7 @@ def fuzz(
     steps: int,
     seed: int,
     max_seconds: float | None,
+    keep_going: bool,
     workers: int | None,
     uniform: bool,
     coverage: bool,
@@ -97,6 +101,7 @@ def fuzz(
         steps=steps,
         seed_value=seed,
         max_seconds=max_seconds,
+        keep_going=keep_going,
         workers=workers,
         uniform=uniform,
         coverage=coverage,

@@ -382,9 +382,12 @@ def test_fuzz_ends_when_every_property_is_violated_and_only_then() -> None:
     ended = fuzz(walks(drawn, no_bad_node, bad="b"), examples=walked).statistics.walked
     searched_on = fuzz(walks(drawn, no_bad_node, no_bad_step, bad="b"), examples=walked).statistics.walked
 
+    kept_going = fuzz(walks(drawn, no_bad_node, bad="b"), examples=walked, keep_going=True).statistics.walked
+
     assert ended is not None
     assert searched_on is not None
-    assert ended.behaviours < walked == searched_on.behaviours
+    assert kept_going is not None
+    assert ended.behaviours < walked == searched_on.behaviours == kept_going.behaviours
 
 
 def test_fuzz_reports_the_witnesses_that_it_met() -> None:

@@ -42,7 +42,8 @@ def search_at_random(
 
     Parameters:
         spec, walks, steps, seed, uniform: see `Walks`.
-        limits: the limits on time and memory count here.
+        limits: the limits on time and memory count here, and `Limits.keep_going`: walk on when every property is
+            violated.
         progress: called every so often with the counts so far.
         workers: the number of threads; by default one for each core.
         coverage: whether `Statistics.covered` is wanted.
@@ -64,8 +65,9 @@ def search_at_random(
     try:
         with budget.enforced():
             search = Walks(spec, walks, steps, seed, Watch(budget, threads), purity, uniform=uniform, coverage=coverage)
+            decided = bool(breakable) and not limits.keep_going
             try:
-                while search.round() and not (breakable and all(item in search.traces for item in breakable)):
+                while search.round() and not (decided and all(item in search.traces for item in breakable)):
                     if progress is not None and time.monotonic() - reported_at > PROGRESS_SECONDS:
                         progress(search.statistics)
                         reported_at = time.monotonic()

@@ -39,6 +39,7 @@ def fuzz(
     seed_value: int = 0,
     progress: Progress | None = None,
     max_seconds: float | None = None,
+    keep_going: bool = False,
     workers: int | None = None,
     uniform: bool = False,
     coverage: bool = False,
@@ -55,6 +56,7 @@ def fuzz(
         progress: called every so often with the counts so far; then with what is being shortened.
         max_seconds: seconds of the search and the shortening together; None: no limit. See `LEAST_SECONDS` in
             `checker.engines.random.shorten`.
+        keep_going: continue until all behaviours are searched, even if every property is violated.
         workers: the number of threads; by default one for each core.
         uniform: choose all steps with the same probability. By default, most are chosen among those that lead to the
             states visited least, and many behaviours begin at a rare state of an earlier one.
@@ -83,7 +85,7 @@ def fuzz(
         walks=examples,
         steps=steps,
         seed=seed_value,
-        limits=Limits(max_seconds=max_seconds),
+        limits=Limits(max_seconds=max_seconds, keep_going=keep_going),
         progress=progress,
         workers=workers,
         uniform=uniform,
