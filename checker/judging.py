@@ -74,6 +74,7 @@ class Outcome:
         fate: what became of it.
         violated: the properties that it violates, each with the states of a shortest counterexample; 0 of a witness
             that is never shown.
+        is_partial: whether more properties may be violated, as a limit was reached with `Way.all_properties`.
         text: why, for a person; empty if the above says all.
         bounds: the bounds of the search.
         distinct, generated: states of the search.
@@ -84,6 +85,7 @@ class Outcome:
     kind: str
     fate: Fate
     violated: dict[str, int] = attrs.field(factory=dict)
+    is_partial: bool = False
     text: str = ""
     bounds: str = ""
     distinct: int = 0
@@ -100,6 +102,8 @@ class Original:
         changes: those that differ from the spec's own.
         properties: the names of the properties that hold, and the witnesses that are seen: what mutants are judged by.
         left_out: those that are violated already, or never shown.
+        vacuous: those of `properties` whose premise is never true, so that only a mutant that makes it true can
+            violate them.
         counts: what is compared first: distinct and generated states, outside ones, deadlocks, levels, steps by action.
         steps: a digest of each step; None if there are more than `EXACT` states.
         code: a digest of the code that the spec is made of.
@@ -109,6 +113,7 @@ class Original:
     changes: str
     properties: tuple[str, ...]
     left_out: tuple[str, ...]
+    vacuous: tuple[str, ...]
     counts: tuple[Any, ...]
     steps: frozenset[bytes] | None
     code: str
@@ -252,6 +257,7 @@ def _original(spec: Spec[Any], way: Way) -> Original:
         changes="",
         properties=right,
         left_out=wrong,
+        vacuous=tuple(item.property.name for item in result.properties if item.says_nothing),
         counts=_counts(result),
         steps=steps,
         code=code_digest(spec),
@@ -269,9 +275,10 @@ def _judge(mutation: Mutation, spec: Spec[Any], original: Original, way: Way) ->
         if item.verdict is Verdict.VIOLATED
     }
     statistics, text = result.statistics, ""
+    is_partial = way.all_properties and bool(violated) and not result.exhausted
     if violated:
         fate = Fate.KILLED
-        if way.all_properties and not result.exhausted:
+        if is_partial:
             text = f"{result.reason}; other properties may be violated later"
     elif not result.exhausted:
         fate, text = Fate.INCOMPLETE, f"{result.reason}; no property was violated before that"
@@ -282,6 +289,7 @@ def _judge(mutation: Mutation, spec: Spec[Any], original: Original, way: Way) ->
         kind=mutation.kind,
         fate=fate,
         violated=violated,
+        is_partial=is_partial,
         text=text,
         bounds=bounded.named_bounds,
         distinct=statistics.distinct,

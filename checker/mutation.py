@@ -105,6 +105,9 @@ class Mutations:
 def mutations_of(spec: Spec[Any]) -> Mutations:
     """The mutations of any spec, found in the source of its actions and of the functions that they reach.
 
+    An action reaches the functions that give the values of its parameters, too. Properties and `Spec.within` are not
+    changed: they say what is right, and what is searched.
+
     Functions of the same package are changed; of a file that is in no package, those in files of the same folder.
     """
     reached = _Reach([*spec.actions, spec.initial_states])
@@ -195,7 +198,7 @@ class _Reach:
         elif is_a(value, type):
             self._class(value)
         elif is_a(value, Action):
-            self._waiting.append(value.function)
+            self._waiting += [value.function, *value.domains.values()]
         elif is_a(value, functools.partial):
             self._waiting += [value.func, *value.args, *value.keywords.values()]
         elif is_a(value, MethodType):

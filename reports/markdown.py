@@ -10,6 +10,7 @@ from checker.bounds import bounds_text
 from checker.result import PropertyResult, Verdict
 from checker.visible import visible
 from reports.matrix import Cell, Column, Matrix, summary
+from reports.mutation import EXPLAINED, FATES, Report, reason
 from reports.phrases import PREMISE_FALSE
 from reports.story import story_of
 from reports.suite import Outcome
@@ -115,6 +116,60 @@ def _by_spec(matrix: Matrix, own: list[Column]) -> Iterator[str]:
 
 def _emphasised(verdict: Cell) -> str:
     return verdict.text.replace("violated", "**violated**") if verdict.is_bug else verdict.text
+
+
+def mutants_summary(report: Report) -> Iterator[str]:
+    """The lines of a report on mutants: the original, each mutant, and what each property kills.
+
+    Parameters:
+        report: the report.
+    """
+    until = "to the end of its states" if report.way.all_properties else "up to the first violation"
+    yield from (f"# Mutants of {cell(report.spec)}", "")
+    yield f"**{report.counts}**{f' ({report.extent})' if report.sample else ''}, with the {report.way.engine} engine."
+    yield f"Each mutant is searched {until}."
+    for text in _remarks(report):
+        yield f"- {cell(text)}"
+    yield from ("", "| bounds | states of the original | not used, as the original does not satisfy them |")
+    yield "| --- | --- | --- |"
+    for original in report.originals:
+        left_out = ", ".join(map(_code, original.left_out))
+        yield f"| {_code(original.changes) or 'default'} | {original.distinct:,} | {left_out} |"
+    yield from ("", "| mutant | bounds | result | by, with the states of a shortest trace; or why it survives |")
+    yield "| --- | --- | --- | --- |"
+    mutations = {each.name: each for each in report.mutations}
+    for outcome in report.shown:
+        mutation = mutations[outcome.name]
+        fate = EXPLAINED if report.is_explained(outcome) else FATES[outcome.fate]
+        text = "; ".join(filter(None, [reason(outcome, report.explained), mutation.text]))
+        yield f"| {_code(mutation.name)} | {_code(bounds_text(mutation.bounds)) or 'default'} | {fate} | {cell(text)} |"
+    yield from (
+        "",
+        f"| property | kills | shortest trace |{' nothing else kills |' if report.way.all_properties else ''}",
+    )
+    yield f"| --- | --- | --- |{' --- |' if report.way.all_properties else ''}"
+    for each in report.killers:
+        row = f"| {_code(each.name)} | {len(each.kills)} | {each.shortest or ''} |"
+        alone = ", ".join(map(_code, each.alone or ())) or cell(report.stays.get(each.name, ""))
+        yield f"{row} {alone} |" if each.alone is not None else row
+    yield ""
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    """What else has to be said of mutants, as sentences."""
+    if report.stopped:
+        yield f"incomplete: {report.stopped}"
+    yield from report.advice
+    yield from (f"explained as a survivor, but killed: {name}" for name in report.outdated)
+    if report.vacuous:
+        yield f"vacuous in the original: {', '.join(report.vacuous)}"
+    if report.refused:
+        yield f"not mutated: {'; '.join(f'{name}: {why}' for name, why in report.refused)}"
+
+
+def _code(text: str) -> str:
+    """A name as it is; as `cell` has it if its characters mean something in code or in a table."""
+    return cell(text) if set(text) & {"`", "|", "\\"} or not text.isprintable() else f"`{text}`" if text else ""
 
 
 def cell(text: str) -> str:

@@ -99,18 +99,39 @@ def read_explained(path: Path) -> dict[str, str]:
 
 
 @attrs.frozen
+class Sample:
+    """Mutants chosen at random.
+
+    Attributes:
+        of: the number of mutants from which they were chosen.
+        seed: the same seed chooses the same mutants.
+    """
+
+    of: int
+    seed: int
+
+
+@attrs.frozen
 class Killer:
     """What one property does.
 
     Attributes:
         name: the property.
         kills: the mutants that violate it, each with the states of a shortest counterexample.
-        alone: those that nothing else kills; None if that is not known, as searches ended with the first violation.
+        alone: those that nothing else kills, searched to the end; None if that is not known, as searches ended with
+            the first violation.
+        may_be_alone: whether there is a mutant that nothing else kills up to the limit that its search reached.
     """
 
     name: str
     kills: dict[str, int]
     alone: list[str] | None
+    may_be_alone: bool = False
+
+    @property
+    def shortest(self) -> int | None:
+        """States of its shortest counterexample; None if it has none."""
+        return min((states for states in self.kills.values() if states), default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -129,6 +150,7 @@ class Report:
             does not say.
         stopped: why not all were judged; empty if they were.
         origin: what made it.
+        sample: how the mutations were chosen from those that were asked for; None if all of these are judged.
     """
 
     spec: str
@@ -141,6 +163,14 @@ class Report:
     stays: Mapping[str, str]
     stopped: str
     origin: Origin
+    sample: Sample | None = None
+
+    @property
+    def extent(self) -> str:
+        """The number of mutants that are judged, and of how many they are a sample."""
+        if self.sample is None:
+            return counted(len(self.mutations), "mutant")
+        return f"{len(self.mutations):,} of {counted(self.sample.of, 'mutant')}, seed {self.sample.seed}"
 
     @property
     def shown(self) -> list[Outcome]:
@@ -203,13 +233,26 @@ class Report:
 
     def _killer(self, name: str) -> Killer:
         kills = {each.name: each.violated[name] for each in self.shown if name in each.violated}
-        alone = [mutant for mutant in kills if len(self.outcomes[mutant].violated) == 1]
-        return Killer(name, kills, alone if self.way.all_properties else None)
+        if not self.way.all_properties:
+            return Killer(name, kills, None)
+        alone = [self.outcomes[mutant] for mutant in kills if len(self.outcomes[mutant].violated) == 1]
+        whole = [each.name for each in alone if not each.is_partial]
+        return Killer(name, kills, whole, may_be_alone=len(whole) < len(alone))
 
     @property
     def idle(self) -> list[str]:
         """The properties that kill no mutant that nothing else kills; empty if that is not known. No witnesses."""
-        return [each.name for each in self.killers if each.alone == [] and each.name in self.stays]
+        return [
+            each.name for each in self.killers if each.alone == [] and not each.may_be_alone and each.name in self.stays
+        ]
+
+    @property
+    def vacuous(self) -> list[str]:
+        """The properties that mutants are judged by, though their premise is never true in the original."""
+        used = dict.fromkeys(name for each in self.originals for name in each.properties)
+        return [
+            name for name in used if all(name in each.vacuous for each in self.originals if name in each.properties)
+        ]
 
     @property
     def exit_code(self) -> int:
@@ -220,12 +263,32 @@ class Report:
         return INCOMPLETE if fates or self.stopped else AS_EXPECTED
 
     @property
-    def left_out(self) -> Iterator[str]:
-        """What mutants are not judged by, as sentences."""
+    def notes(self) -> Iterator[str]:
+        """What mutants are not judged by, or can hardly be judged by, as sentences."""
         for each in self.originals:
             if each.left_out:
                 where = f" with {each.changes}" if each.changes else ""
                 yield f"not used, as the original does not satisfy them{where}: {', '.join(each.left_out)}"
+        if self.vacuous:
+            yield f"vacuous in the original, where their premises are never true: {', '.join(self.vacuous)}"
+
+
+def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
+    """The properties that kill no mutant of a spec that nothing else kills, as sentences, with why each stays.
+
+    Parameters:
+        reports: all of a run; of those that were stopped nothing is known.
+    """
+    if any(report.stopped for report in reports):
+        return
+    stays = {name: why for report in reports for name, why in report.stays.items()}
+    for name in dict.fromkeys(name for report in reports for name in report.idle):
+        idle = [report.spec for report in reports if name in report.idle]
+        needed = [report.spec for report in reports for each in report.killers if each.name == name and each.alone]
+        does = f"; it does in {' and '.join(needed)}" if needed else ""
+        why = stays[name] or ("" if needed else f'If it is needed, its docstring should say why: "{STAYS} ...".')
+        only = f"{name} kills no mutant of {' and '.join(idle)} that the other properties do not kill"
+        yield f"{only}{does}. {why}".rstrip()
 
 
 def place(mutation: Mutation) -> str:
@@ -258,6 +321,7 @@ def report_object(report: Report) -> dict[str, Any]:
         "code": report.originals[0].code if report.originals else "",
         "exit_code": report.exit_code,
         "stopped": report.stopped or None,
+        "sample": None if report.sample is None else attrs.asdict(report.sample),
         "counts": {fate.value: [each.fate for each in report.outcomes.values()].count(fate) for fate in FATES},
         "originals": [
             {
@@ -265,6 +329,7 @@ def report_object(report: Report) -> dict[str, Any]:
                 "distinct_states": each.distinct,
                 "properties": list(each.properties),
                 "left_out": list(each.left_out),
+                "vacuous": list(each.vacuous),
             }
             for each in report.originals
         ],

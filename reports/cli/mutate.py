@@ -22,14 +22,17 @@ from checker.names import counted, nearest
 from checker.spec import Spec
 from checker.visible import visible
 from reports.cli.options import chosen_spec, spec_options
-from reports.cli.outputs import Outputs, check_outputs, writing
+from reports.cli.outputs import Outputs, check_output, check_outputs, writing
 from reports.cli.running import only_the_result_on_stdout
 from reports.html.mutants import mutants_page
 from reports.lines import say, say_json
 from reports.loading import known_mutations
+from reports.markdown import mutants_summary
 from reports.mutation import (
     EXPLAINED,
     Report,
+    Sample,
+    idle_properties,
     place,
     read_explained,
     reason,
@@ -51,6 +54,8 @@ COUNTED = ("kills", "shortest trace")
 """The columns of numbers in the table of properties."""
 INTERRUPTED = "interrupted"
 """Why a report is not complete that Ctrl-C has ended."""
+INDENT = 14
+"""Columns of the verdicts on mutants, before their names."""
 STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", Fate.INCOMPLETE: "yellow"}
 
 
@@ -73,7 +78,13 @@ STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", 
     "mistake: a known wrong rule; action: an action is skipped; code: a function is changed in one place.",
 )
 @click.option("--only", default="", metavar="TEXT", help="Only mutants whose name contains this text.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N of these mutants, the same ones each time.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N of these mutants, chosen at random.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    metavar="S",
+    help="Which mutants --sample chooses: the same seed chooses the same ones.  [default: 0]",
+)
 @click.option("--list", "only_list", is_flag=True, help="List the mutants without searching them.")
 @click.option(
     "--all-properties",
@@ -121,6 +132,12 @@ STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", 
 @click.option(
     "--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as an HTML page."
 )
+@click.option(
+    "--markdown",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Append the report as Markdown, for $GITHUB_STEP_SUMMARY.",
+)
 def mutate(
     spec: str,
     more: tuple[str, ...],
@@ -131,6 +148,7 @@ def mutate(
     kinds: tuple[str, ...],
     only: str,
     sample: int | None,
+    seed: int | None,
     only_list: bool,
     all_properties: bool,
     explained: Path | None,
@@ -140,6 +158,7 @@ def mutate(
     resume: Path | None,
     json_file: str | None,
     html: Path | None,
+    markdown: Path | None,
 ) -> int:
     """Make one mistake in SPEC at a time, and show which properties notice it.
 
@@ -152,7 +171,8 @@ def mutate(
     leadline mutate my_protocol.py
     leadline mutate my_protocol.py --only send_vote --all-properties
     leadline mutate kafka/4.1 rpc/kip-320 atomic/kip-320 --kind rule --kind mistake
-    leadline mutate rpc/kip-320 --sample 100 --json mutants.json
+    leadline mutate my_protocol.py --sample 20 --seed 1
+    leadline mutate rpc/kip-320 --json mutants.json
 
     Exit code 0: every mutant is killed, equivalent within the bounds, or explained; 1: a mutant survives, or an
     explained one is killed; 2: usage error; 3: incomplete.
@@ -161,7 +181,11 @@ def mutate(
         raise click.UsageError("mutants are judged by the properties: leave out --no-invariants")
     if more and html is not None:
         raise click.UsageError("--html takes one SPEC: leave out --html or the other SPECs")
+    if seed is not None and sample is None:
+        raise click.UsageError("--seed is for --sample: say how many mutants to choose")
     check_outputs(Outputs(json_file, None, html))
+    if markdown is not None:
+        check_output(markdown)
     way = Way(
         engine=engine,
         max_seconds=max_seconds,
@@ -172,14 +196,18 @@ def mutate(
     with only_the_result_on_stdout(json_file):
         specs = [chosen_spec(each, bounds, names, no_invariants) for each in (spec, *more)]
         found = [_all_mutations(each, of, given=bool(bounds)) for each, of in zip((spec, *more), specs, strict=True)]
-    wanted = [_wanted(each, kinds, only, sample) for each in found]
+    matching = [_matching(each, kinds, only) for each in found]
+    wanted = [_sampled(each, sample, seed or 0) for each in matching]
     if only_list:
         say("\n".join(f"{visible(each.name)}{place(each)}" for chosen in wanted for each in chosen))
         return 0
     given = _given(explained, specs, found)
     planned = [
-        _planned(way, of, each.refused if "code" in (kinds or KINDS) else (), chosen, given, bool(only or sample))
-        for of, each, chosen in zip(specs, found, wanted, strict=True)
+        attrs.evolve(
+            _planned(way, of, each.refused if "code" in (kinds or KINDS) else (), chosen, given, bool(only or sample)),
+            sample=Sample(len(every), seed or 0) if len(chosen) < len(every) else None,
+        )
+        for of, each, every, chosen in zip(specs, found, matching, wanted, strict=True)
     ]
     reports: list[Report] = []
 
@@ -193,11 +221,17 @@ def mutate(
             _show(reports[-1])
         if reports[-1].stopped == INTERRUPTED:
             break
+    if json_file != "-":
+        for sentence in idle_properties(reports):
+            console().print(Text(visible(sentence)))
     if json_file == "-":
         say_json(reports_object(reports, of_several=bool(more)), indent=1)
     if html is not None:
         with writing(html):
             html.write_text(mutants_page(reports[0]), encoding="utf-8")
+    if markdown is not None:
+        with writing(markdown), markdown.open("a", encoding="utf-8") as file:
+            file.write("".join(f"{line}\n" for report in reports for line in mutants_summary(report)))
     return worst(reports)
 
 
@@ -248,15 +282,19 @@ def _all_mutations(reference: str, spec: Spec[Any], given: bool) -> Mutations:
     return attrs.evolve(found, possible=(*known, *found.possible))
 
 
-def _wanted(found: Mutations, kinds: Sequence[str], only: str, sample: int | None) -> list[Mutation]:
+def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutation]:
     """The mutations that were asked for, in their order. Raises LeadlineError: there are none."""
     wanted = [each for each in found.possible if only in each.name and (not kinds or each.kind in kinds)]
     if not wanted:
         raise LeadlineError("no mutant matches: `leadline mutate SPEC --list` lists all")
-    if sample is not None and sample < len(wanted):
-        places = sorted(random.Random(0).sample(range(len(wanted)), sample))
-        wanted = [wanted[place] for place in places]
     return wanted
+
+
+def _sampled(matching: list[Mutation], count: int | None, seed: int) -> list[Mutation]:
+    """Some of the mutations, in their order; all if no count is given, or there are no more."""
+    if count is None or count >= len(matching):
+        return matching
+    return [matching[place] for place in sorted(random.Random(seed).sample(range(len(matching)), count))]
 
 
 def _judged(spec: Spec[Any], report: Report, resume: Path | None, save: Callable[[Report], None]) -> Report:
@@ -321,52 +359,48 @@ def _progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
 def _show(report: Report) -> None:
     out = console()
     head = Text(visible(report.spec), style="bold")
-    head.append(f"  {report.way.engine}, {counted(len(report.mutations), 'mutant')}", style="dim not bold")
+    head.append(f"  {report.way.engine}, {report.extent}", style="dim not bold")
     out.print(head)
     for each in report.originals:
         where = f" with {each.changes}" if each.changes else ""
-        out.print(Text(visible(f"original{where}: {counted(each.distinct, 'state')}"), style="dim"), soft_wrap=True)
-    for text in report.left_out:
-        out.print(Text(visible(text), style="yellow"), soft_wrap=True)
+        out.print(Text(visible(f"original{where}: {counted(each.distinct, 'state')}"), style="dim"))
+    for note in report.notes:
+        out.print(Text(visible(note), style="yellow"))
     mutations = {each.name: each for each in report.mutations}
+    rows = Table.grid()
+    rows.add_column(width=INDENT, no_wrap=True)
+    rows.add_column(overflow="fold")
     for outcome in report.shown:
         style, fate = STYLES.get(outcome.fate, "dim"), outcome.fate.value
         if report.is_explained(outcome):
             style, fate = "dim", EXPLAINED
-        line = Text(f"  {fate:<12}", style=style).append(visible(outcome.name), style="default not bold")
-        line.append(place(mutations[outcome.name]), style="dim not bold")
-        out.print(line, soft_wrap=True)
-        text = reason(outcome, report.explained)
+        name = Text(visible(outcome.name)).append(place(mutations[outcome.name]), style="dim")
+        rows.add_row(Text(f"  {fate}", style=style), name)
+        why = reason(outcome, report.explained)
         searched = f"{counted(outcome.distinct, 'state')} searched" if outcome.violated else ""
-        for details in filter(None, (mutations[outcome.name].text, "; ".join(filter(None, [text, searched])))):
-            out.print(Text(f"{'':14}{visible(details)}", style="dim"), soft_wrap=True)
-    for name, why in report.refused:
-        out.print(Text(f"  {'not mutated':<12}{visible(name)}: {visible(why)}", style="dim"), soft_wrap=True)
+        for details in filter(None, (mutations[outcome.name].text, "; ".join(filter(None, [why, searched])))):
+            rows.add_row("", Text(visible(details), style="dim"))
+    for function, cause in report.refused:
+        rows.add_row(Text("  not mutated", style="dim"), Text(f"{visible(function)}: {visible(cause)}", style="dim"))
+    out.print(rows)
     if report.outcomes:
         out.print(_killers_table(report))
-    for text in _closing(report):
-        out.print(Text(visible(text)), soft_wrap=True)
+    for sentence in _closing(report):
+        out.print(Text(visible(sentence)))
 
 
 def _killers_table(report: Report) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("property", *COUNTED, *(["kills alone"] if report.way.all_properties else [])):
-        table.add_column(title, header_style="dim", justify="right" if title in COUNTED else "left")
+        table.add_column(title, header_style="dim", justify="right" if title in COUNTED else "left", overflow="fold")
     for each in report.killers:
-        lengths = [states for states in each.kills.values() if states]
-        alone = [_shortened(each.alone)] if each.alone is not None else []
-        table.add_row(visible(each.name), str(len(each.kills)), str(min(lengths)) if lengths else "", *alone)
+        alone = [] if each.alone is None else ["\n".join(map(visible, each.alone))]
+        shortest = "" if each.shortest is None else str(each.shortest)
+        table.add_row(visible(each.name), str(len(each.kills)), shortest, *alone)
     return table
 
 
-def _shortened(names: Sequence[str]) -> str:
-    """How many there are, and the first."""
-    return f"{len(names)}: {visible(names[0])}{', ...' if len(names) > 1 else ''}" if names else "0"
-
-
 def _closing(report: Report) -> Iterator[str]:
-    for name in report.idle if not report.stopped else ():
-        yield f"{name} kills no mutant that the other properties do not kill. {report.stays[name]}".rstrip()
     for name in report.outdated:
         yield f"explained as a survivor, but killed: {name}"
     if report.stopped:
