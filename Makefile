@@ -51,6 +51,9 @@ pages: $(VENV)/installed-test
 	  mv $(VENV)/designs.md reports/pages/designs.md
 	$(BIN)/leadline matrix reports/states.toml --markdown > $(VENV)/states.md && \
 	  mv $(VENV)/states.md reports/pages/states.md
+	rm -f $(VENV)/mutants.md
+	$(BIN)/leadline mutate kafka/4.1 rpc/kip-320 atomic/kip-320 --kind rule --kind mistake --all-properties \
+	  --markdown $(VENV)/mutants.md && mv $(VENV)/mutants.md reports/pages/mutants.md
 	$(BIN)/python -m tests.tools.pictures
 
 $(VENV)/python: Makefile

@@ -62,9 +62,14 @@ def _checksum(content: dict[str, Any]) -> int:
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file, or leave it as it is; wait until the new one is on the disk.
 
+    A device or a pipe, such as ``/dev/null``, is written to and stays what it is.
+
     Raises:
         OSError: it cannot be written; the old file is unchanged.
     """
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
     written = path.with_name(f"{path.name}.new")
     try:
         with written.open("wb") as file:

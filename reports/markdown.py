@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import attrs
+
 from checker.bounds import bounds_text
 from checker.result import PropertyResult, Verdict
 from checker.visible import visible
@@ -124,34 +126,42 @@ def mutants_summary(report: Report) -> Iterator[str]:
     Parameters:
         report: the report.
     """
-    until = "to the end of its states" if report.way.all_properties else "up to the first violation"
+    to_the_end = report.way.all_properties
+    until = "to the end of its states" if to_the_end else "up to the first violation"
     yield from (f"# Mutants of {cell(report.spec)}", "")
-    yield f"**{report.counts}**{f' ({report.extent})' if report.sample else ''}, with the {report.way.engine} engine."
-    yield f"Each mutant is searched {until}."
-    for text in _remarks(report):
-        yield f"- {cell(text)}"
+    yield f"**{report.counts}**{f' ({report.extent})' if report.sample else ''}."
+    yield f"Each is searched {until}, with the {report.way.engine} engine."
+    yield f"Made from a run: {_code(report.origin.command)}."
+    yield from (f"Default bounds: {_code(each.bounds)}." for each in report.originals if not each.changes)
+    remarks = [f"- {cell(text)}" for text in _remarks(report)]
+    yield from ("", *remarks) if remarks else ()
     yield from ("", "| bounds | states of the original | not used, as the original does not satisfy them |")
     yield "| --- | --- | --- |"
     for original in report.originals:
         left_out = ", ".join(map(_code, original.left_out))
         yield f"| {_code(original.changes) or 'default'} | {original.distinct:,} | {left_out} |"
-    yield from ("", "| mutant | bounds | result | by, with the states of a shortest trace; or why it survives |")
-    yield "| --- | --- | --- | --- |"
+    yield from (
+        "",
+        "| mutant | mistake | bounds | result | violated, in states of a shortest trace; or why it survives |",
+    )
+    yield "| --- | --- | --- | --- | --- |"
     mutations = {each.name: each for each in report.mutations}
     for outcome in report.shown:
         mutation = mutations[outcome.name]
         fate = EXPLAINED if report.is_explained(outcome) else FATES[outcome.fate]
-        text = "; ".join(filter(None, [reason(outcome, report.explained), mutation.text]))
-        yield f"| {_code(mutation.name)} | {_code(bounds_text(mutation.bounds)) or 'default'} | {fate} | {cell(text)} |"
+        violated = [f"{_code(name)} {states or 'never shown'}" for name, states in outcome.violated.items()]
+        why = reason(attrs.evolve(outcome, violated={}), report.explained)
+        cells = [_code(mutation.name), _prose(mutation.text), _code(bounds_text(mutation.bounds)) or "default", fate]
+        yield f"| {' | '.join(cells)} | {'; '.join(filter(None, [', '.join(violated), _prose(why)]))} |"
     yield from (
         "",
-        f"| property | kills | shortest trace |{' nothing else kills |' if report.way.all_properties else ''}",
+        f"| property | kills | shortest trace |{' mutants that nothing else kills, or why it stays |' * to_the_end}",
     )
-    yield f"| --- | --- | --- |{' --- |' if report.way.all_properties else ''}"
+    yield f"| --- | --- | --- |{' --- |' * to_the_end}"
     for each in report.killers:
         row = f"| {_code(each.name)} | {len(each.kills)} | {each.shortest or ''} |"
-        alone = ", ".join(map(_code, each.alone or ())) or cell(report.stays.get(each.name, ""))
-        yield f"{row} {alone} |" if each.alone is not None else row
+        alone = ", ".join(map(_code, each.alone or ())) or _prose(report.stays.get(each.name, ""))
+        yield f"{row} {alone} |" if to_the_end else row
     yield ""
 
 
@@ -165,6 +175,11 @@ def _remarks(report: Report) -> Iterator[str]:
         yield f"vacuous in the original: {', '.join(report.vacuous)}"
     if report.refused:
         yield f"not mutated: {'; '.join(f'{name}: {why}' for name, why in report.refused)}"
+
+
+def _prose(text: str) -> str:
+    """A text of a cell whose names in backticks are shown as code."""
+    return "".join(part if index % 2 else cell(part) for index, part in enumerate(re.split(r"(`[\w./-]+`)", text)))
 
 
 def _code(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import cattrs
 
+from checker.bounds import bounds_text
 from checker.durable import replace_file
 from checker.errors import LeadlineError
 from checker.judging import Fate, Original, Outcome, Way
@@ -292,8 +293,10 @@ def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def place(mutation: Mutation) -> str:
-    """What is shown after a mutant's name: the line that is changed; empty if it is not in a file."""
-    return "" if mutation.line is None else f"  line {mutation.line}"
+    """What is shown after a mutant's name: the line that is changed, or the bounds that differ; empty if neither."""
+    if mutation.line is not None:
+        return f"  line {mutation.line}"
+    return f"  with {bounds_text(mutation.bounds)}" if mutation.bounds else ""
 
 
 def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:

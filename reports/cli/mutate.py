@@ -56,6 +56,8 @@ INTERRUPTED = "interrupted"
 """Why a report is not complete that Ctrl-C has ended."""
 INDENT = 14
 """Columns of the verdicts on mutants, before their names."""
+MOST_NAMES = 6
+"""Mutants that are named for one property on the terminal."""
 STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", Fate.INCOMPLETE: "yellow"}
 
 
@@ -394,10 +396,16 @@ def _killers_table(report: Report) -> Table:
     for title in ("property", *COUNTED, *(["kills alone"] if report.way.all_properties else [])):
         table.add_column(title, header_style="dim", justify="right" if title in COUNTED else "left", overflow="fold")
     for each in report.killers:
-        alone = [] if each.alone is None else ["\n".join(map(visible, each.alone))]
+        alone = [] if each.alone is None else ["\n".join(_shortened([*map(visible, each.alone)]))]
         shortest = "" if each.shortest is None else str(each.shortest)
         table.add_row(visible(each.name), str(len(each.kills)), shortest, *alone)
     return table
+
+
+def _shortened(names: list[str]) -> list[str]:
+    """The names, the last ones as their number if they are many."""
+    left_out = len(names) - MOST_NAMES
+    return [*names[:MOST_NAMES], f"and {left_out:,} more (see --json or --html)"] if left_out > 1 else names
 
 
 def _closing(report: Report) -> Iterator[str]:

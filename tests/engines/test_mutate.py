@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ import psutil
 import pytest
 
 from checker import invariant
+from checker.durable import replace_file
 from checker.judging import Fate, Outcome, Way, judged, originals
 from checker.mutation import mutations_of
 from reports.loading import load_spec
@@ -132,6 +134,50 @@ def test_what_is_not_mutated_is_said(tank: Path) -> None:
     assert refused["tank.py line 8"] == "it is a lambda"
 
 
+LEAK = """
+def places(_):
+    return [0]
+
+
+@action("the tank leaks at {place}", place=places)
+def leak(state: Tank, place: int) -> Iterator[Tank]:
+    if state.level > 0 and place > 0:
+        yield evolve(state, level=state.level - 1)
+
+
+@invariant("a tank in the air is closed", premise=lambda state: state.level > 9)
+def closed_in_the_air(state: Tank) -> bool:
+    return state.level < 9 or not state.valve
+
+
+spec = Spec("""
+
+
+def test_functions_that_give_parameters_are_changed_and_what_is_vacuous_is_named(tank: Path) -> None:
+    leaking = TANK.replace("[fill, drain]", "[fill, drain, leak]").replace("=[no_", "=[closed_in_the_air, no_")
+    (tank / "tank.py").write_text(leaking.replace("\nspec = Spec(", LEAK))
+    run = call("mutate", "tank.py", "--engine", "oracle", "--only", "places: 0 => 1", "--json", "-", folder=tank)
+    (mutant,) = run.json["mutants"]
+    assert mutant["fate"] == "survived"
+    assert "new steps: leak 5" in mutant["text"]
+    arguments = ("--kind", "action", "--all-properties", "--markdown", "summary.md")
+    run = call("mutate", "tank.py", "--engine", "oracle", *arguments, folder=tank)
+    assert "vacuous in the original, where their premises are never true: closed_in_the_air" in run.out
+    assert "no_overflow kills no mutant of tank.py:spec" in run.out
+    assert max(map(len, run.lines)) <= 100
+    summary = (tank / "summary.md").read_text()
+    assert "- vacuous in the original: closed&#95;in&#95;the&#95;air" in summary
+    assert "| `full` | 1 |  | `action gated skipped` |" in summary
+
+
+def test_a_report_can_be_written_to_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    end = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    replace_file(tmp_path / "pipe", b"a report")
+    assert os.read(end, 100) == b"a report"
+    os.close(end)
+
+
 def test_survivors_can_be_explained(tank: Path) -> None:
     arguments = ("mutate", "tank.py", "--engine", "oracle", "--only", "action")
     run = call(*arguments, folder=tank)
@@ -140,7 +186,7 @@ def test_survivors_can_be_explained(tank: Path) -> None:
     (tank / "known.toml").write_text('[[explained]]\nmutant = "action drain skipped"\nwhy = "it may stay full"\n')
     run = call(*arguments, "--explained", "known.toml", folder=tank)
     assert run.code == 0
-    assert "explained: it may stay full" in run.out
+    assert "explained: it may stay full" in " ".join(run.out.split())
     (tank / "known.toml").write_text('[[explained]]\nmutant = "action drained skipped"\nwhy = "it may stay full"\n')
     run = call(*arguments, "--explained", "known.toml", folder=tank)
     assert run.code == 2
@@ -233,9 +279,10 @@ def test_the_report_says_what_can_be_done_about_an_incomplete_search(tank: Path)
 
 
 def test_a_sample_is_the_same_each_time(tank: Path) -> None:
-    lists = [call("mutate", "tank.py", "--sample", "5", "--list", folder=tank).out for _ in range(2)]
-    assert lists[0] == lists[1]
-    assert lists[0].count("\n") == 5
+    arguments = ("mutate", "tank.py", "--list", "--sample", "5")
+    lists = [call(*arguments, *seed, folder=tank).out for seed in ((), ("--seed", "0"), ("--seed", "1"))]
+    assert lists[0] == lists[1] != lists[2]
+    assert lists[0].count("\n") == lists[2].count("\n") == 5
 
 
 def test_a_page_is_written(tank: Path) -> None:

@@ -17,6 +17,7 @@ from model.atomic.mistakes import MISTAKES
 from model.atomic.protocols import HW_TRUNCATION, KIP_320, Protocol
 from model.atomic.state import Partition
 from reports.mutation import why_it_stays
+from tests.tools.page_of_mutants import page
 from tests.tools.sampled import sampled
 from tests.tools.scenario import starting_after
 
@@ -93,6 +94,14 @@ def test_mistake_is_found(name: str, states: int, violated: tuple[str, ...]) -> 
 
 def test_every_mistake_is_found_or_said_to_be_harmless() -> None:
     assert [each.name for each in MISTAKES if not each.harmless] == [row[0] for row in WRONG]
+
+
+def test_the_page_of_mutants_has_the_same_traces() -> None:
+    said = page()["atomic/kip-320"]
+    for name, states, violated in WRONG:
+        assert said.mutants[f"mistake {name}"].violated.items() >= dict.fromkeys(violated, states).items(), name
+    for name, found in ALONE.items():
+        assert f"mistake {found}" in said.alone[name]
 
 
 # What the mutants that follower_log_is_prefix finds first violate of the other properties: committed data is lost.

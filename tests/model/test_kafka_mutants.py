@@ -30,6 +30,7 @@ from model.kafka.protocols import (
 from model.kafka.state import Partition
 from reports.mutation import why_it_stays
 from tests.tools.kafka_mutants import changed, wrong
+from tests.tools.page_of_mutants import page
 from tests.tools.sampled import sampled
 
 FIRST = Limits()
@@ -90,7 +91,7 @@ WRONG: list[tuple[str, str, int, tuple[str, ...]]] = [
     ("stamps-epoch-0", "rpc/kip-320", 5, ("leader_candidates_complete",)),
     ("follower-accepts-writes", "rpc/kip-320", 2, PREFIX),
     ("leader-forgets-isr", "rpc/kip-320", 5, ("quorum_in_maximal_isr",)),
-    ("leads-on-after-restart", "rpc/kip-320", 5, ("leader_candidates_complete",)),
+    ("leads-on-after-restart", "kafka/4.1", 8, ("leader_candidates_complete",)),
     ("maximal-isr-without-expansion", "kafka/4.1", 9, JOINED),
     ("maximal-isr-after-shrink", "kafka/4.1", 4, ("leader_candidates_complete", *ISRS)),
     ("partition-epoch-ignored", "kafka/4.1", 7, ("quorum_in_maximal_isr",)),
@@ -208,6 +209,15 @@ def test_the_table_of_mistakes_is_that_of_the_mutants() -> None:
         for name, states, violated in [*((f"rule {name}", states, found) for name, states, found in RULES), *made]
     ]
     assert table.partition("\n\n")[0].split("\n") == rows
+
+
+def test_the_page_of_mutants_has_the_same_traces() -> None:
+    rows = [("kafka/4.1", f"rule {name}", states, found) for name, states, found in RULES]
+    rows += [(release, f"mistake {name}", states, found) for name, release, states, found in WRONG]
+    for release, name, states, found in rows:
+        assert page()[release].mutants[name].violated.items() >= dict.fromkeys(found, states).items(), name
+    for name, mutant, _ in ALONE:
+        assert mutant in page()["kafka/4.1"].alone[name]
 
 
 def asked_with(bounds: dict[str, Any]) -> list[str]:

@@ -1,0 +1,58 @@
+"""The page of mutants is that of the catalog: `make pages` makes it anew."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+
+from checker.bounds import bounds_text
+from invariants.catalog import ATOMIC_PROPERTIES, CATALOG, KAFKA_PROPERTIES, mutations
+from reports.mutation import why_it_stays
+from tests.tools.page_of_mutants import page
+
+SPECS = ("kafka/4.1", "rpc/kip-320", "atomic/kip-320")
+
+
+def test_the_page_has_the_specs_of_the_catalog_whose_mutants_are_known() -> None:
+    assert tuple(page()) == SPECS
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_mutant_of_the_catalog_is_killed_or_explained(spec: str) -> None:
+    known, found = {each.name: each for each in mutations(spec)}, page()[spec].mutants
+    assert set(found) == set(known)
+    for name, row in found.items():
+        assert row.bounds == (bounds_text(known[name].bounds) or "default")
+        if known[name].harmless:
+            assert row.result == "explained", name
+            assert not row.violated
+            assert row.text.endswith(f"explained: {known[name].harmless}")
+        else:
+            assert row.result in ("killed", "killed by an error"), name
+            assert bool(row.violated) == (row.result == "killed")
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_properties_kill_is_what_kills_mutants(spec: str) -> None:
+    said = page()[spec]
+    assert set(said.kills) == {item.name for item in CATALOG[spec].properties}
+    for name, count in said.kills.items():
+        kills = [mutant for mutant, row in said.mutants.items() if name in row.violated]
+        whole = [each for each in kills if "may be violated later" not in said.mutants[each].text]
+        assert count == len(kills), name
+        assert said.alone[name] == [each for each in whole if len(said.mutants[each].violated) == 1]
+
+
+def test_every_property_alone_kills_a_mutant_or_says_why_it_stays() -> None:
+    for item in {*KAFKA_PROPERTIES, *ATOMIC_PROPERTIES}:
+        needed = [spec for spec, said in page().items() if said.alone.get(item.name)]
+        assert item.kind.is_witness or needed or why_it_stays(item), item.name
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_page_gives_the_reasons_of_the_docstrings(spec: str) -> None:
+    said = page()[spec]
+    for item in CATALOG[spec].properties:
+        if not item.kind.is_witness and not said.alone[item.name]:
+            assert html.unescape(said.said[item.name]) == why_it_stays(item)
