@@ -205,9 +205,14 @@ def mutate(
         return 0
     given = _given(explained, specs, found)
     planned = [
-        attrs.evolve(
-            _planned(way, of, each.refused if "code" in (kinds or KINDS) else (), chosen, given, bool(only or sample)),
-            sample=Sample(len(every), seed or 0) if len(chosen) < len(every) else None,
+        _planned(
+            way,
+            of,
+            each.refused if "code" in (kinds or KINDS) else (),
+            chosen,
+            given,
+            bool(only or sample),
+            Sample(len(every), seed or 0) if len(chosen) < len(every) else None,
         )
         for of, each, every, chosen in zip(specs, found, matching, wanted, strict=True)
     ]
@@ -256,6 +261,7 @@ def _planned(
     wanted: Sequence[Mutation],
     given: dict[str, str],
     is_part: bool,
+    sample: Sample | None,
 ) -> Report:
     """The report before anything is searched. Of a part of the mutants it does not say what properties are for."""
     harmless = {each.name: each.harmless for each in wanted if each.harmless}
@@ -270,6 +276,7 @@ def _planned(
         stays={each.name: why_it_stays(each) for each in spec.properties if not each.kind.is_witness and not is_part},
         stopped="",
         origin=Origin.now(),
+        sample=sample,
     )
 
 
@@ -384,7 +391,8 @@ def _show(report: Report) -> None:
             rows.add_row("", Text(visible(details), style="dim"))
     for function, cause in report.refused:
         rows.add_row(Text("  not mutated", style="dim"), Text(f"{visible(function)}: {visible(cause)}", style="dim"))
-    out.print(rows)
+    if rows.row_count:
+        out.print(rows)
     if report.outcomes:
         out.print(_killers_table(report))
     for sentence in _closing(report):
