@@ -210,6 +210,8 @@ class _Reach:
             self._waiting += [type(value), *(stored(value, field.name) for field in attrs.fields(type(value)))]
         elif is_a(stored(value, "__wrapped__"), FunctionType):
             self._waiting.append(stored(value, "__wrapped__"))
+        else:
+            self._waiting.append(type(value))  # an object that is called, or whose methods are
 
     def _function(self, function: FunctionType) -> None:
         self.functions.append(function)

@@ -135,11 +135,12 @@ def test_what_is_not_mutated_is_said(tank: Path) -> None:
 
 
 LEAK = """
-def places(_):
-    return [0]
+class Places:
+    def __call__(self, _):
+        return [0]
 
 
-@action("the tank leaks at {place}", place=places)
+@action("the tank leaks at {place}", place=Places())
 def leak(state: Tank, place: int) -> Iterator[Tank]:
     if state.level > 0 and place > 0:
         yield evolve(state, level=state.level - 1)
@@ -156,7 +157,9 @@ spec = Spec("""
 def test_functions_that_give_parameters_are_changed_and_what_is_vacuous_is_named(tank: Path) -> None:
     leaking = TANK.replace("[fill, drain]", "[fill, drain, leak]").replace("=[no_", "=[closed_in_the_air, no_")
     (tank / "tank.py").write_text(leaking.replace("\nspec = Spec(", LEAK))
-    run = call("mutate", "tank.py", "--engine", "oracle", "--only", "places: 0 => 1", "--json", "-", folder=tank)
+    run = call(
+        "mutate", "tank.py", "--engine", "oracle", "--only", "Places.__call__: 0 => 1", "--json", "-", folder=tank
+    )
     (mutant,) = run.json["mutants"]
     assert mutant["fate"] == "survived"
     assert "new steps: leak 5" in mutant["text"]
