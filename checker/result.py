@@ -154,6 +154,8 @@ class WalkCounts:
     Attributes:
         behaviours: those begun.
         steps: those taken.
+        expanded: states that were expanded in random order: all their next states were checked.
+        waiting: states that were found by that, and were not expanded.
         is_exact: whether the counts of distinct states are exact; otherwise they are estimates.
         lengths: for each number of steps, the behaviours that ended after them.
         depths: for each number of steps, the distinct states that no behaviour reached with fewer.
@@ -164,6 +166,8 @@ class WalkCounts:
 
     behaviours: int
     steps: int
+    expanded: int
+    waiting: int
     is_exact: bool
     lengths: tuple[int, ...]
     depths: tuple[int, ...]

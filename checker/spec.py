@@ -54,8 +54,8 @@ class Spec(Generic[S]):
             false is outside: it is generated, and all properties are checked of it and of the step into it, but it has
             no next states, does not count as a distinct state, and is not a deadlock.
         distance: a function of a state that estimates how far the state is from a violation: a finite number, at least
-            0; smaller is nearer. It guides `checker.stateful.state_machine`, and never changes what an exhaustive
-            search finds.
+            0; smaller is nearer. It guides `checker.stateful.state_machine` and random searches, and never changes what
+            an exhaustive search finds.
         drawing: how views draw its states; by default, by their components and fields.
 
     Raises:

@@ -199,6 +199,9 @@ def walked_lines(statistics: Statistics) -> list[str]:
         f"{counted(walked.behaviours, 'behaviour')} {spread}, {walked.steps:,} steps taken; "
         f"{walked.dead_ends:,} ended in a dead end{outside}",
     ]
+    if walked.expanded:
+        rest = f"{walked.waiting:,} more found" if walked.waiting else "all that were found: explore can do this too"
+        lines.append(f"{counted(walked.expanded, 'state')} expanded in random order, {rest}")
     if statistics.distinct:
         visits = statistics.generated / statistics.distinct
         deepest = f"; the deepest are {len(walked.depths) - 1:,} steps from the beginning" if walked.is_exact else ""
@@ -206,7 +209,8 @@ def walked_lines(statistics: Statistics) -> list[str]:
         lines.append(f"each of {about}{states} was visited {visits:,.1f} times on average{deepest}")
     if not walked.is_exact:
         lines.append("distinct states, new states and out-degrees are estimates from a sample (standard error 1 %)")
-    lines.append("A random search checks only the states that it visits; others may violate a property.")
+    checked = "visits, and their next states" if walked.expanded else "visits"
+    lines.append(f"A random search checks only the states that it {checked}; others may violate a property.")
     return lines
 
 

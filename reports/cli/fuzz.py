@@ -59,7 +59,7 @@ from reports.cli.running import only_the_result_on_stdout, run
 @click.option(
     "--uniform",
     is_flag=True,
-    help="Choose every step with the same probability. By default, rarely visited states are preferred.",
+    help="Only walk at random from the initial states. By default, most steps expand states in random order.",
 )
 @coverage_option
 @output_options

@@ -350,7 +350,7 @@ def test_what_only_the_search_for_a_shorter_counterexample_runs_is_not_covered()
         actions=[draw, win, save],
         properties=[is_little],
     )
-    result = fuzz(spec, examples=3, coverage=True)
+    result = fuzz(spec, examples=3, uniform=True, coverage=True)
     covered = result.statistics.covered
     assert result.note == "there is no shorter counterexample to is_little"
     assert covered is not None
@@ -374,9 +374,10 @@ def test_what_a_random_run_says_of_itself_is_true_of_a_space_that_is_known() -> 
     spec = CATALOG["atomic/kip-320"]
     result, levels = fuzz(spec, examples=400).statistics, explore(spec).statistics.levels
     assert result.walked is not None
-    visits = result.walked.steps + result.walked.behaviours
+    visits = result.walked.steps + result.walked.behaviours + result.walked.expanded
     deepest = len(result.walked.depths) - 1
-    assert walked_lines(result)[1] == (
+    assert result.walked.expanded == sum(levels) == result.distinct
+    assert walked_lines(result)[2] == (
         f"each of {result.distinct} states was visited {visits / result.distinct:.1f} times on average; "
         f"the deepest are {deepest} steps from the beginning"
     )

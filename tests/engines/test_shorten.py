@@ -60,7 +60,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Result:
     """A search whose counterexample has not been shortened."""
     with monkeypatch.context() as patched:
         patched.setattr(shorten, "shortened", lambda result, *_: result)
-        result = fuzz(GRID, examples=1000, seed_value=2)
+        result = fuzz(GRID, examples=1000, seed_value=0, uniform=True)
     assert length(result, "small") > 7
     assert length(result, "third") > 4
     return result

@@ -406,7 +406,7 @@ def test_fuzz_never_proves_and_says_what_it_tried() -> None:
 
     assert (result.verdict, result.of("below_ceiling").verdict) == (Verdict.INCOMPLETE, Verdict.INCOMPLETE)
     steps = sum(count.generated for count in result.statistics.actions.values())
-    assert result.statistics.generated - steps == 20  # each behaviour adds its initial state
+    assert result.statistics.generated - steps == 20 + 1  # initial states: of each behaviour, and the expanded one
     assert result.reason == "20 random behaviours of at most 10 steps are only a sample"
     assert result.settings == {"examples": 20, "steps": 10, "seed": 3}
 
@@ -455,7 +455,7 @@ def first_is_small(state: Counters) -> bool:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_steps_that_a_violation_does_not_need_are_left_out(seed: int) -> None:
-    result = fuzz(counters(first_is_small, counters=4, limit=9), examples=20, seed_value=seed)
+    result = fuzz(counters(first_is_small, counters=4, limit=9), examples=20, seed_value=seed, uniform=True)
 
     assert result.statistics.depth > 5  # the states of the shortest
     assert [instance.arguments for instance in result.of("first_is_small").traces[0].instances] == [{"index": 0}] * 4
@@ -534,9 +534,16 @@ def test_fuzz_refuses_a_budget_that_is_not_positive(name: str, value: Any) -> No
 
 def tired(statistics: Statistics) -> None:
     """Progress that is told to somebody who does not want to wait."""
-    raise KeyboardInterrupt
+    if statistics.generated > 40:
+        raise KeyboardInterrupt
 
 
+@pytest.fixture
+def each_round_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checker.engines.compiled.walk_search.PROGRESS_SECONDS", 0)
+
+
+@pytest.mark.usefixtures("each_round_is_told")
 def test_an_interrupt_gives_what_fuzz_found_until_then() -> None:
     result = fuzz(clock(tick, ring), progress=tired)
 
@@ -544,6 +551,7 @@ def test_an_interrupt_gives_what_fuzz_found_until_then() -> None:
     assert result.statistics.distinct == 3
 
 
+@pytest.mark.usefixtures("each_round_is_told")
 def test_an_interrupt_keeps_what_was_violated_until_then() -> None:
     result = fuzz(clock(tick, ring, properties=[forward, never_noon]), progress=tired)
 

@@ -14,18 +14,15 @@ DEAD_END, LONGEST, OUTSIDE, REASONS = range(4)
 """Why a walk ended: there was no step to another state; it had as many steps as it may have; its state was outside of
 `Spec.within`; and how many reasons there are."""
 
-KEEPS = 4
-"""States that each walker keeps between two meetings, for walks to begin at."""
-
-WANTS = 8
+WANTS = 64
 """Unknown paths that a walker notes at a time."""
 
-IDLE = 1 << 24
-"""Added to the tree of a step predicate that is wanted for a step that leads back to the same state."""
+STEPS, BEGUN, EXPANDED, LOOKED, FILLED, COUNTERS = range(6)
+"""What a thread counts: steps taken; walks begun; states expanded; next states looked at; states noted for the sample;
+and how many counters these are."""
 
-STEPS, BEGUN, FILLED, MET, COUNTERS = range(5)
-"""What a thread counts: steps taken; walks begun; states noted for the sample; states arrived at; and how many counters
-these are."""
+CHILDREN = 2**11
+"""Next states that a thread has room for, if no state has more."""
 
 SEEN = 2**14
 """States that a thread remembers having noted."""
@@ -66,19 +63,18 @@ class Walkers(NamedTuple):
         step: steps taken in it.
         phase: see `ARRIVED`.
         left: steps to take until all walkers meet again.
-        touched: bits of the predicates that may say another thing of the state than of the one before.
-        calm: bits of the step predicates that are known to show nothing of a step that changes nothing they read.
+        calm: bits of the predicates that are known to show nothing of a state or step that changes nothing they read.
         parked: whether the walker waits for what it wants.
         fresh: whether the answers it was given are about the state it is in.
-        wanted, wants: how many unknown paths it waits for; and of each the tree, the node and the number at its end.
+        wanted, wants: how many unknown paths it waits for; and of each the tree, the node and the number at its end,
+            the outcome of the step that it is about, -1 if of none, and the hash of the state that it is about or that
+            the step leads to.
         seen: for each predicate, the step of this walk that showed it first, -1 if none did.
-        idle: for each predicate, the action instance of that step if it led back to the same state, else -1.
-        trees, path: of the walk so far, the action instance of each step, and the hash of each state.
-        rare, rare_step, rare_next, rare_visits: of the walk so far, the state with the least visited next state besides
-            the one taken: the numbers of its slots' values, the steps to it, the hash of that next state, and how often
-            that was visited; -1 if there is none.
-        found: the number of such states that were kept since the walkers last met.
-        kept, kept_step, kept_next, kept_trees, kept_path: these states, and the walks that led to them.
+        last_tree, last_hash: for each predicate, the action instance of that step and the hash of the state that it
+            leads to, if the walk only looked at it; -1 if the walk took it.
+        by: the action instance that led to its state; -1 at an initial state.
+        trees, path: of the walk so far, the action instance of each step, and the hash of each state; only of walkers
+            that walk.
     """
 
     values: Any
@@ -88,29 +84,20 @@ class Walkers(NamedTuple):
     step: Any
     phase: Any
     left: Any
-    touched: Any
     calm: Any
     parked: Any
     fresh: Any
     wanted: Any
     wants: Any
     seen: Any
-    idle: Any
+    last_tree: Any
+    last_hash: Any
+    by: Any
     trees: Any
     path: Any
-    rare: Any
-    rare_step: Any
-    rare_next: Any
-    rare_visits: Any
-    found: Any
-    kept: Any
-    kept_step: Any
-    kept_next: Any
-    kept_trees: Any
-    kept_path: Any
 
 
-ROWS = ("values", "after", "rare")
+ROWS = ("values", "after")
 """The arrays of walkers that have a column for each slot."""
 
 
@@ -119,12 +106,13 @@ class Answers(NamedTuple):
 
     Attributes:
         begins: for each walker, where its answers begin, and where the last end.
-        trees: of each answer.
+        trees, contents: of each answer, in order; and the hash of the state that it is about or that the step leads to.
         start, count: of an action instance, its outcomes; of a predicate, `kernel.SHOWN` or `kernel.NOT_SHOWN`.
     """
 
     begins: Any
     trees: Any
+    contents: Any
     start: Any
     count: Any
 
@@ -137,7 +125,6 @@ class Sample(NamedTuple):
         hashes, depths, by, degrees: of states whose hash is below the limit: that, the steps to it, the action instance
             that led there, and the steps from it.
         rows: the numbers of these states' slots' values; without columns if they are not wanted.
-        met: the hashes of the states that walkers arrived at.
         taken, enabled: for each action instance, how often it was taken, and in how many states it was enabled.
         ends: for each reason and number of steps, the walks that ended so.
         seen, seen_order: the hash of a state noted lately, and with what: it is noted again only with less.
@@ -149,7 +136,6 @@ class Sample(NamedTuple):
     by: Any
     degrees: Any
     rows: Any
-    met: Any
     taken: Any
     enabled: Any
     ends: Any
@@ -163,21 +149,21 @@ class Plan(NamedTuple):
     Attributes:
         numbers: the seed, the number of walks and the most steps of each; the trees of the first state predicate and of
             the first step predicate; the number of predicates; whether the last state predicate is `Spec.within`;
-            whether to look for deadlocks; of 256 steps, those that are chosen among all; of 256 walks, those that begin
-            at a rare state of the walker's last walk; and the number of walkers.
+            whether to look for deadlocks; whether to look at all next states, not only at the one chosen; of 256 walks,
+            those that begin in the frontier; and the number of walkers that walk: the others expand states.
         initials, initial_hashes: the initial states.
         sought: bits of the predicates to evaluate.
-        visits: how often states with a hash were arrived at; empty if all steps are to be chosen alike.
+        of_states: bits of the state predicates.
         limit: of the sample.
-        starts, start_step, start_trees, start_path: states in the middle of earlier walks at which walks may begin; see
-            `Walkers.kept`.
+        starts, start_step, start_trees, start_path: states of the frontier at which walks may begin, and the steps to
+            them.
     """
 
     numbers: Any
     initials: Any
     initial_hashes: Any
     sought: Any
-    visits: Any
+    of_states: Any
     limit: Any
     starts: Any
     start_step: Any
@@ -191,8 +177,11 @@ class Scratch(NamedTuple):
     Attributes:
         left: bits of the action instances that may be enabled.
         touched: bits of the predicates that read what a step changes.
-        outcomes, trees, hashes, times: of each candidate for the next step, its outcome, its action instance, the hash
-            of the state that it leads to, and how often that was visited.
+        outcomes, trees, hashes, outside: of each candidate for the next step, its outcome, its action instance, the
+            hash of the state that it leads to, and whether that is outside of `Spec.within`.
+        filled, rows, found, by, of: how many next states of expanded states there are; and of each, the numbers of its
+            slots' values, the hash of its content, the action instance that led there, and the walker that expands the
+            state before it.
     """
 
     left: Any
@@ -200,67 +189,75 @@ class Scratch(NamedTuple):
     outcomes: Any
     trees: Any
     hashes: Any
-    times: Any
+    outside: Any
+    filled: Any
+    rows: Any
+    found: Any
+    by: Any
+    of: Any
 
 
-def new_scratch(groups: int, words: int, room: int) -> Scratch:
+def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
     """Make room.
 
     Parameters:
         groups: the 64-bit words of the action instances.
         words: the 64-bit words of the predicates.
         room: the number of candidates.
+        slots: of a state.
     """
-    numbers = (np.zeros(room, np.int64) for _ in range(3))
-    left, touched, hashes = (np.zeros(size, np.uint64) for size in (groups, words, room))
-    outcomes, trees, times = numbers
-    return Scratch(left, touched, outcomes, trees, hashes, times)
+    children = max(CHILDREN, room)
+    return Scratch(
+        left=np.zeros(groups, np.uint64),
+        touched=np.zeros(words, np.uint64),
+        outcomes=np.zeros(room, np.int64),
+        trees=np.zeros(room, np.int64),
+        hashes=np.zeros(room, np.uint64),
+        outside=np.zeros(room, np.bool_),
+        filled=np.zeros(1, np.int64),
+        rows=np.zeros((children, slots), np.int32),
+        found=np.zeros(children, np.uint64),
+        by=np.zeros(children, np.int32),
+        of=np.zeros(children, np.int64),
+    )
 
 
-SEED, WALKS, LENGTH, FIRST_CHECK, FIRST_STEP, CHECKS, CONSTRAINED, DEADLOCKS, ROAMING, RETURNS, STRIDE, NUMBERS = range(
-    12
-)
+(
+    SEED, WALKS, LENGTH, FIRST_CHECK, FIRST_STEP, CHECKS, CONSTRAINED, DEADLOCKS, LOOKS, RETURNS, WALKING, NUMBERS
+) = range(12)  # fmt: skip
 """Places in `Plan.numbers`."""
 
 
-def new_walkers(count: int, slots: int, checks: int, words: int, most: int) -> Walkers:
+def new_walkers(walking: int, expanding: int, slots: int, checks: int, words: int, most: int) -> Walkers:
     """Walkers of which none has begun.
 
     Parameters:
-        count: how many.
+        walking, expanding: how many walk, and how many expand states.
         slots: of a state.
         checks: predicates, and one for deadlock.
         words: the 64-bit words of the predicates.
         most: the most steps of a walk.
     """
+    count = walking + expanding
     return Walkers(
         values=np.zeros((count, slots), np.int64),
         after=np.zeros((count, slots), np.int64),
         hashes=np.zeros(count, np.uint64),
-        walk=np.arange(count) - count,
+        walk=np.zeros(count, np.int64),
         step=np.zeros(count, np.int64),
         phase=np.full(count, ENDED, np.int64),
         left=np.zeros(count, np.int64),
-        touched=np.zeros((count, words), np.uint64),
         calm=np.zeros((count, words), np.uint64),
         parked=np.zeros(count, np.bool_),
         fresh=np.zeros(count, np.bool_),
         wanted=np.zeros(count, np.int64),
-        wants=np.zeros((count, WANTS, 3), np.int64),
+        wants=np.zeros((count, WANTS, 5), np.int64),
         seen=np.full((count, checks), -1, np.int64),
-        idle=np.full((count, checks), -1, np.int64),
-        trees=np.zeros((count, most + 1), np.int32),
-        path=np.zeros((count, most + 1), np.uint64),
-        rare=np.zeros((count, slots), np.int64),
-        rare_step=np.zeros(count, np.int64),
-        rare_next=np.zeros(count, np.uint64),
-        rare_visits=np.full(count, -1, np.int64),
-        found=np.zeros(count, np.int64),
-        kept=np.zeros((count, KEEPS, slots), np.int64),
-        kept_step=np.zeros((count, KEEPS), np.int64),
-        kept_next=np.zeros((count, KEEPS), np.uint64),
-        kept_trees=np.zeros((count, KEEPS, most + 1), np.int32),
-        kept_path=np.zeros((count, KEEPS, most + 1), np.uint64),
+        last_tree=np.full((count, checks), -1, np.int64),
+        last_hash=np.zeros((count, checks), np.uint64),
+        by=np.full(count, -1, np.int64),
+        trees=np.zeros((walking, most + 1), np.int32),
+        path=np.zeros((walking, most + 1), np.uint64),
     )
 
 
@@ -280,7 +277,6 @@ def new_sample(notes: int, instances: int, longest: int, slots: int) -> Sample:
         by=np.zeros(notes, np.int64),
         degrees=np.zeros(notes, np.int64),
         rows=np.zeros((notes, slots), np.int64),
-        met=np.zeros(notes, np.uint64),
         taken=np.zeros(instances, np.int64),
         enabled=np.zeros(instances, np.int64),
         ends=np.zeros((REASONS, longest + 1), np.int64),

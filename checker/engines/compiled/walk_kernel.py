@@ -2,7 +2,7 @@
 
 A walker is a row of slot numbers, not packed, since it changes with each step. What it does next must not depend on how
 values are numbered, nor on which thread moves it. So where an order matters, it is that of the spec's action instances,
-and then that of the contents of the next states.
+and then that of the hashes of the contents of the next states.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc,call-overload"
 
@@ -21,21 +21,21 @@ from checker.engines.compiled.walk_arrays import (
     DEAD_END,
     DEADLOCKS,
     ENDED,
+    EXPANDED,
     FILLED,
     FINISHED,
     FIRST_CHECK,
     FIRST_STEP,
-    IDLE,
     LENGTH,
     LONGEST,
-    MET,
+    LOOKED,
+    LOOKS,
     OUTSIDE,
     RETURNS,
-    ROAMING,
     SEED,
     SEEN,
     STEPS,
-    STRIDE,
+    WALKING,
     WALKS,
     WANTS,
 )
@@ -83,20 +83,32 @@ def _code(pool, tree, before, after):
 
 
 @njit()
-def _answered(begins, trees, walker, asked_as):
-    """The place of what was answered to a walker about a tree; -1 if nothing was."""
-    for answer in range(begins[walker], begins[walker + 1]):
-        if trees[answer] == asked_as:
-            return answer
+def _answered(answers_begin, trees, contents, walker, tree, content):
+    """The place of what was answered to a walker about a tree; -1 if nothing was.
+
+    Parameters:
+        trees, contents: by walker, in order.
+        content: the hash of the state that is asked about, or that the step leads to.
+    """
+    first, last = answers_begin[walker], answers_begin[walker + 1]
+    while first < last:
+        middle = (first + last) // 2
+        if trees[middle] < tree or (trees[middle] == tree and contents[middle] < content):
+            first = middle + 1
+        else:
+            last = middle
+    if first < answers_begin[walker + 1] and trees[first] == tree and contents[first] == content:
+        return first
     return np.int64(-1)
 
 
 @njit()
-def _want(pool, tree, asked_as, before, after, wants, wanted, walker):
+def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
     """Note the path that values take in a tree and that is not known, if there is room.
 
     Parameters:
-        asked_as: the tree, as it is noted and answered.
+        content: see `_answered`.
+        outcome: of the step from a walker's state that this is about; -1 if of none.
     """
     noted = wanted[walker]
     if noted == WANTS:
@@ -108,22 +120,26 @@ def _want(pool, tree, asked_as, before, after, wants, wanted, walker):
         number = before[slot] if slot < SECOND else after[slot - SECOND]
         edge = _edge(pool, code, number)
         code = pool[edge] if edge else np.int32(0)
-    wants[walker, noted, 0], wants[walker, noted, 1], wants[walker, noted, 2] = asked_as, node, number
+    wants[walker, noted, 0], wants[walker, noted, 1], wants[walker, noted, 2] = tree, node, number
+    wants[walker, noted, 3], wants[walker, noted, 4] = outcome, np.int64(content)
     wanted[walker] = noted + 1
 
 
 @njit(inline="always")
-def _shown(learned, answers, walkers, walker, tree, asked_as, before, after):
-    """What a predicate says of a state or step: `SHOWN` or `NOT_SHOWN`; 0 if it is not known, which is noted."""
+def _shown(learned, answers, walkers, walker, tree, content, outcome, before, after):
+    """What a predicate says of a state or step: `SHOWN` or `NOT_SHOWN`; 0 if it is not known, which is noted.
+
+    Parameters: see `_want`.
+    """
     code = _code(learned.pool, tree, before, after)
     if code == 0:
         answer = np.int64(-1)
         if walkers.fresh[walker]:
-            answer = _answered(answers.begins, answers.trees, walker, asked_as)
+            answer = _answered(answers.begins, answers.trees, answers.contents, walker, tree, content)
         if answer >= 0:
             code = np.int32(answers.start[answer])
         else:
-            _want(learned.pool, tree, asked_as, before, after, walkers.wants, walkers.wanted, walker)
+            _want(learned.pool, tree, content, outcome, before, after, walkers.wants, walkers.wanted, walker)
     return code
 
 
@@ -144,95 +160,87 @@ def _begin(plan, walkers, walker, own):
             walkers.path[walker, step] = plan.start_path[start, step]
         walkers.step[walker] = plan.start_step[start]
         walkers.hashes[walker] = walkers.path[walker, walkers.step[walker]]
+        walkers.by[walker] = walkers.trees[walker, walkers.step[walker] - 1] if walkers.step[walker] else -1
     else:
         initial = _below(random, len(plan.initials))
         for slot in range(plan.initials.shape[1]):
             walkers.values[walker, slot] = plan.initials[initial, slot]
         walkers.hashes[walker] = plan.initial_hashes[initial]
         walkers.path[walker, 0] = walkers.hashes[walker]
-        walkers.step[walker] = 0
-    walkers.rare_visits[walker] = -1
+        walkers.step[walker], walkers.by[walker] = 0, -1
     walkers.phase[walker] = ARRIVED
     walkers.fresh[walker] = False
-    for cell in range(walkers.touched.shape[1]):
-        walkers.touched[walker, cell] = ~np.uint64(0)
-        walkers.calm[walker, cell] = 0
     for predicate in range(walkers.seen.shape[1]):
         walkers.seen[walker, predicate] = -1
     own[BEGUN] += 1
 
 
 @njit(inline="always")
-def _look(plan, learned, answers, walkers, walker, values):
-    """Evaluate the state predicates on a walker's state, which has these values.
+def _see(walkers, walker, predicate, step, tree, content):
+    """Note that a walk has shown a property, unless it has shown it before.
 
-    Returns:
-        1 if it is outside of `Spec.within`, else 0; -1 if not all is known.
+    Of several next states of one action instance, that with the least hash counts.
+
+    Parameters:
+        step: the steps that show it.
+        tree, content: the action instance of the last of these and the hash of the state that it leads to, if the walk
+            only looked at it; else -1 and any hash.
     """
-    numbers, known, outside = plan.numbers, True, 0
-    for cell in range(len(plan.sought)):
-        bits = plan.sought[cell] & walkers.touched[walker, cell]
-        while bits:
-            predicate = cell * 64 + _lowest(bits)
-            bits &= bits - ONE
-            tree = numbers[FIRST_CHECK] + predicate
-            if tree >= numbers[FIRST_STEP]:
-                break
-            code = _shown(learned, answers, walkers, walker, tree, tree, values, values)
-            if code == 0:
-                known = False
-            elif code == SHOWN:
-                if numbers[CONSTRAINED] and tree == numbers[FIRST_STEP] - 1:
-                    outside = 1
-                elif walkers.seen[walker, predicate] < 0:
-                    walkers.seen[walker, predicate] = walkers.step[walker]
-                    walkers.idle[walker, predicate] = -1
-    return outside if known else -1
+    seen, last_tree, last_hash = walkers.seen, walkers.last_tree, walkers.last_hash
+    is_same = seen[walker, predicate] == step and last_tree[walker, predicate] == tree
+    if seen[walker, predicate] < 0 or (is_same and content < last_hash[walker, predicate]):
+        seen[walker, predicate] = step
+        last_tree[walker, predicate], last_hash[walker, predicate] = tree, content
 
 
 @njit(inline="always")
-def _look_at_step(plan, learned, answers, walkers, walker, values, after, touched, tree_taken, idle):
-    """Evaluate the step predicates on the step from a walker's values to those after it; whether all is known.
+def _look(plan, learned, answers, walkers, walker, values, after, touched, outcome, tree_taken, content):
+    """Evaluate the predicates on a step and on the state that it leads to; or all state predicates on a state.
 
     Parameters:
+        values, after: those before and after the step; twice the same if it changes nothing, or if there is none.
         touched: bits of the predicates that read what the step changes.
-        tree_taken: its action instance.
-        idle: whether it leads back to the same state.
+        outcome: of the step; -1 if it changes nothing, or if there is none.
+        tree_taken: its action instance; -1 if there is none.
+        content: the hash of the state that it leads to.
+
+    Returns:
+        1 if the state is outside of `Spec.within`, else 0; -1 if not all is known.
     """
-    numbers, known = plan.numbers, True
+    numbers, known, outside = plan.numbers, True, 0
     for cell in range(len(plan.sought)):
-        bits = plan.sought[cell] & (touched[cell] | ~walkers.calm[walker, cell])
+        bits = plan.sought[cell]
+        if tree_taken < 0:
+            bits &= plan.of_states[cell]
+        else:
+            bits &= touched[cell] | ~walkers.calm[walker, cell]
         while bits:
             predicate = cell * 64 + _lowest(bits)
             bit = bits & (~bits + ONE)
             bits &= bits - ONE
             tree = numbers[FIRST_CHECK] + predicate
-            if tree < numbers[FIRST_STEP]:
-                continue
-            asked_as = tree + (IDLE if idle else 0)
-            code = _shown(learned, answers, walkers, walker, tree, asked_as, values, after)
+            is_of_step = tree >= numbers[FIRST_STEP]
+            before = values if is_of_step else after
+            code = _shown(learned, answers, walkers, walker, tree, content, outcome, before, after)
             if code == 0:
                 known = False
             elif code == SHOWN:
-                if walkers.seen[walker, predicate] < 0:
-                    walkers.seen[walker, predicate] = walkers.step[walker] + 1
-                    walkers.idle[walker, predicate] = tree_taken if idle else -1
-            elif not touched[cell] & bit:
+                if numbers[CONSTRAINED] and tree == numbers[FIRST_STEP] - 1:
+                    outside = 1
+                else:
+                    _see(walkers, walker, predicate, walkers.step[walker] + (tree_taken >= 0), tree_taken, content)
+            elif is_of_step and not touched[cell] & bit:
                 walkers.calm[walker, cell] |= bit
-    return known
+    return outside if known else -1
 
 
 @njit(inline="always")
 def _note(plan, walkers, walker, degree, own, sample):
     """Note a state from which all steps are known, if it belongs to the sample."""
     mixed = _mixed(walkers.hashes[walker])
-    sample.met[own[MET]] = mixed
-    own[MET] += 1
     if mixed > plan.limit[0]:
         return
-    by = np.int64(-1)
-    if walkers.step[walker]:
-        by = np.int64(walkers.trees[walker, walkers.step[walker] - 1])
+    by = walkers.by[walker]
     order = (walkers.step[walker] << 32) + by
     place = np.int64(mixed % np.uint64(SEEN))
     if sample.seen[place] == mixed and sample.seen_order[place] <= order:
@@ -249,58 +257,47 @@ def _note(plan, walkers, walker, degree, own, sample):
 
 
 @njit()
-def _keep(walkers, walker):
-    """Keep the rare state of a walk that ends, for other walks to begin at."""
-    found = walkers.found[walker]
-    if walkers.rare_visits[walker] < 0 or found == walkers.kept.shape[1]:
-        return
-    for slot in range(walkers.values.shape[1]):
-        walkers.kept[walker, found, slot] = walkers.rare[walker, slot]
-    for step in range(walkers.rare_step[walker] + 1):
-        walkers.kept_trees[walker, found, step] = walkers.trees[walker, step]
-        walkers.kept_path[walker, found, step] = walkers.path[walker, step]
-    walkers.kept_step[walker, found] = walkers.rare_step[walker]
-    walkers.kept_next[walker, found] = walkers.rare_next[walker]
-    walkers.found[walker] = found + 1
-    walkers.rare_visits[walker] = -1
-
-
-@njit()
 def _end(plan, walkers, walker, reason, own, sample):
     """End a walk. If it has shown anything, the walker stays until that was collected; else it begins another one."""
-    _keep(walkers, walker)
     sample.ends[reason, walkers.step[walker]] += 1
     for predicate in range(walkers.seen.shape[1]):
         if walkers.seen[walker, predicate] >= 0:
             walkers.phase[walker] = ENDED
             walkers.left[walker] = 0
             return
-    walkers.walk[walker] += plan.numbers[STRIDE]
+    walkers.walk[walker] += plan.numbers[WALKING]
     _begin(plan, walkers, walker, own)
 
 
 @njit(inline="always")
-def _chosen(numbers, walk, step, count, times, is_guided):
-    """Which of the candidates is the next step.
+def _chosen(numbers, walk, step, count, trees, hashes, outside):
+    """Which of the candidates is the next step: any that leads to a state inside of `Spec.within`; -1 if none does.
 
-    Parameters:
-        times: how often the states that they lead to were visited.
+    It does not depend on the order of the candidates, as that of next states of one action instance may differ.
     """
     random = _random(numbers[SEED], walk, step, 2)
-    if not is_guided or random & np.uint64(255) < np.uint64(numbers[ROAMING]):
-        return _below(random, count)
-    found, fewest = 0, np.int64(2**62)
+    chosen, least = np.int64(-1), np.uint64(0)
     for candidate in range(count):
-        if times[candidate] < fewest:
-            found, fewest = 0, times[candidate]
-        found += times[candidate] == fewest
-    turn, chosen = _below(random, found), 0
-    for candidate in range(count):
-        if times[candidate] == fewest:
-            if turn == 0:
-                chosen = candidate
-            turn -= 1
+        if not outside[candidate]:
+            turn = _mixed(random ^ _mixed(hashes[candidate] + np.uint64(trees[candidate])))
+            if chosen < 0 or turn < least:
+                chosen, least = np.int64(candidate), turn
     return chosen
+
+
+@njit()
+def _bear(walkers, walker, values, count, outcomes, trees, hashes, outside, learned, scratch):
+    """Note the next states of a state that is expanded, but those outside of `Spec.within`."""
+    for candidate in range(count):
+        if outside[candidate]:
+            continue
+        child = scratch.filled[0]
+        for slot in range(len(values)):
+            scratch.rows[child, slot] = values[slot]
+        for change in range(learned.begins[outcomes[candidate]], learned.begins[outcomes[candidate] + 1]):
+            scratch.rows[child, learned.slots[change]] = learned.numbers[change]
+        scratch.found[child], scratch.by[child], scratch.of[child] = hashes[candidate], trees[candidate], walker
+        scratch.filled[0] = child + 1
 
 
 @njit(nogil=True, _nrt=False)  # counting references to arrays would take half of the time
@@ -313,35 +310,39 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
     numbers, words = plan.numbers, len(plan.sought)
     own = sample.counters
     left, touched = scratch.left, scratch.touched
-    outcomes, trees, hashes, times = scratch.outcomes, scratch.trees, scratch.hashes, scratch.times
+    outcomes, trees, hashes, outside = scratch.outcomes, scratch.trees, scratch.hashes, scratch.outside
     room = len(outcomes)
     pool, always, pairs, guards = learned.pool, learned.always, learned.pairs, learned.guards
     leaf_start, leaf_count = learned.leaf_start, learned.leaf_count
     begins, slots, changed = learned.begins, learned.slots, learned.numbers
     base, contents = learned.base, learned.hashes
-    visits, is_guided = plan.visits, len(plan.visits) > 0
     for walker in range(first, last):
         walkers.parked[walker] = False
         values, after = walkers.values[walker], walkers.after[walker]
         while walkers.left[walker] > 0 and walkers.phase[walker] != FINISHED:
             walkers.wanted[walker] = 0
             if walkers.phase[walker] == ENDED:
-                walkers.walk[walker] += numbers[STRIDE]
+                walkers.walk[walker] += numbers[WALKING]
                 _begin(plan, walkers, walker, own)
                 continue
             if walkers.phase[walker] == ARRIVED:
-                outside = _look(plan, learned, answers, walkers, walker, values)
-                if outside < 0:
+                is_outside = _look(
+                    plan, learned, answers, walkers, walker, values, values, touched, -1, -1, walkers.hashes[walker]
+                )
+                if is_outside < 0:
                     walkers.parked[walker] = True
                     break
                 walkers.fresh[walker] = False
                 for cell in range(words):
-                    walkers.touched[walker, cell] = 0
-                if outside:
+                    walkers.calm[walker, cell] = plan.of_states[cell]
+                walkers.phase[walker] = AT_REST
+                if is_outside and walker >= numbers[WALKING]:
+                    walkers.phase[walker] = FINISHED
+                    break
+                if is_outside:
                     walkers.left[walker] -= 1
                     _end(plan, walkers, walker, OUTSIDE, own, sample)
                     continue
-                walkers.phase[walker] = AT_REST
             # which action instances may be enabled
             for cell in range(len(left)):
                 left[cell] = always[cell]
@@ -351,7 +352,7 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                 for cell in range(len(left)):
                     left[cell] |= guards[entry + cell]
             # the steps from here
-            known, count, degree, idle = True, 0, 0, -1
+            known, count, degree, idle, content = True, 0, 0, -1, walkers.hashes[walker]
             for group in range(len(left)):
                 bits = left[group]
                 while bits:
@@ -361,10 +362,10 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                     if code == 0:
                         answer = np.int64(-1)
                         if walkers.fresh[walker]:
-                            answer = _answered(answers.begins, answers.trees, walker, tree)
+                            answer = _answered(answers.begins, answers.trees, answers.contents, walker, tree, content)
                         if answer < 0:
                             known = False
-                            _want(pool, tree, tree, values, values, walkers.wants, walkers.wanted, walker)
+                            _want(pool, tree, content, -1, values, values, walkers.wants, walkers.wanted, walker)
                             continue
                         start, stop = answers.start[answer], answers.start[answer] + answers.count[answer]
                     else:
@@ -374,10 +375,9 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                         return count + stop - start
                     if start == stop:
                         left[group] &= ~(ONE << np.uint64(tree % 64))  # what is left in the end is enabled
-                    begin = count
                     degree += stop - start
                     for outcome in range(start, stop):
-                        mixed, moves = walkers.hashes[walker], False
+                        mixed, moves = content, False
                         for change in range(begins[outcome], begins[outcome + 1]):
                             slot = slots[change]
                             old, new = values[slot], changed[change]
@@ -387,85 +387,94 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                         if not moves:
                             idle = tree if idle < 0 else idle
                             continue
-                        place = count
-                        while place > begin and hashes[place - 1] > mixed:
-                            outcomes[place], hashes[place] = outcomes[place - 1], hashes[place - 1]
-                            place -= 1
-                        outcomes[place], hashes[place], trees[count] = outcome, mixed, tree
+                        outcomes[count], hashes[count], trees[count] = outcome, mixed, tree
                         count += 1
             if not known:
                 walkers.parked[walker] = True
                 break
-            if idle >= 0:
+            if walker >= numbers[WALKING] and scratch.filled[0] + count > len(scratch.found):
+                break
+            touched[:] = 0
+            step, inside, chosen = walkers.step[walker], count, -1
+            is_last = step == numbers[LENGTH]
+            if idle >= 0 and not is_last:
+                known = _look(
+                    plan, learned, answers, walkers, walker, values, values, touched, -1, idle, content
+                ) >= 0  # fmt: skip
+            for candidate in range(count):
+                outside[candidate] = False
+            if not is_last and not numbers[LOOKS]:
+                chosen = _chosen(numbers, walkers.walk[walker], step, count, trees, hashes, outside)
+            for slot in range(len(values)):
+                after[slot] = values[slot]
+            for candidate in range(count):
+                if is_last or (chosen >= 0 and candidate != chosen):
+                    continue
+                outcome = outcomes[candidate]
                 touched[:] = 0
-                if not _look_at_step(plan, learned, answers, walkers, walker, values, values, touched, idle, True):
-                    walkers.parked[walker] = True
-                    break
-            step = walkers.step[walker]
-            chosen = -1
-            if count and step < numbers[LENGTH]:
-                if is_guided:
-                    for candidate in range(count):
-                        times[candidate] = visits[_mixed(hashes[candidate]) & np.uint64(len(visits) - 1)]
-                chosen = _chosen(numbers, walkers.walk[walker], step, count, times, is_guided)
-                for slot in range(len(values)):
-                    after[slot] = values[slot]
-                touched[:] = 0
-                for change in range(begins[outcomes[chosen]], begins[outcomes[chosen] + 1]):
+                for change in range(begins[outcome], begins[outcome + 1]):
                     slot, new = slots[change], changed[change]
                     if values[slot] != new:
                         after[slot] = new
                         for cell in range(words):
                             touched[cell] |= learned.reads[slot, cell]
-                if not _look_at_step(
-                    plan, learned, answers, walkers, walker, values, after, touched, trees[chosen], False
-                ):
-                    walkers.parked[walker] = True
-                    break
+                is_outside = _look(
+                    plan, learned, answers, walkers, walker, values, after, touched, outcome, trees[candidate],
+                    hashes[candidate],
+                )  # fmt: skip
+                for change in range(begins[outcome], begins[outcome + 1]):
+                    after[slots[change]] = values[slots[change]]
+                if is_outside < 0:
+                    known = False
+                elif is_outside:
+                    outside[candidate] = True
+                    inside -= 1
+            if not known:
+                for predicate in range(walkers.seen.shape[1]):
+                    if walkers.seen[walker, predicate] > step:  # by a next state that need not be the first to show it
+                        walkers.seen[walker, predicate] = -1
+                walkers.parked[walker] = True
+                break
             # from here on, nothing is undone
-            if chosen >= 0 and count > 1 and is_guided:
-                rarest = 0 if chosen else 1
-                for candidate in range(rarest + 1, count):
-                    if candidate != chosen and times[candidate] < times[rarest]:
-                        rarest = candidate
-                known_visits = walkers.rare_visits[walker]
-                if known_visits < 0 or times[rarest] < known_visits:
-                    walkers.rare_visits[walker], walkers.rare_step[walker] = times[rarest], step
-                    walkers.rare_next[walker] = _mixed(hashes[rarest])
-                    for slot in range(len(values)):
-                        walkers.rare[walker, slot] = values[slot]
+            if chosen >= 0:
+                own[LOOKED] += 1
+                if outside[chosen]:
+                    inside, chosen = 0, -1
+            elif not is_last:
+                own[LOOKED] += count
+                chosen = _chosen(numbers, walkers.walk[walker], step, count, trees, hashes, outside)
             _note(plan, walkers, walker, degree, own, sample)
             for group in range(len(left)):
                 bits = left[group]
                 while bits:
                     sample.enabled[group * 64 + _lowest(bits)] += 1
                     bits &= bits - ONE
-            if degree == 0 and numbers[DEADLOCKS] and walkers.seen[walker, numbers[CHECKS]] < 0:
-                walkers.seen[walker, numbers[CHECKS]] = step
-                walkers.idle[walker, numbers[CHECKS]] = -1
+            if degree == 0 and numbers[DEADLOCKS]:
+                _see(walkers, walker, numbers[CHECKS], step, -1, content)
             walkers.left[walker] -= 1
+            if walker >= numbers[WALKING]:
+                walkers.phase[walker] = FINISHED
+                own[EXPANDED] += 1
+                if step:
+                    sample.taken[walkers.by[walker]] += 1
+                if not is_last:
+                    _bear(walkers, walker, values, count, outcomes, trees, hashes, outside, learned, scratch)
+                break
             if chosen < 0:
-                _end(plan, walkers, walker, LONGEST if count else DEAD_END, own, sample)
+                reason = DEAD_END if count == 0 else LONGEST if inside else OUTSIDE
+                _end(plan, walkers, walker, reason, own, sample)
                 continue
             walkers.fresh[walker] = False
-            for slot in range(len(values)):
-                values[slot] = after[slot]
+            for change in range(begins[outcomes[chosen]], begins[outcomes[chosen] + 1]):
+                slot = slots[change]
+                if values[slot] != changed[change]:
+                    values[slot] = changed[change]
+                    for cell in range(words):
+                        walkers.calm[walker, cell] &= plan.of_states[cell] | ~learned.reads[slot, cell]
             walkers.hashes[walker] = hashes[chosen]
-            walkers.trees[walker, step] = trees[chosen]
+            walkers.by[walker] = walkers.trees[walker, step] = trees[chosen]
             walkers.path[walker, step + 1] = hashes[chosen]
             walkers.step[walker] = step + 1
-            walkers.phase[walker] = ARRIVED
-            for cell in range(words):
-                walkers.touched[walker, cell] = touched[cell]
-                walkers.calm[walker, cell] &= ~touched[cell]
             sample.taken[trees[chosen]] += 1
             own[STEPS] += 1
     return 0
-
-
-@njit()
-def visit(visits, met):
-    """Count states as visited once more."""
-    for mixed in met:
-        place = mixed & np.uint64(len(visits) - 1)
-        visits[place] += np.uint32(1)

@@ -3,9 +3,12 @@
 Walkers make some steps each, then all meet: what they have shown and counted is collected, and they go on. So what a
 walker does depends on the seed and on what all had done by the last meeting, not on the number of threads.
 
-Guidance chooses where walks begin and which of the possible steps they take, and nothing else. Every property that is
-sought is evaluated in each state and on each step walked, and a counterexample is taken again by calls of the spec. So
-counters that states share by their hashes can make a search longer, but not its answer wrong.
+Most walkers expand states: they look at all next states of one state of the frontier, which the new ones join. The
+others walk, from an initial state or one of the frontier, and look at all next states on their way.
+
+Guidance chooses where walks begin and which states are expanded, and nothing else. Every property that is sought is
+evaluated in each state and on each step looked at, and a counterexample is taken again by calls of the spec. So
+collisions of hashes can make a search longer, but not its answer wrong.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from checker.engines.compiled import walk_arrays as arrays
 from checker.engines.compiled import walk_kernel as kernel
 from checker.engines.compiled.adjustments import CHANGES, Adjustments, Crowded
 from checker.engines.compiled.contents import Contents
+from checker.engines.compiled.frontier import CELLS, Entries, Frontier
 from checker.engines.compiled.guards import Guards
 from checker.engines.compiled.interrupts import interrupts_wait
 from checker.engines.compiled.kernel import NOT_SHOWN, SHOWN
@@ -39,7 +43,6 @@ from checker.engines.compiled.learn.learned import Tables
 from checker.engines.compiled.learn.nodes import ShapeChanged
 from checker.engines.compiled.packing import Packing
 from checker.engines.compiled.sample import StateSample
-from checker.engines.compiled.starts import Starts
 from checker.engines.compiled.walk_coverage import WalkCoverage
 from checker.engines.compiled.watch import Watch
 from checker.engines.purity import Purity, leads_elsewhere
@@ -59,18 +62,18 @@ PLACES = 2**22
 ROUND = 64
 """The most steps of each walker between two meetings."""
 
-FIRST, SHARE = 32, 8
-"""Steps that all walkers make together before the first meeting; later, one step for every eight made so far. So walks
-are guided from the start, and a flaw that is found soon ends the search soon: measured in `starts`."""
+FIRST, SHARE = 8, 16
+"""Steps that all walkers make together before the first meeting; later, one step for every 16 made so far. So a flaw
+that is found soon ends the search soon."""
 
-FEWEST = 8
-"""Walkers that move at first, and steps of each between two meetings until all walkers move."""
+FEWEST = 2
+"""Walkers that move at first, and steps of all of them for each further one that moves."""
 
-ROAMING, RETURNS = 64, 192
-"""Of 256 steps, those chosen among all; of 256 walks, those that begin within an earlier one; measured in `starts`."""
+EXPANDERS, EXPANDED = 4096, 192
+"""Walkers that expand states at the same time, and the states expanded in 256 steps; measured in `tests/bench`."""
 
-VISITS = 2**21
-"""Counters of how often states were visited; states share them by their hashes."""
+RETURNS, STARTS = 192, 1024
+"""Of 256 walks, those that begin in the frontier, and the states of it at which they may begin."""
 
 ALONE = 64
 """Fewer walkers are not worth waking a second thread for."""
@@ -89,7 +92,7 @@ class Walks(Generic[S]):
         seed: the same seed gives the same walks.
         watch: checks the time and memory that all of it may take, and has the threads that share the work.
         purity: checks some of the states.
-        uniform: whether every step is chosen alike, without guidance.
+        uniform: whether to walk from initial states only, and to look only at the steps taken.
         coverage: whether `covered` is wanted.
 
     Attributes:
@@ -97,7 +100,7 @@ class Walks(Generic[S]):
         sampled: the distinct states, as far as they are known.
         taken, enabled: for each action instance, how often it was taken, and from how many states it was possible.
         ends: for each reason and number of steps, how many walks ended so; see `walk_arrays.DEAD_END`.
-        steps, begun: steps taken, and walks begun.
+        steps, begun, expanded: steps taken and states expanded; walks begun; and states expanded.
     """
 
     def __init__(
@@ -109,14 +112,15 @@ class Walks(Generic[S]):
         self._adjustments = Adjustments()
         self._initials = sorted(spec.initials(), key=self._content)
         self._covers, self._room = coverage, 256
-        self._answers: dict[int, list[tuple[int, list[Changes] | bool]]] = {}
+        self._answers: dict[int, dict[tuple[int, int], list[Changes] | bool]] = {}
         self._learn_anew()
         self.begin(seed, uniform=uniform)
 
     def begin(self, seed: int, *, uniform: bool) -> None:
         """Forget all walks, and begin them with another seed.
 
-        What was learned of the spec is kept: it saves time, and makes no difference to the walks.
+        What was learned of the spec is kept: it saves time, and makes no difference to the walks, unless states are
+        given up for want of room.
 
         Parameters:
             seed, uniform: see `Walks`.
@@ -126,21 +130,32 @@ class Walks(Generic[S]):
         self.sampled = StateSample()
         self.taken, self.enabled = np.zeros(instances, np.int64), np.zeros(instances, np.int64)
         self.ends = np.zeros((arrays.REASONS, steps + 1), np.int64)
-        self.steps = self.begun = 0
+        self.steps = self.begun = self.expanded = self._looked = self._deepest = 0
         count = max(1, min(WALKERS, self._walks, PLACES // (steps + 1)))
         self._numbers = np.zeros(arrays.NUMBERS, np.int64)
         seed = (seed + 2**63) % 2**64 - 2**63
         self._numbers[[arrays.SEED, arrays.WALKS, arrays.LENGTH]] = seed, self._walks, steps
-        self._numbers[[arrays.ROAMING, arrays.RETURNS, arrays.STRIDE]] = ROAMING, RETURNS, count
-        self._visits = np.zeros(0 if uniform else VISITS, np.uint32)
+        self._numbers[[arrays.LOOKS, arrays.RETURNS, arrays.WALKING]] = not uniform, RETURNS, count
         self._answers.clear()
         self._coverage = WalkCoverage(self.spec) if self._covers else None
         self._widen_initials()
-        self._walkers = arrays.new_walkers(count, self._layout.slots, len(self._checks) + 1, self._words, steps)
-        sizes = [last - first for first, last in self._parts(count)]
-        slots = self._layout.slots if self._covers else 0
-        self._samples = [arrays.new_sample(size * ROUND, instances, steps, slots) for size in sizes]
-        self._starts = Starts.none(self._layout.slots, steps)
+        expanders = 0 if uniform else EXPANDERS
+        slots = self._layout.slots
+        self._walkers = arrays.new_walkers(count, expanders, slots, len(self._checks) + 1, self._words, steps)
+        self._walkers.phase[count:] = arrays.FINISHED
+        self._walkers.walk[:] = np.arange(count + expanders) - count
+        sizes = [ROUND * (min(last, count) - min(first, count)) + last - first for first, last in self._parts()]
+        noted = slots if self._covers else 0
+        self._samples = [arrays.new_sample(size, instances, steps, noted) for size in sizes]
+        self._frontier, self._expanding = Frontier(seed, slots), np.zeros(0, np.int64)
+        self._found: list[Entries] = []
+        if not uniform:
+            none = np.full(len(self._initial_rows), -1)
+            hashes = self._contents.of(self._initial_rows)
+            rows = self._initial_rows.astype(np.int32)
+            self._found.append(Entries(rows, hashes, none, none.astype(np.int32)))
+            self._join()
+        self._starts = self._frontier.starts(0, steps)
 
     # What is known.
 
@@ -154,6 +169,7 @@ class Walks(Generic[S]):
         self._comparison = Comparison(self._tables)
         self._checks = (*self._tables.state_checks, *self._tables.step_checks)
         self._words = len(self._checks) // 64 + 1
+        self._of_states = self._bits(range(self._tables.first_step - self._tables.instances))
         self._pack()
         self._contents.calibrate(self._initials[0])
         self._initial_rows = np.zeros((len(rows), self._layout.slots), np.int64)
@@ -215,19 +231,19 @@ class Walks(Generic[S]):
     def _answered(self) -> Iterable[Changes]:
         """The steps in all answers, by walker."""
         for _, answers in sorted(self._answers.items()):
-            for _, given in answers:
+            for _, given in sorted(answers.items()):
                 if not isinstance(given, bool):
                     yield from given
 
     def _answers_now(self) -> arrays.Answers:
         """The answers, for the loop; see `_learned`, which has their outcomes behind all others."""
         begins = np.zeros(len(self._walkers.walk) + 1, np.int64)
-        trees, start, count = [], [], []
+        about, start, count = list[tuple[int, int]](), [], []
         outcome = len(self._tables.outcomes)
         for walker, answers in sorted(self._answers.items()):
             begins[walker + 1] = len(answers)
-            for tree, given in answers:
-                trees.append(tree)
+            for asked, given in sorted(answers.items()):
+                about.append(asked)
                 if isinstance(given, bool):
                     start.append(SHOWN if given else NOT_SHOWN)
                     count.append(-1)
@@ -236,13 +252,18 @@ class Walks(Generic[S]):
                     count.append(len(given))
                     outcome += len(given)
         return arrays.Answers(
-            np.cumsum(begins), np.array(trees, np.int64), np.array(start, np.int64), np.array(count, np.int64)
+            np.cumsum(begins),
+            np.array([tree for tree, _ in about], np.int64),
+            np.array([content for _, content in about], np.uint64),
+            np.array(start, np.int64),
+            np.array(count, np.int64),
         )
 
     # The walkers.
 
-    def _parts(self, count: int) -> list[tuple[int, int]]:
+    def _parts(self) -> list[tuple[int, int]]:
         """The walkers of each thread's turn: the first, and where they end."""
+        count = len(self._walkers.walk)
         parts = min(count, 1 if self.workers.count == 1 else 4 * self.workers.count)
         return list(itertools.pairwise(count * part // parts for part in range(parts + 1)))
 
@@ -253,18 +274,22 @@ class Walks(Generic[S]):
         numbers[arrays.CHECKS] = len(self._checks)
         numbers[arrays.CONSTRAINED] = self.spec.constraint is not None
         numbers[arrays.DEADLOCKS] = self.spec.check_deadlock and DEADLOCK not in self.traces
-        bits = np.zeros(self._words, np.uint64)
-        for predicate in itertools.compress(range(len(sought)), sought):
-            bits[predicate // 64] |= np.uint64(1 << predicate % 64)
         return arrays.Plan(
             numbers,
             self._initial_rows,
             self._contents.of(self._initial_rows),
-            bits,
-            self._visits,
+            self._bits(itertools.compress(range(len(sought)), sought)),
+            self._of_states,
             np.array([self.sampled.limit], np.uint64),
-            *self._starts[:4],
+            *self._starts,
         )
+
+    def _bits(self, predicates: Iterable[int]) -> NDArray[np.uint64]:
+        """Bits of some predicates."""
+        bits = np.zeros(self._words, np.uint64)
+        for predicate in predicates:
+            bits[predicate // 64] |= np.uint64(1 << predicate % 64)
+        return bits
 
     def _widen(self) -> None:
         """Give walkers the slots that are new, in which all have 0."""
@@ -272,8 +297,9 @@ class Walks(Generic[S]):
         if more > 0:
             self._widen_initials()
             wider = {name: np.pad(getattr(self._walkers, name), ((0, 0), (0, more))) for name in arrays.ROWS}
-            kept = np.pad(self._walkers.kept, ((0, 0), (0, 0), (0, more)))
-            self._walkers = self._walkers._replace(**wider, kept=kept)
+            self._walkers = self._walkers._replace(**wider)
+            self._frontier.widen(self._layout.slots)
+            self._found = [found._replace(rows=np.pad(found.rows, ((0, 0), (0, more)))) for found in self._found]
             self._starts = self._starts.widened(more)
             if self._coverage is not None:
                 self._samples = [
@@ -287,35 +313,30 @@ class Walks(Generic[S]):
 
     def _translate(self, before: Layout) -> None:
         """After the layout has changed: write the walkers' states in the new one, and look at all again."""
-        walkers = self._walkers
+        walkers, frontier = self._walkers, self._frontier
         under_way = np.flatnonzero(walkers.phase < arrays.ENDED)
-        kept = walkers.kept.reshape(-1, walkers.kept.shape[2])
-        of_kept = np.flatnonzero(np.arange(arrays.KEEPS) < walkers.found[:, None])
-        wanted = [
-            (walkers.values, under_way),
-            (walkers.rare, np.flatnonzero(walkers.rare_visits >= 0)),
-            (kept, of_kept),
-            (self._starts.rows, np.arange(len(self._starts.rows))),
-        ]
-        found = [[self._layout.row(before.state(old[place].tolist())) for place in some] for old, some in wanted]
+        old = [walkers.values[under_way], frontier.rows, self._starts.rows, *(found.rows for found in self._found)]
+        new = [[self._layout.row(before.state(row)) for row in rows.tolist()] for rows in old]
         self._note_values()
         self._widen_initials()
         slots = self._layout.slots
-        values, rare, kept, starts = (np.zeros((len(old), slots), np.int64) for old, _ in wanted)
-        for array, (_, places), rows in zip((values, rare, kept, starts), wanted, found, strict=True):
-            for place, row in zip(places, rows, strict=True):
+        translated = [np.zeros((len(rows), slots), np.int64) for rows in new]
+        for array, rows in zip(translated, new, strict=True):
+            for place, row in enumerate(rows):
                 array[place, : len(row)] = row
-        self._walkers = walkers = walkers._replace(
-            values=values, after=np.zeros_like(values), rare=rare, kept=kept.reshape(*walkers.kept.shape[:2], slots)
-        )
+        values = np.zeros((len(walkers.walk), slots), np.int64)
+        values[under_way], of_frontier, starts, *found = translated
+        frontier.rows = of_frontier.astype(np.int32)
         self._starts = self._starts._replace(rows=starts)
+        self._found = [
+            entries._replace(rows=rows.astype(np.int32)) for entries, rows in zip(self._found, found, strict=True)
+        ]
+        self._walkers = walkers = walkers._replace(values=values, after=np.zeros_like(values))
         if self._coverage is not None:
             self._samples = [
                 sample._replace(rows=np.zeros((len(sample.rows), slots), np.int64)) for sample in self._samples
             ]
         walkers.phase[under_way] = arrays.ARRIVED
-        walkers.touched[:] = ~np.uint64(0)
-        walkers.calm[:] = 0
         walkers.parked[:] = walkers.fresh[:] = False
 
     # The walks.
@@ -328,8 +349,69 @@ class Walks(Generic[S]):
             SpecError: the spec misbehaved.
         """
         steps = max(FIRST, self.steps // SHARE)
-        moving = np.flatnonzero(self._walkers.phase != arrays.FINISHED)[: max(FEWEST, steps // FEWEST)]
-        self._walkers.left[moving] = min(-(-steps // max(len(moving), 1)), ROUND)
+        walking, walkers = int(self._numbers[arrays.WALKING]), self._walkers
+        if len(walkers.walk) > walking:
+            steps -= steps * EXPANDED // 256
+        moving = np.flatnonzero(walkers.phase[:walking] != arrays.FINISHED)[: max(FEWEST, steps // FEWEST)]
+        walkers.left[moving] = min(max(steps // max(len(moving), 1), 1), ROUND)
+        walked = self.steps - self.expanded + int(walkers.left[moving].sum())
+        to_expand = max(0, min(walked * EXPANDED // (256 - EXPANDED) - self.expanded, len(self._frontier)))
+        while True:
+            self._expand(min(to_expand, self._expanders_at_once()))
+            self._move()
+            self._join()
+            to_expand -= len(self._expanding)
+            if to_expand <= 0 or not len(self._expanding):
+                break
+        self._starts = self._frontier.starts(min(STARTS, PLACES // (self._length + 1)), self._length)
+        return bool((self._walkers.phase[:walking] != arrays.FINISHED).any())
+
+    def _expanders_at_once(self) -> int:
+        """How many walkers may expand states at once, so that there is room for the next states."""
+        per_state = self._looked // max(self.steps, 1) + 1
+        room = CELLS // (self._layout.slots * per_state)
+        return max(1, min(len(self._walkers.walk) - int(self._numbers[arrays.WALKING]), room))
+
+    def _expand(self, most: int) -> None:
+        """Have walkers expand the next states of the frontier."""
+        taken, walkers = self._frontier.take(most), self._walkers
+        self._expanding, self._deepest = taken.nodes, max(self._deepest, int(taken.steps.max(initial=0)))
+        first = int(self._numbers[arrays.WALKING])
+        some = slice(first, first + len(taken.nodes))
+        walkers.values[some], walkers.hashes[some] = taken.rows, taken.hashes
+        walkers.step[some], walkers.by[some] = taken.steps, taken.trees
+        walkers.phase[some] = np.where(
+            taken.steps > 0, arrays.AT_REST, arrays.ARRIVED
+        )  # others were looked at when found
+        walkers.calm[some] = self._of_states
+        walkers.fresh[some] = False
+        walkers.left[some] = 1
+
+    def _note_found(self, scratches: Iterable[arrays.Scratch]) -> None:
+        """Keep the next states of expanded ones until all walkers meet."""
+        first = int(self._numbers[arrays.WALKING])
+        for scratch in scratches:
+            if filled := int(scratch.filled[0]):
+                rows, hashes, trees, of = (array[:filled] for array in scratch[-4:])
+                self._found.append(Entries(rows, hashes, self._expanding[of - first], trees))
+
+    def _join(self) -> None:
+        """Add the states that were found to the frontier."""
+        if not self._found:
+            return
+        new = self._frontier.unknown(Entries.joined(self._found))
+        self._found.clear()
+        distances = None
+        if self.spec.distance is not None:
+            states = (self._layout.state(row) for row in new.rows.tolist())
+            distances = np.array([self.spec.distance_of(state) for state in states], np.float64)
+        self._frontier.add(new, distances)
+
+    def _move(self) -> None:
+        """Move walkers as far as they are to go, and collect what they have shown.
+
+        Raises: see `round`.
+        """
         while True:
             try:
                 self._make_round()
@@ -348,7 +430,6 @@ class Walks(Generic[S]):
                         self._layout = before
         self.collect()
         self._look_at_sample()
-        return bool((self._walkers.phase != arrays.FINISHED).any())
 
     def _make_round(self) -> None:
         looked = time.monotonic()
@@ -362,16 +443,14 @@ class Walks(Generic[S]):
                     del self._answers[walker]
             learned = self._learned()
             given = self._plan(), learned, self._answers_now(), walkers
-            room = len(learned.always), self._words, self._room
-            full = self.workers.run(
-                kernel.walk,
-                [
-                    (first, last, *given, sample, arrays.new_scratch(*room))
-                    for (first, last), sample in zip(self._parts(len(walkers.walk)), self._samples, strict=True)
-                    if busy[first:last].any()
-                ],
-                alone=int(busy.sum()) < ALONE,
-            )
+            room = len(learned.always), self._words, self._room, self._layout.slots
+            parts = [
+                (first, last, *given, sample, arrays.new_scratch(*room))
+                for (first, last), sample in zip(self._parts(), self._samples, strict=True)
+                if busy[first:last].any()
+            ]
+            full = self.workers.run(kernel.walk, parts, alone=int(busy.sum()) < ALONE)
+            self._note_found(part[-1] for part in parts)
             self._room = max(self._room, *(2 * most for most in full))
             if walkers.parked.any():
                 self._learn(np.flatnonzero(walkers.parked))
@@ -385,42 +464,54 @@ class Walks(Generic[S]):
     def _learn(self, parked: NDArray[np.int64]) -> None:
         """Make the calls that walkers wait for: those that are worth it are learned from, the others answered."""
         tables, walkers = self._tables, self._walkers
-        wanting: list[tuple[int, int, tuple[int, int]]] = []
+        wanting: list[tuple[int, int, int, int, tuple[int, int]]] = []
         wanted: Counter[tuple[int, int]] = Counter()
         for walker in parked.tolist():
-            for tree, node, number in walkers.wants[walker, : walkers.wanted[walker]].tolist():
-                wanting.append((walker, tree, (node, number)))
+            for tree, node, number, outcome, about in walkers.wants[walker, : walkers.wanted[walker]].tolist():
+                wanting.append((walker, tree, outcome, about % 2**64, (node, number)))
                 wanted[node, number] += 1
         jobs: dict[tuple[int, int], Job] = {}
-        answered: list[tuple[int, int]] = []
-        rows: dict[int, tuple[list[int], list[int]]] = {}
-        for walker, asked_as, end in wanting:
-            tree = asked_as % arrays.IDLE
-            if not tables.effort.is_worthwhile(tree, wanted[end], self.steps + 1):
-                answered.append((walker, asked_as))
-            elif end not in jobs:
-                jobs[end] = tree, self._rows(rows, walker, asked_as)
+        answered: list[tuple[int, tuple[int, int], tuple[list[int], ...]]] = []
+        rows: dict[int, list[int]] = {}
+        for walker, tree, outcome, about, end in wanting:
+            if end in jobs:
+                continue
+            if walker not in rows:
+                rows[walker] = walkers.values[walker].tolist()
+            asked_of = self._rows(rows[walker], tree, outcome)
+            if tables.effort.is_worthwhile(tree, wanted[end], self.steps + self._looked + 1):
+                jobs[end] = tree, asked_of
+            else:
+                answered.append((walker, (tree, about), asked_of))
         try:
             for job, call in self.workers.helpers(tables.caller).make(list(jobs.values())):
                 self._learn_from(*job, call)
         except TablesFull:
             raise StopSearch(TABLES_FULL) from None
-        for walker, asked_as in answered:
-            self._answer(walker, asked_as, self._rows(rows, walker, asked_as))
+        for walker, asked, asked_of in answered:
+            self._answer(walker, asked, asked_of)
         self._note_values()
         self._widen()
         if jobs:
             self._compare()
         walkers.parked[:] = False
 
-    def _rows(self, rows: dict[int, tuple[list[int], list[int]]], walker: int, asked_as: int) -> tuple[list[int], ...]:
-        """The states that a walker wants to know something of."""
-        if walker not in rows:
-            rows[walker] = self._walkers.values[walker].tolist(), self._walkers.after[walker].tolist()
-        before, after = rows[walker]
-        if asked_as % arrays.IDLE < self._tables.first_step:
+    def _rows(self, before: list[int], tree: int, outcome: int) -> tuple[list[int], ...]:
+        """The states that a walker wants to know something of.
+
+        Parameters:
+            before: the walker's.
+            tree: of what it wants to know.
+            outcome: of the step that leads to the state that it wants to know it of; -1 if that is its own.
+        """
+        after = before
+        if outcome >= 0:
+            after = before.copy()
+            for change in range(self._begins[outcome], self._begins[outcome + 1]):
+                after[self._slots[change]] = int(self._values[change])
+        if tree < self._tables.instances:
             return (before,)
-        return before, (before if asked_as >= arrays.IDLE else after)
+        return (after,) if tree < self._tables.first_step else (before, after)
 
     def _learn_from(self, tree: int, rows: tuple[Row, ...], call: Call) -> None:
         tables = self._tables
@@ -428,16 +519,21 @@ class Walks(Generic[S]):
         self._note_values()
         tables.learn(tree, rows, call, leaf)
 
-    def _answer(self, walker: int, asked_as: int, rows: tuple[Sequence[int], ...]) -> None:
-        """Call what a walker wants to know, for this once."""
-        tables, tree = self._tables, asked_as % arrays.IDLE
+    def _answer(self, walker: int, asked: tuple[int, int], rows: tuple[Sequence[int], ...]) -> None:
+        """Call what a walker wants to know, for this once.
+
+        Parameters:
+            asked: the tree, and the hash of the state that this is about or that the step leads to.
+            rows: see `_rows`.
+        """
+        tables, tree = self._tables, asked[0]
         given: list[Changes] | bool
         given = tables.caller.steps(tree, rows[0]) if tree < tables.instances else tables.caller.shows(tree, *rows)
         tables.note_called(tree)
         if not self._walkers.fresh[walker]:
-            self._answers[walker] = []
+            self._answers[walker] = {}
             self._walkers.fresh[walker] = True
-        self._answers[walker].append((asked_as, given))
+        self._answers[walker][asked] = given
 
     def _compare(self) -> None:
         """Compare what was learned with calls, at the states of some walkers."""
@@ -468,11 +564,11 @@ class Walks(Generic[S]):
         with interrupts_wait():
             self._note_sample()
             for sample in self._samples:
-                filled, met = sample.counters[arrays.FILLED], sample.counters[arrays.MET]
+                filled = sample.counters[arrays.FILLED]
                 self.sampled.add(*(array[:filled] for array in sample[1:5]))
-                if len(self._visits):
-                    kernel.visit(self._visits, sample.met[:met])
-                self.steps += int(sample.counters[arrays.STEPS])
+                self.steps += int(sample.counters[arrays.STEPS] + sample.counters[arrays.EXPANDED])
+                self.expanded += int(sample.counters[arrays.EXPANDED])
+                self._looked += int(sample.counters[arrays.LOOKED])
                 self.begun += int(sample.counters[arrays.BEGUN])
                 self.taken += sample.taken
                 self.enabled += sample.enabled
@@ -480,10 +576,6 @@ class Walks(Generic[S]):
                 for array in (sample.counters, sample.taken, sample.enabled, sample.ends):
                     array[...] = 0
         walkers = self._walkers
-        if len(self._visits):
-            with interrupts_wait():
-                self._starts = self._starts.with_kept(walkers, self._visits, PLACES)
-                walkers.found[:] = 0
         for column, item in enumerate((*self._checks, DEADLOCK)):
             shown = np.flatnonzero(walkers.seen[:, column] >= 0)
             if item in self.traces or not len(shown):
@@ -499,12 +591,19 @@ class Walks(Generic[S]):
             SpecError: it leads elsewhere by now.
         """
         walkers = self._walkers
-        steps, idle = int(walkers.seen[walker, column]), int(walkers.idle[walker, column])
-        taken = steps - (idle >= 0)
-        hashes, trees = walkers.path[walker].tolist(), walkers.trees[walker].tolist()
+        steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])
+        taken = steps - (last >= 0)
+        walking = int(self._numbers[arrays.WALKING])
+        if walker < walking:
+            trees, hashes = walkers.trees[walker, :taken].tolist(), walkers.path[walker, : taken + 1].tolist()
+        else:
+            trees, hashes = self._frontier.path(self._expanding[walker - walking])
+        if last >= 0:
+            trees.append(last)
+            hashes.append(int(walkers.last_hash[walker, column]))
         state = next(state for state in self._initials if self._content(state) == hashes[0])
         states, instances = [state], []
-        for step in range(taken):
+        for step in range(steps):
             instance: ActionInstance[S] = self.spec.instances[trees[step]]
             successors = [
                 after for after in self.spec.take(instance, state) if self._content(after) == hashes[step + 1]
@@ -514,9 +613,6 @@ class Walks(Generic[S]):
             state = successors[0]
             states.append(state)
             instances.append(instance)
-        if idle >= 0:
-            states.append(state)
-            instances.append(self.spec.instances[idle])
         return Trace(self.spec, states, instances, item)
 
     def _content(self, state: S) -> int:
@@ -550,7 +646,7 @@ class Walks(Generic[S]):
             distinct=sampled.distinct,
             outside=0,
             generated=self.steps + self.begun,
-            depth=max(int(under_way.max(initial=0)), len(lengths) - 1, 0) + (self.begun > 0),
+            depth=max(int(under_way.max(initial=0)), len(lengths) - 1, self._deepest) + (self.begun > 0),
             queue=None,
             expanded=sampled.distinct,
             successors=sampled.scaled(int(degrees.sum())),
@@ -559,12 +655,14 @@ class Walks(Generic[S]):
             deadlocks=sampled.scaled(int(np.count_nonzero(degrees == 0))),
             seconds=self.watch.budget.seconds,
             actions=actions,
-            memory=tables.nbytes + sum(array.nbytes for array in (*self._walkers, self._visits)),
+            memory=tables.nbytes + self._frontier.nbytes + sum(array.nbytes for array in self._walkers),
             calls=tables.calls,
             compared=tables.compared,
             walked=WalkCounts(
                 behaviours=self.begun,
-                steps=self.steps,
+                steps=self.steps - self.expanded,
+                expanded=self.expanded,
+                waiting=len(self._frontier) + self._frontier.given_up,
                 is_exact=sampled.is_exact,
                 lengths=tuple(lengths),
                 depths=tuple(map(sampled.scaled, np.bincount(sampled.depths).tolist())),

@@ -58,8 +58,8 @@ def fuzz(
             `checker.engines.random.shorten`.
         keep_going: continue until all behaviours are searched, even if every property is violated.
         workers: the number of threads; by default one for each core.
-        uniform: choose all steps with the same probability. By default, most are chosen among those that lead to the
-            states visited least, and many behaviours begin at a rare state of an earlier one.
+        uniform: only walk from initial states, and check only the steps taken. By default, most steps expand states in
+            random order; see `checker.engines.compiled.frontier`.
         coverage: whether `Statistics.covered` is wanted. Then there is one thread.
 
     Returns:

@@ -1,0 +1,197 @@
+"""The frontier of a random search: each state once, all next states checked, and bounded memory."""
+
+from collections.abc import Iterator
+
+import attrs
+import numpy as np
+import pytest
+
+from checker import Spec, action, invariant, step_invariant
+from checker.engines.compiled import frontier as module
+from checker.engines.compiled.frontier import Entries, Frontier
+from checker.engines.oracle import explore
+from checker.engines.random.search import fuzz
+from checker.result import Result, Verdict
+from checker.trace import Trace
+
+
+@attrs.frozen
+class Wheel:
+    number: int = 0
+
+
+@action()
+def spin(state: Wheel) -> Iterator[Wheel]:
+    if state.number == 0:
+        yield from (Wheel(number) for number in range(1, 2_500))
+
+
+@invariant("777 does not come up")
+def no_luck(state: Wheel) -> bool:
+    return state.number != 777
+
+
+@step_invariant("2,321 does not follow on 0")
+def no_jump(before: Wheel, after: Wheel) -> bool:
+    return (before.number, after.number) != (0, 2_321)
+
+
+WHEEL = Spec(name="wheel", initial_states=lambda _: [Wheel()], actions=[spin], properties=[no_luck, no_jump])
+
+
+def test_all_next_states_are_checked_however_many_there_are() -> None:
+    result = fuzz(WHEEL, examples=1, steps=1)
+
+    assert [item.verdict for item in result.properties] == [Verdict.VIOLATED, Verdict.VIOLATED]
+    assert result.of("no_luck").traces[0].states == (Wheel(), Wheel(777))
+    assert result.of("no_jump").traces[0].states == (Wheel(), Wheel(2_321))
+
+
+def test_a_uniform_search_checks_only_the_steps_taken() -> None:
+    assert fuzz(WHEEL, examples=1, steps=1, uniform=True).verdict is Verdict.INCOMPLETE
+
+
+@attrs.frozen
+class Grid:
+    x: int = 0
+    y: int = 0
+    z: int = 0
+
+
+@action(axis=("x", "y", "z"), by=(-1, 1))
+def move(state: Grid, axis: str, by: int) -> Iterator[Grid]:
+    to = getattr(state, axis) + by
+    if 0 <= to < 12:
+        yield attrs.evolve(state, **{axis: to})
+
+
+@invariant("it stays near the corner")
+def near(state: Grid) -> bool:
+    return state.x + state.y + state.z < 10
+
+
+GRID = Spec(name="grid", initial_states=lambda _: [Grid()], actions=[move])
+
+
+def checked(result: Result) -> list[Trace[Grid]]:
+    """The traces of a result; each of their steps is one that the spec takes."""
+    traces = [trace for item in result.properties for trace in item.traces]
+    for trace in traces:
+        for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
+            assert after in list(trace.spec.take(instance, before))
+    return traces
+
+
+def test_each_state_of_a_space_is_expanded_once() -> None:
+    result = fuzz(GRID, examples=3_000)
+
+    assert result.statistics.walked is not None
+    assert result.statistics.walked.expanded == result.statistics.distinct == 12**3
+    assert result.statistics.walked.waiting == 0
+
+
+def test_states_outside_of_the_constraint_are_not_expanded() -> None:
+    spec = attrs.evolve(GRID, within=lambda state: state.x < 3 and state.y + state.z < 5)
+    result, known = fuzz(spec, examples=1_000).statistics, explore(spec).statistics
+
+    assert result.walked is not None
+    assert result.walked.expanded == result.distinct == known.distinct == 3 * 15
+    assert (result.out_degree_min, result.out_degree_max) == (known.out_degree_min, known.out_degree_max)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_frontier_that_is_full_gives_up_states_and_nothing_else(
+    workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST", 60)
+    monkeypatch.setattr(module, "KNOWN", 64)
+    spec = attrs.evolve(GRID, properties=(near,))
+    result = fuzz(spec, examples=4_000, steps=60, workers=workers)
+
+    (trace,) = checked(result)
+    assert len(trace) == 11
+    assert result.statistics.walked is not None
+    assert result.statistics.walked.waiting > 60
+    assert result.statistics.generated == fuzz(spec, examples=4_000, steps=60, workers=1).statistics.generated
+
+
+def entries(hashes: list[int], parents: list[int]) -> Entries:
+    """States with one slot, in which their hashes are."""
+    numbers = np.array(hashes, np.int32)
+    return Entries(numbers[:, None], numbers.astype(np.uint64), np.array(parents, np.int64), np.array(hashes, np.int32))
+
+
+def test_paths_are_kept_when_states_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 8)
+    frontier, before = Frontier(0, 1), dict[int, int]()
+    frontier.add(frontier.unknown(entries([1], [-1])))
+    number = 1
+    for _ in range(20):
+        taken = frontier.take(2)
+        of = {int(node): int(row[0]) for row, node in zip(taken.rows, taken.nodes, strict=True)}
+        children = [(node, number + place + 1) for place, node in enumerate(sorted(of) * 3)]
+        number += len(children)
+        before |= {child: of[node] for node, child in children}
+        frontier.add(frontier.unknown(entries([child for _, child in children], [node for node, _ in children])))
+
+    assert len(frontier) <= 8 < frontier.given_up
+    starts, taken = frontier.starts(8, 30), frontier.take(8)
+    for place, (row, node) in enumerate(zip(taken.rows, taken.nodes, strict=True)):
+        path = [int(row[0])]
+        while path[0] in before:
+            path.insert(0, before[path[0]])
+        assert frontier.path(int(node)) == (path[1:], path)
+        assert taken.steps[place] == starts.steps[place] == len(path) - 1
+        assert starts.path[place, : len(path)].tolist() == path
+        assert starts.trees[place, : len(path) - 1].tolist() == path[1:]
+
+
+def test_nodes_that_lead_nowhere_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 8)
+    frontier = Frontier(0, 1)
+    for number in range(1, 2_000):
+        frontier.add(frontier.unknown(entries([4 * number + place for place in range(4)], [-1] * 4)))
+        frontier.take(4)  # which have no next states
+
+    assert frontier.nbytes < 8 * module.KNOWN + 10_000
+
+
+def test_a_state_that_was_found_is_not_added_again() -> None:
+    frontier = Frontier(0, 1)
+
+    assert frontier.unknown(entries([3, 5, 3], [-1, -1, -1])).hashes.tolist() == [3, 5]
+    assert frontier.unknown(entries([7, 5], [-1, -1])).hashes.tolist() == [7]
+
+
+@attrs.frozen
+class Dials:
+    numbers: tuple[int, ...] = (0,) * 5
+
+
+@action(place=range(5), number=range(1, 10))
+def turn(state: Dials, place: int, number: int) -> Iterator[Dials]:
+    yield attrs.evolve(state, numbers=(*state.numbers[:place], number, *state.numbers[place + 1 :]))
+
+
+CODE = (3, 1, 4, 1, 5)
+
+
+@invariant("the safe is shut")
+def shut(state: Dials) -> bool:
+    return state.numbers != CODE
+
+
+def wrong(state: Dials) -> int:
+    """How many dials are wrong."""
+    return sum(number != right for number, right in zip(state.numbers, CODE, strict=True))
+
+
+def test_a_distance_leads_to_a_violation_that_chance_does_not() -> None:
+    """A space of 10 ** 5 states, one of which violates the property."""
+    safe = Spec(name="safe", initial_states=lambda _: [Dials()], actions=[turn], properties=[shut])
+    guided = fuzz(attrs.evolve(safe, distance=wrong), examples=10, steps=20)
+    by_chance = fuzz(safe, examples=10, steps=20)
+
+    assert (guided.verdict, by_chance.verdict) == (Verdict.VIOLATED, Verdict.INCOMPLETE)
+    assert len(guided.of("shut").traces[0]) == 6
+    assert guided.statistics.generated < by_chance.statistics.generated
