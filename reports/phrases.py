@@ -200,8 +200,8 @@ def walked_lines(statistics: Statistics) -> list[str]:
         f"{walked.dead_ends:,} ended in a dead end{outside}",
     ]
     if walked.expanded:
-        rest = f"{walked.waiting:,} more found" if walked.waiting else "all that were found: explore can do this too"
-        lines.append(f"{counted(walked.expanded, 'state')} expanded in random order, {rest}")
+        left = f"{walked.waiting:,} more found" if walked.waiting else "none found is left, so explore can search all"
+        lines.append(f"{counted(walked.expanded, 'state')} expanded in random order; {left}")
     if statistics.distinct:
         visits = statistics.generated / statistics.distinct
         deepest = f"; the deepest are {len(walked.depths) - 1:,} steps from the beginning" if walked.is_exact else ""

@@ -57,6 +57,12 @@ DESIGNS: list[tuple[str, dict[str, Any], str]] = [
 ]
 """Designs of the articles and KIPs, bounds, and the property that is violated."""
 
+SPACES: list[tuple[str, dict[str, Any]]] = [
+    ("atomic/hw-truncation", {}),
+    ("atomic/kip-320", {**THREE_BROKERS, "max_epoch": 3}),
+]
+"""Where the rate is measured: a small space, all of which is soon expanded, and one of 9,985,570 states."""
+
 WAYS = ("uniform", "guided", "exhaustive")
 
 LENGTH = 60
@@ -141,9 +147,8 @@ def exhaust(spec: Spec[Any], most: float) -> Search:
     return Search(result.statistics.distinct, result.statistics.seconds, found)
 
 
-def rate(name: str, uniform: bool, seconds: float) -> float:
+def rate(spec: Spec[Any], uniform: bool, seconds: float) -> float:
     """Steps a second with all properties, in the second half of some seconds: most is learned by then."""
-    spec = CATALOG[name]
     workers, began, before, since = Workers(usable_cores()), time.monotonic(), 0, 0.0
     try:
         watch = Watch(Budget(Limits()), workers)
@@ -266,8 +271,10 @@ def main() -> None:
     list(walk(CATALOG["atomic/hw-truncation"].with_properties(["strong_isr"]), 1, False, 1, 1.0))  # compiles the loops
     print(f"{usable_cores()} cores, load {os.getloadavg()[0]:.1f}")
     if given.rate_seconds:
-        rates = [rate("atomic/hw-truncation", uniform, given.rate_seconds) for uniform in (True, False)]
-        print(f"atomic/hw-truncation, all properties: {rates[0]:,.0f} uniform steps/s, {rates[1]:,.0f} guided")
+        for name, bounds in SPACES:
+            spec = CATALOG[name].with_bounds(bounds)
+            uniform, guided = (rate(spec, uniform, given.rate_seconds) for uniform in (True, False))
+            print(f"{spec.name} {spec.named_bounds}: {uniform:,.0f} uniform steps/s, {guided:,.0f} guided")
     if given.tlc:
         jar, module = given.tlc
         print(f"TLC -simulate, {module.name}: {tlc_rate(jar, module, given.rate_seconds)}")
