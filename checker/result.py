@@ -154,8 +154,9 @@ class WalkCounts:
     Attributes:
         behaviours: those begun.
         steps: those taken.
-        expanded: states that were expanded in random order: all their next states were checked.
-        waiting: states that were found by that, and were not expanded.
+        expanded: states expanded in random order: all their next states were checked, except at the maximum number of
+            steps.
+        waiting: states found by expanding others, but not expanded themselves.
         is_exact: whether the counts of distinct states are exact; otherwise they are estimates.
         lengths: for each number of steps, the behaviours that ended after them.
         depths: for each number of steps, the distinct states that no behaviour reached with fewer.

@@ -200,7 +200,7 @@ def walked_lines(statistics: Statistics) -> list[str]:
         f"{walked.dead_ends:,} ended in a dead end{outside}",
     ]
     if walked.expanded:
-        left = f"{walked.waiting:,} more found" if walked.waiting else "none found is left, so explore can search all"
+        left = f"{walked.waiting:,} more found but not expanded" if walked.waiting else "no other was found"
         lines.append(f"{counted(walked.expanded, 'state')} expanded in random order; {left}")
     if statistics.distinct:
         visits = statistics.generated / statistics.distinct

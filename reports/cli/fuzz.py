@@ -30,7 +30,7 @@ from reports.cli.running import only_the_result_on_stdout, run
     default=RandomSettings().steps,
     show_default=True,
     metavar="N",
-    help="Maximum number of steps in a behaviour.",
+    help="Maximum number of steps in a behaviour, and from the start to any state searched.",
 )
 @click.option(
     "--seed",
@@ -47,7 +47,7 @@ from reports.cli.running import only_the_result_on_stdout, run
     help="Stop after S seconds, shortening included. Leaving out steps of counterexamples may take 3 seconds more.",
 )
 @click.option(
-    "--keep-going", is_flag=True, help="Continue when every invariant is violated, until the N behaviours end."
+    "--keep-going", is_flag=True, help="Continue after every invariant is violated, until N behaviours have ended."
 )
 @click.option(
     "--workers",
@@ -59,7 +59,8 @@ from reports.cli.running import only_the_result_on_stdout, run
 @click.option(
     "--uniform",
     is_flag=True,
-    help="Only walk at random from the initial states. By default, most steps expand states in random order.",
+    help="Only take random walks from the initial states, and check only the steps taken. By default, most steps "
+    "expand states in random order.",
 )
 @coverage_option
 @output_options

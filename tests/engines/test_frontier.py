@@ -8,7 +8,7 @@ import pytest
 
 from checker import Spec, action, invariant, step_invariant
 from checker.engines.compiled import frontier as module
-from checker.engines.compiled.frontier import Entries, Frontier
+from checker.engines.compiled.frontier import Arrivals, Frontier
 from checker.engines.oracle import explore
 from checker.engines.random.search import fuzz
 from checker.result import Result, Verdict
@@ -115,16 +115,18 @@ def test_a_frontier_that_is_full_gives_up_states_and_nothing_else(
     assert result.statistics.generated == fuzz(spec, examples=4_000, steps=60, workers=1).statistics.generated
 
 
-def entries(hashes: list[int], parents: list[int]) -> Entries:
+def entries(hashes: list[int], parents: list[int]) -> Arrivals:
     """States with one slot, in which their hashes are."""
     numbers = np.array(hashes, np.int32)
-    return Entries(numbers[:, None], numbers.astype(np.uint64), np.array(parents, np.int64), np.array(hashes, np.int32))
+    return Arrivals(
+        numbers[:, None], numbers.astype(np.uint64), np.array(parents, np.int64), np.array(hashes, np.int32)
+    )
 
 
 def test_paths_are_kept_when_states_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 8)
     frontier, before = Frontier(0, 1), dict[int, int]()
-    frontier.add(frontier.unknown(entries([1], [-1])))
+    frontier.add(frontier.remember_new(entries([1], [-1])))
     number = 1
     for _ in range(20):
         taken = frontier.take(2)
@@ -132,7 +134,7 @@ def test_paths_are_kept_when_states_are_given_up(monkeypatch: pytest.MonkeyPatch
         children = [(node, number + place + 1) for place, node in enumerate(sorted(of) * 3)]
         number += len(children)
         before |= {child: of[node] for node, child in children}
-        frontier.add(frontier.unknown(entries([child for _, child in children], [node for node, _ in children])))
+        frontier.add(frontier.remember_new(entries([child for _, child in children], [node for node, _ in children])))
 
     assert len(frontier) <= 8 < frontier.given_up
     starts, taken = frontier.starts(8, 30), frontier.take(8)
@@ -150,7 +152,7 @@ def test_nodes_that_lead_nowhere_are_forgotten(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "MOST", 8)
     frontier = Frontier(0, 1)
     for number in range(1, 2_000):
-        frontier.add(frontier.unknown(entries([4 * number + place for place in range(4)], [-1] * 4)))
+        frontier.add(frontier.remember_new(entries([4 * number + place for place in range(4)], [-1] * 4)))
         frontier.take(4)  # which have no next states
 
     assert frontier.nbytes < 8 * module.KNOWN + 10_000
@@ -159,8 +161,8 @@ def test_nodes_that_lead_nowhere_are_forgotten(monkeypatch: pytest.MonkeyPatch) 
 def test_a_state_that_was_found_is_not_added_again() -> None:
     frontier = Frontier(0, 1)
 
-    assert frontier.unknown(entries([3, 5, 3], [-1, -1, -1])).hashes.tolist() == [3, 5]
-    assert frontier.unknown(entries([7, 5], [-1, -1])).hashes.tolist() == [7]
+    assert frontier.remember_new(entries([3, 5, 3], [-1, -1, -1])).hashes.tolist() == [3, 5]
+    assert frontier.remember_new(entries([7, 5], [-1, -1])).hashes.tolist() == [7]
 
 
 @attrs.frozen

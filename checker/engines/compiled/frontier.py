@@ -1,18 +1,18 @@
-"""The frontier of a random search: states that were found and are to be expanded, each once, in random order.
+"""The frontier of a random search: states that were found and are to be expanded, in random order.
 
 All next states of a state that is expanded are checked, and the new ones join the frontier. Which state is expanded
 next is random, with an advantage for states near the start. So a search goes deep soon, does not forget what is near,
-and expands no state twice, whereas walks return to the same states again and again.
+and rarely expands a state twice, whereas walks keep returning to the same states.
 
-What this gains, in median steps to a flaw over 100 seeds (over 20 to 60 in the rows that are not the first or the
-last, so that differences of less than a third mean little). The flaws and their bounds are those of
+What this gains, in median steps to a flaw over 100 seeds (20 to 60 seeds in all rows but the first and the last, where
+differences of less than a third mean little). The flaws and their bounds are those of
 `tests/bench/bench_walks.py`, and a state that is expanded counts as a step:
 
 ===============================================  =========  =========  =========  ==========  =========
 what a search does                               atomic/    rpc/hw-    rpc/       KAFKA-1211  KIP-101
                                                  kip-101    truncation kip-101
 ===============================================  =========  =========  =========  ==========  =========
-it walks, and chooses all steps alike            22,767     59,277     6,782      12,893      433,420
+it walks, and chooses all steps alike            22,767     59,277     6,782      12,893      448,647
 it walks to the least visited next states, and   18,518     17,947     4,882      6,761       98,500
 from states near rarely visited ones
 the same; and in each walk it avoids 5/8 of the  5,502      24,825     5,411      5,184       81,792
@@ -20,15 +20,15 @@ action instances where it can (a swarm)
 the same, by the least frequent changes          >150,000   3,586                 805         >150,000
 half of the steps expand states in the order     8,103      4,007      2,708      1,946       8,970
 of their depth; walks begin at these too
-3/4 of the steps expand states at random         2,894      1,549      4,205      834         10,128
+3/4 of the steps expand states at random         3,056      1,464      4,191      863         11,135
 ===============================================  =========  =========  =========  ==========  =========
 
-With that, walks that prefer rarely visited states, begin at other states than those of the frontier, or avoid some
-actions, no longer differed from walks that choose all steps alike.
+With expansion, other guidance for walks no longer made a difference: preferring rarely visited states, beginning
+elsewhere than in the frontier, and avoiding some actions.
 
-Memory is bounded. If the frontier is full, the states that would be expanded last are given up; and which states were
-found is remembered in a table whose entries are written over, so that a state may be expanded again. Neither can make
-the search overlook a violation in a state that it checks.
+Memory is bounded. A full frontier gives up the states that would be expanded last. The table of found states overwrites
+old entries, so a state may be expanded again. Neither can make the search overlook a violation in a state that it
+checks.
 """
 
 from __future__ import annotations
@@ -39,18 +39,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MOST, CELLS = 2**17, 2**24
+from checker.engines.compiled.walk_kernel import mixed
+
+MOST, NUMBERS = 2**17, 2**24
 """The most states of the frontier, and the most numbers that their rows may have together."""
 
 KNOWN = 2**22
-"""Entries of the table of states that were found."""
+"""Arrivals of the table of states that were found."""
 
 NEARER = 0.02
 """What a step from the start adds to the random number from 0 to 1 by which a state is chosen; the least are first."""
 
 
-class Entries(NamedTuple):
-    """States that were found, and the step that led to each.
+class Arrivals(NamedTuple):
+    """States that were reached, and the step that led to each.
 
     Attributes:
         rows: the numbers of the slots' values of each.
@@ -65,7 +67,7 @@ class Entries(NamedTuple):
     trees: NDArray[np.int32]
 
     @classmethod
-    def joined(cls, parts: Sequence[Entries]) -> Entries:
+    def joined(cls, parts: Sequence[Arrivals]) -> Arrivals:
         """The states of all parts."""
         return cls(
             np.concatenate([part.rows for part in parts]),
@@ -74,9 +76,9 @@ class Entries(NamedTuple):
             np.concatenate([part.trees for part in parts]),
         )
 
-    def at(self, places: NDArray[np.int64]) -> Entries:
+    def at(self, places: NDArray[np.int64]) -> Arrivals:
         """The states at some places."""
-        return Entries(self.rows[places], self.hashes[places], self.parents[places], self.trees[places])
+        return Arrivals(self.rows[places], self.hashes[places], self.parents[places], self.trees[places])
 
 
 class Starts(NamedTuple):
@@ -98,8 +100,8 @@ class Starts(NamedTuple):
         return self._replace(rows=np.pad(self.rows, ((0, 0), (0, more))))
 
 
-class Taken(NamedTuple):
-    """States that are expanded now.
+class Batch(NamedTuple):
+    """States removed from the frontier to be expanded now.
 
     Attributes:
         rows: the numbers of the slots' values of each.
@@ -149,8 +151,6 @@ class Frontier:
     @rows.setter
     def rows(self, rows: NDArray[np.int32]) -> None:
         self._rows = rows
-        self._nodes, self._turns = self._nodes[: self._count], self._turns[: self._count]
-        self._distances = self._distances[: self._count]
 
     @property
     def nbytes(self) -> int:
@@ -158,23 +158,23 @@ class Frontier:
         own = self._known, self._rows, self._nodes, self._turns, self._distances
         return sum(array.nbytes for array in (*own, self._parents, self._trees, self._hashes, self._steps))
 
-    def unknown(self, found: Entries) -> Entries:
-        """Those of some states that are not known to have been found before, once each; from now on they are known.
+    def remember_new(self, found: Arrivals) -> Arrivals:
+        """Remember states, and return those that were not remembered before, each once.
 
-        Which one counts of several that are the same, and the order of all, do not depend on the order of those given.
+        The result does not depend on the order of the states given.
         """
         order = np.lexsort((found.trees, found.parents, found.hashes))
         hashes = found.hashes[order]
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = hashes[1:] != hashes[:-1]
         first = order[is_first]
-        places = mixed(found.hashes[first]) & np.uint64(KNOWN - 1)
+        places = mixed.py_func(found.hashes[first]) & np.uint64(KNOWN - 1)
         is_new = self._known[places] != found.hashes[first]
         new = first[is_new]
         self._known[places[is_new]] = found.hashes[new]
         return found.at(new)
 
-    def add(self, new: Entries, distances: NDArray[np.float64] | None = None) -> None:
+    def add(self, new: Arrivals, distances: NDArray[np.float64] | None = None) -> None:
         """Add states.
 
         Parameters:
@@ -187,20 +187,20 @@ class Frontier:
         count, nodes = self._count, self._nodes_count
         self._rows = _with(self._rows, count, new.rows)
         self._nodes = _with(self._nodes, count, np.arange(nodes, nodes + len(steps)))
-        self._turns = _with(self._turns, count, mixed(new.hashes ^ self._seed) / 2.0**64 + NEARER * steps)
+        self._turns = _with(self._turns, count, mixed.py_func(new.hashes ^ self._seed) / 2.0**64 + NEARER * steps)
         self._distances = _with(self._distances, count, np.zeros(len(steps)) if distances is None else distances)
         self._parents, self._trees = _with(self._parents, nodes, new.parents), _with(self._trees, nodes, new.trees)
         self._hashes, self._steps = _with(self._hashes, nodes, new.hashes), _with(self._steps, nodes, steps)
         self._count, self._nodes_count = count + len(steps), nodes + len(steps)
-        most = max(1, min(MOST, CELLS // max(self._rows.shape[1], 1)))
+        most = max(1, min(MOST, NUMBERS // max(self._rows.shape[1], 1)))
         if self._count > most:
             self.given_up += self._count - most * 3 // 4
-            self._remove(np.setdiff1d(np.arange(self._count), self.next(most * 3 // 4)))
+            self._remove(np.setdiff1d(np.arange(self._count), self.next_places(most * 3 // 4)))
         if self._nodes_count > 2 * self._nodes_kept + most:
             self._forget()
 
-    def next(self, most: int) -> NDArray[np.int64]:
-        """The places of the states to be expanded next; half of them by distance, if that differs."""
+    def next_places(self, most: int) -> NDArray[np.int64]:
+        """The places of the states to be expanded next; if distances differ, half of them are those with the least."""
         if most >= self._count:
             return np.arange(self._count)
         turns, distances = self._turns[: self._count].copy(), self._distances[: self._count]
@@ -208,11 +208,11 @@ class Frontier:
             turns[np.lexsort((turns, distances))[: most // 2]] = -1
         return np.sort(np.argpartition(turns, most)[:most])
 
-    def take(self, most: int) -> Taken:
+    def take(self, most: int) -> Batch:
         """Remove the states to be expanded next."""
-        places = self.next(most)
+        places = self.next_places(most)
         nodes = self._nodes[places]
-        taken = Taken(self._rows[places], nodes, self._hashes[nodes], self._steps[nodes], self._trees[nodes])
+        taken = Batch(self._rows[places], nodes, self._hashes[nodes], self._steps[nodes], self._trees[nodes])
         self._remove(places)
         return taken
 
@@ -240,7 +240,7 @@ class Frontier:
             most: how many.
             longest: the most steps to any.
         """
-        chosen = self.next(most)
+        chosen = self.next_places(most)
         rows, nodes = self._rows[chosen].astype(np.int64), self._nodes[chosen]
         trees, path = np.zeros((len(nodes), longest + 1), np.int32), np.zeros((len(nodes), longest + 1), np.uint64)
         before, places = nodes, np.arange(len(nodes))
@@ -275,17 +275,10 @@ class Frontier:
 
 
 def _with(array: NDArray[Any], count: int, new: NDArray[Any]) -> NDArray[Any]:
-    """An array of which so many entries are used, with some more; it is doubled if it has no room for them."""
+    """Append entries to an array whose first `count` are used; return it, or a larger copy if there is no room."""
     if count + len(new) > len(array):
         larger = np.zeros((2 * (count + len(new)), *array.shape[1:]), array.dtype)
         larger[:count] = array[:count]
         array = larger
     array[count : count + len(new)] = new
     return array
-
-
-def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers that look random: `walk_kernel._mixed` for arrays."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))

@@ -8,7 +8,7 @@ import numpy as np
 
 ARRIVED, AT_REST, ENDED, FINISHED = range(4)
 """Phases of a walker: its state is to be checked; its next step is to be chosen; its walk has ended, and what it showed
-was not collected yet; there are no more walks for it."""
+was not collected yet; there are no more walks for it, or it has expanded its state."""
 
 DEAD_END, LONGEST, OUTSIDE, REASONS = range(4)
 """Why a walk ended: there was no step to another state; it had as many steps as it may have; its state was outside of
@@ -59,10 +59,10 @@ class Walkers(NamedTuple):
     Attributes:
         values, after: the numbers of the slots' values, before the step that is being checked and after it.
         hashes: of their states' contents.
-        walk: the number of the walk.
+        walk: the number of the walk; of a walker that expands states, its place among these.
         step: steps taken in it.
         phase: see `ARRIVED`.
-        left: steps to take until all walkers meet again.
+        left: steps to take until all walkers meet again; 1 if it is to expand a state.
         calm: bits of the predicates that are known to show nothing of a state or step that changes nothing they read.
         parked: whether the walker waits for what it wants.
         fresh: whether the answers it was given are about the state it is in.

@@ -1,4 +1,4 @@
-"""The compiled loop of random walks: steps through the learned trees.
+"""The compiled loop of a random search: it moves walkers and expands states by the learned trees.
 
 A walker is a row of slot numbers, not packed, since it changes with each step. What it does next must not depend on how
 values are numbered, nor on which thread moves it. So where an order matters, it is that of the spec's action instances,
@@ -42,7 +42,7 @@ from checker.engines.compiled.walk_arrays import (
 
 
 @njit(inline="always")
-def _mixed(number):
+def mixed(number):
     """A number from 0 to 2 ** 64 - 1 that looks random: the finalizer of SplitMix64."""
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -52,8 +52,8 @@ def _mixed(number):
 @njit(inline="always")
 def _random(seed, walk, step, use):
     """A random number for one step of one walk, another one for each use."""
-    of_walk = _mixed(np.uint64(seed) + np.uint64(walk) * np.uint64(0x9E3779B97F4A7C15))
-    return _mixed(of_walk + np.uint64(step) * np.uint64(0xD1342543DE82EF95) + np.uint64(use))
+    of_walk = mixed(np.uint64(seed) + np.uint64(walk) * np.uint64(0x9E3779B97F4A7C15))
+    return mixed(of_walk + np.uint64(step) * np.uint64(0xD1342543DE82EF95) + np.uint64(use))
 
 
 @njit(inline="always")
@@ -237,17 +237,17 @@ def _look(plan, learned, answers, walkers, walker, values, after, touched, outco
 @njit(inline="always")
 def _note(plan, walkers, walker, degree, own, sample):
     """Note a state from which all steps are known, if it belongs to the sample."""
-    mixed = _mixed(walkers.hashes[walker])
-    if mixed > plan.limit[0]:
+    number = mixed(walkers.hashes[walker])
+    if number > plan.limit[0]:
         return
     by = walkers.by[walker]
     order = (walkers.step[walker] << 32) + by
-    place = np.int64(mixed % np.uint64(SEEN))
-    if sample.seen[place] == mixed and sample.seen_order[place] <= order:
+    place = np.int64(number % np.uint64(SEEN))
+    if sample.seen[place] == number and sample.seen_order[place] <= order:
         return
-    sample.seen[place], sample.seen_order[place] = mixed, order
+    sample.seen[place], sample.seen_order[place] = number, order
     filled = own[FILLED]
-    sample.hashes[filled] = mixed
+    sample.hashes[filled] = number
     sample.depths[filled] = walkers.step[walker]
     sample.by[filled] = by
     sample.degrees[filled] = degree
@@ -271,7 +271,7 @@ def _end(plan, walkers, walker, reason, own, sample):
 
 @njit(inline="always")
 def _chosen(numbers, walk, step, count, trees, hashes, outside):
-    """Which of the candidates is the next step: any that leads to a state inside of `Spec.within`; -1 if none does.
+    """The place of a candidate, chosen at random, that leads to a state inside of `Spec.within`; -1 if none does.
 
     It does not depend on the order of the candidates, as that of next states of one action instance may differ.
     """
@@ -279,15 +279,20 @@ def _chosen(numbers, walk, step, count, trees, hashes, outside):
     chosen, least = np.int64(-1), np.uint64(0)
     for candidate in range(count):
         if not outside[candidate]:
-            turn = _mixed(random ^ _mixed(hashes[candidate] + np.uint64(trees[candidate])))
+            turn = mixed(random ^ mixed(hashes[candidate] + np.uint64(trees[candidate])))
             if chosen < 0 or turn < least:
                 chosen, least = np.int64(candidate), turn
     return chosen
 
 
 @njit()
-def _bear(walkers, walker, values, count, outcomes, trees, hashes, outside, learned, scratch):
-    """Note the next states of a state that is expanded, but those outside of `Spec.within`."""
+def _note_next(walkers, walker, values, count, outcomes, trees, hashes, outside, learned, scratch):
+    """Note the next states of an expanded state, except those outside of `Spec.within`.
+
+    Parameters:
+        count: how many candidates there are.
+        outcomes, trees, hashes, outside: of each; see `Scratch`.
+    """
     for candidate in range(count):
         if outside[candidate]:
             continue
@@ -302,7 +307,7 @@ def _bear(walkers, walker, values, count, outcomes, trees, hashes, outside, lear
 
 @njit(nogil=True, _nrt=False)  # counting references to arrays would take half of the time
 def walk(first, last, plan, learned, answers, walkers, sample, scratch):
-    """Move the walkers from the first to the last until each has made its steps, or waits for what it wants.
+    """Move walkers until each has taken its steps or expanded its state, waits for what it wants, or has no room.
 
     Returns:
         The most candidates that a state had, if there was no room for them; else 0.
@@ -377,17 +382,17 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                         left[group] &= ~(ONE << np.uint64(tree % 64))  # what is left in the end is enabled
                     degree += stop - start
                     for outcome in range(start, stop):
-                        mixed, moves = content, False
+                        hashed, moves = content, False
                         for change in range(begins[outcome], begins[outcome + 1]):
                             slot = slots[change]
                             old, new = values[slot], changed[change]
                             if old != new:
                                 moves = True
-                                mixed += contents[base[slot] + new] - contents[base[slot] + old]
+                                hashed += contents[base[slot] + new] - contents[base[slot] + old]
                         if not moves:
                             idle = tree if idle < 0 else idle
                             continue
-                        outcomes[count], hashes[count], trees[count] = outcome, mixed, tree
+                        outcomes[count], hashes[count], trees[count] = outcome, hashed, tree
                         count += 1
             if not known:
                 walkers.parked[walker] = True
@@ -458,7 +463,7 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                 if step:
                     sample.taken[walkers.by[walker]] += 1
                 if not is_last:
-                    _bear(walkers, walker, values, count, outcomes, trees, hashes, outside, learned, scratch)
+                    _note_next(walkers, walker, values, count, outcomes, trees, hashes, outside, learned, scratch)
                 break
             if chosen < 0:
                 reason = DEAD_END if count == 0 else LONGEST if inside else OUTSIDE

@@ -1,4 +1,4 @@
-"""The search at random: walks until all are made, every property is violated, or a limit is reached."""
+"""Random search until all walks have ended, every property is violated, or a limit is reached."""
 
 from __future__ import annotations
 

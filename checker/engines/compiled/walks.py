@@ -1,4 +1,4 @@
-"""Random walks through the learned tables: behaviours at compiled speed, every property checked on the way.
+"""Random search by the learned tables: walks, and states expanded in random order, with every property checked.
 
 Walkers make some steps each, then all meet: what they have shown and counted is collected, and they go on. So what a
 walker does depends on the seed and on what all had done by the last meeting, not on the number of threads.
@@ -6,7 +6,7 @@ walker does depends on the seed and on what all had done by the last meeting, no
 Most walkers expand states: they look at all next states of one state of the frontier, which the new ones join. The
 others walk, from an initial state or one of the frontier, and look at all next states on their way.
 
-Guidance chooses where walks begin and which states are expanded, and nothing else. Every property that is sought is
+The frontier decides only where walks begin and which states are expanded. Every property that is sought is
 evaluated in each state and on each step looked at, and a counterexample is taken again by calls of the spec. So
 collisions of hashes can make a search longer, but not its answer wrong.
 """
@@ -30,7 +30,7 @@ from checker.engines.compiled import walk_arrays as arrays
 from checker.engines.compiled import walk_kernel as kernel
 from checker.engines.compiled.adjustments import CHANGES, Adjustments, Crowded
 from checker.engines.compiled.contents import Contents
-from checker.engines.compiled.frontier import CELLS, Entries, Frontier
+from checker.engines.compiled.frontier import NUMBERS, Arrivals, Frontier
 from checker.engines.compiled.guards import Guards
 from checker.engines.compiled.interrupts import interrupts_wait
 from checker.engines.compiled.kernel import NOT_SHOWN, SHOWN
@@ -69,8 +69,8 @@ that is found soon ends the search soon."""
 FEWEST = 2
 """Walkers that move at first, and steps of all of them for each further one that moves."""
 
-EXPANDERS, EXPANDED = 4096, 192
-"""Walkers that expand states at the same time, and the states expanded in 256 steps; measured in `tests/bench`."""
+EXPANDERS, EXPANSIONS = 4096, 192
+"""Walkers that expand states at the same time; and of 256 steps, those that expand a state."""
 
 RETURNS, STARTS = 192, 1024
 """Of 256 walks, those that begin in the frontier, and the states of it at which they may begin."""
@@ -83,7 +83,7 @@ COMPARED = 32
 
 
 class Walks(Generic[S]):
-    """Random walks of one spec.
+    """A random search of one spec.
 
     Parameters:
         spec: what to walk.
@@ -148,12 +148,12 @@ class Walks(Generic[S]):
         noted = slots if self._covers else 0
         self._samples = [arrays.new_sample(size, instances, steps, noted) for size in sizes]
         self._frontier, self._expanding = Frontier(seed, slots), np.zeros(0, np.int64)
-        self._found: list[Entries] = []
+        self._found: list[Arrivals] = []
         if not uniform:
             none = np.full(len(self._initial_rows), -1)
             hashes = self._contents.of(self._initial_rows)
             rows = self._initial_rows.astype(np.int32)
-            self._found.append(Entries(rows, hashes, none, none.astype(np.int32)))
+            self._found.append(Arrivals(rows, hashes, none, none.astype(np.int32)))
             self._join()
         self._starts = self._frontier.starts(0, steps)
 
@@ -342,7 +342,7 @@ class Walks(Generic[S]):
     # The walks.
 
     def round(self) -> bool:
-        """Have each walker make some steps, and collect what they have shown; whether there are more to make.
+        """Have walkers take steps and expand states, and collect what they have shown; whether any walk is left.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError: before they were made.
@@ -351,11 +351,11 @@ class Walks(Generic[S]):
         steps = max(FIRST, self.steps // SHARE)
         walking, walkers = int(self._numbers[arrays.WALKING]), self._walkers
         if len(walkers.walk) > walking:
-            steps -= steps * EXPANDED // 256
+            steps -= steps * EXPANSIONS // 256
         moving = np.flatnonzero(walkers.phase[:walking] != arrays.FINISHED)[: max(FEWEST, steps // FEWEST)]
         walkers.left[moving] = min(max(steps // max(len(moving), 1), 1), ROUND)
         walked = self.steps - self.expanded + int(walkers.left[moving].sum())
-        to_expand = max(0, min(walked * EXPANDED // (256 - EXPANDED) - self.expanded, len(self._frontier)))
+        to_expand = max(0, min(walked * EXPANSIONS // (256 - EXPANSIONS) - self.expanded, len(self._frontier)))
         while True:
             self._expand(min(to_expand, self._expanders_at_once()))
             self._move()
@@ -369,7 +369,7 @@ class Walks(Generic[S]):
     def _expanders_at_once(self) -> int:
         """How many walkers may expand states at once, so that there is room for the next states."""
         per_state = self._looked // max(self.steps, 1) + 1
-        room = CELLS // (self._layout.slots * per_state)
+        room = NUMBERS // (self._layout.slots * per_state)
         return max(1, min(len(self._walkers.walk) - int(self._numbers[arrays.WALKING]), room))
 
     def _expand(self, most: int) -> None:
@@ -392,14 +392,15 @@ class Walks(Generic[S]):
         first = int(self._numbers[arrays.WALKING])
         for scratch in scratches:
             if filled := int(scratch.filled[0]):
-                rows, hashes, trees, of = (array[:filled] for array in scratch[-4:])
-                self._found.append(Entries(rows, hashes, self._expanding[of - first], trees))
+                own = scratch.rows, scratch.found, scratch.by, scratch.of
+                rows, hashes, trees, of = (array[:filled] for array in own)
+                self._found.append(Arrivals(rows, hashes, self._expanding[of - first], trees))
 
     def _join(self) -> None:
         """Add the states that were found to the frontier."""
         if not self._found:
             return
-        new = self._frontier.unknown(Entries.joined(self._found))
+        new = self._frontier.remember_new(Arrivals.joined(self._found))
         self._found.clear()
         distances = None
         if self.spec.distance is not None:
@@ -585,7 +586,7 @@ class Walks(Generic[S]):
         walkers.seen[:] = -1
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
-        """The walk that showed a property, taken again by calls.
+        """The path that showed a property, taken again by calls.
 
         Raises:
             SpecError: it leads elsewhere by now.

@@ -1,4 +1,4 @@
-"""The states that behaviours have visited, each with the steps from it: what a random search learns.
+"""The states that Hypothesis state machines and the shortening have visited, each with the steps from it.
 
 An action that yields several next states may do so in the order of a set, which differs from process to process. Here
 they are in the order of what they hold, so that the same choices lead through the same states everywhere.

@@ -63,8 +63,9 @@ def fuzz(
         coverage: whether `Statistics.covered` is wanted. Then there is one thread.
 
     Returns:
-        The result: violated, with shortened traces, or incomplete, since a sample proves nothing. Its
-        counts are those of the search, `Statistics.walked` among them; ``depth`` is of the longest behaviour.
+        The result: violated, with shortened traces, or incomplete, since a sample proves nothing. Its counts are those
+        of the search, `Statistics.walked` among them; ``depth`` is of the longest behaviour, or of the deepest state
+        that was expanded.
 
     Raises:
         SpecError: the spec misbehaved: an action or a property raised, or gave two different answers.

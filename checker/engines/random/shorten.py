@@ -42,8 +42,8 @@ IN_ORDER = CompiledSettings(tuning=Tuning(in_order=True))
 """Settings of exhaustive searches whose traces are the same in every process."""
 
 FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
-"""States of the exhaustive search for shorter counterexamples: as many as steps were walked, but within these limits. A
-number, not seconds, so that results can be repeated."""
+"""States of the exhaustive search for shorter counterexamples: as many as the random search took steps, expanded states
+included, within these limits. A number of states rather than seconds makes results repeatable."""
 
 MOST_ALONG = 50_000
 """States of the exhaustive searches from the states along the counterexamples that may not be shortest, together."""
@@ -108,7 +108,8 @@ class _Shortening:
         }
         self._spec, self._workers, self._progress = result.spec, workers, progress
         self._violated = [item for item in self.traces if not item.kind.is_witness]
-        self._steps = result.statistics.walked.steps if result.statistics.walked else 0
+        walked = result.statistics.walked
+        self._steps = walked.steps + walked.expanded if walked else 0
         self._spent, self._began, self._reported_at = result.statistics.seconds, time.monotonic(), 0.0
         self._interrupted = result.interrupted
         self._seconds = None if max_seconds is None else max_seconds - self._spent
