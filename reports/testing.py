@@ -42,7 +42,7 @@ def assert_holds(
 
     Raises:
         AssertionError: a property is violated, with the trace; or the search is incomplete.
-        LeadlineError: there is no such spec, bound or property, or the spec misbehaved.
+        LeadlineError: the spec, a bound or a property does not exist, or the spec misbehaved.
 
     Example:
         >>> assert_holds("atomic/kip-320", brokers=2, log_size=1, records=1).statistics.depth
@@ -81,7 +81,7 @@ def assert_violated(
 
     Raises:
         AssertionError: the property holds, was not decided, or has another shortest counterexample.
-        LeadlineError: there is no such spec, bound or property, or the spec misbehaved.
+        LeadlineError: the spec, a bound or a property does not exist, or the spec misbehaved.
 
     Example:
         >>> trace = assert_violated("atomic/hw-truncation", "strong_isr", length=10)
@@ -127,7 +127,7 @@ def assert_not_violated(
 
     Raises:
         AssertionError: a property is violated, with the trace.
-        LeadlineError: there is no such spec, bound or property, or the spec misbehaved.
+        LeadlineError: the spec, a bound or a property does not exist, or the spec misbehaved.
 
     Example:
         >>> from checker.settings import RandomSettings

@@ -39,13 +39,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.engines.compiled.learn.forest import with_room
 from checker.engines.compiled.walk_kernel import mixed
 
 MOST, NUMBERS = 2**17, 2**24
 """The most states of the frontier, and the most numbers that their rows may have together."""
 
 KNOWN = 2**22
-"""Arrivals of the table of states that were found."""
+"""Entries of the table of states that were found."""
 
 NEARER = 0.02
 """What a step from the start adds to the random number from 0 to 1 by which a state is chosen; the least are first."""
@@ -276,9 +277,6 @@ class Frontier:
 
 def _with(array: NDArray[Any], count: int, new: NDArray[Any]) -> NDArray[Any]:
     """Append entries to an array whose first `count` are used; return it, or a larger copy if there is no room."""
-    if count + len(new) > len(array):
-        larger = np.zeros((2 * (count + len(new)), *array.shape[1:]), array.dtype)
-        larger[:count] = array[:count]
-        array = larger
+    array = with_room(array, count + len(new))
     array[count : count + len(new)] = new
     return array

@@ -223,7 +223,7 @@ def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
 
 
 (
-    SEED, WALKS, LENGTH, FIRST_CHECK, FIRST_STEP, CHECKS, CONSTRAINED, DEADLOCKS, LOOKS, RETURNS, WALKING, NUMBERS
+    SEED, WALKS, LENGTH, FIRST_CHECK, FIRST_STEP, CHECKS, CONSTRAINED, DEADLOCKS, LOOKS, FROM_FRONTIER, WALKING, NUMBERS
 ) = range(12)  # fmt: skip
 """Places in `Plan.numbers`."""
 

@@ -26,12 +26,12 @@ from checker.engines.compiled.walk_arrays import (
     FINISHED,
     FIRST_CHECK,
     FIRST_STEP,
+    FROM_FRONTIER,
     LENGTH,
     LONGEST,
     LOOKED,
     LOOKS,
     OUTSIDE,
-    RETURNS,
     SEED,
     SEEN,
     STEPS,
@@ -151,7 +151,7 @@ def _begin(plan, walkers, walker, own):
         walkers.phase[walker] = FINISHED
         return
     random = _random(numbers[SEED], walkers.walk[walker], -1, 1)
-    if len(plan.starts) and random & np.uint64(255) < np.uint64(numbers[RETURNS]):
+    if len(plan.starts) and random & np.uint64(255) < np.uint64(numbers[FROM_FRONTIER]):
         start = _below(random, len(plan.starts))
         for slot in range(plan.starts.shape[1]):
             walkers.values[walker, slot] = plan.starts[start, slot]

@@ -72,7 +72,7 @@ FEWEST = 2
 EXPANDERS, EXPANSIONS = 4096, 192
 """Walkers that expand states at the same time; and of 256 steps, those that expand a state."""
 
-RETURNS, STARTS = 192, 1024
+FROM_FRONTIER, STARTS = 192, 1024
 """Of 256 walks, those that begin in the frontier, and the states of it at which they may begin."""
 
 ALONE = 64
@@ -135,7 +135,7 @@ class Walks(Generic[S]):
         self._numbers = np.zeros(arrays.NUMBERS, np.int64)
         seed = (seed + 2**63) % 2**64 - 2**63
         self._numbers[[arrays.SEED, arrays.WALKS, arrays.LENGTH]] = seed, self._walks, steps
-        self._numbers[[arrays.LOOKS, arrays.RETURNS, arrays.WALKING]] = not uniform, RETURNS, count
+        self._numbers[[arrays.LOOKS, arrays.FROM_FRONTIER, arrays.WALKING]] = not uniform, FROM_FRONTIER, count
         self._answers.clear()
         self._coverage = WalkCoverage(self.spec) if self._covers else None
         self._widen_initials()
@@ -172,13 +172,10 @@ class Walks(Generic[S]):
         self._of_states = self._bits(range(self._tables.first_step - self._tables.instances))
         self._pack()
         self._contents.calibrate(self._initials[0])
-        self._initial_rows = np.zeros((len(rows), self._layout.slots), np.int64)
-        for place, row in enumerate(rows):
-            self._initial_rows[place, : len(row)] = row
+        self._initial_rows = _padded(rows, self._layout.slots)
         self._outcomes_known = 0
         self._begins = np.zeros(16, np.int64)
         self._slots, self._values = np.zeros(16, np.int32), np.zeros(16, np.int32)
-        self._reads = np.zeros((0, 0), np.uint64)
         self._answers.clear()
 
     def _pack(self) -> None:
@@ -320,10 +317,7 @@ class Walks(Generic[S]):
         self._note_values()
         self._widen_initials()
         slots = self._layout.slots
-        translated = [np.zeros((len(rows), slots), np.int64) for rows in new]
-        for array, rows in zip(translated, new, strict=True):
-            for place, row in enumerate(rows):
-                array[place, : len(row)] = row
+        translated = [_padded(rows, slots) for rows in new]
         values = np.zeros((len(walkers.walk), slots), np.int64)
         values[under_way], of_frontier, starts, *found = translated
         frontier.rows = of_frontier.astype(np.int32)
@@ -380,9 +374,8 @@ class Walks(Generic[S]):
         some = slice(first, first + len(taken.nodes))
         walkers.values[some], walkers.hashes[some] = taken.rows, taken.hashes
         walkers.step[some], walkers.by[some] = taken.steps, taken.trees
-        walkers.phase[some] = np.where(
-            taken.steps > 0, arrays.AT_REST, arrays.ARRIVED
-        )  # others were looked at when found
+        # initial states are to be checked yet; the others were when they were found
+        walkers.phase[some] = np.where(taken.steps > 0, arrays.AT_REST, arrays.ARRIVED)
         walkers.calm[some] = self._of_states
         walkers.fresh[some] = False
         walkers.left[some] = 1
@@ -672,3 +665,11 @@ class Walks(Generic[S]):
                 enabled=enabled,
             ),
         )
+
+
+def _padded(rows: Sequence[Sequence[int]], slots: int) -> NDArray[np.int64]:
+    """Rows as an array, with 0 in the slots that they lack as these are new."""
+    array = np.zeros((len(rows), slots), np.int64)
+    for place, row in enumerate(rows):
+        array[place, : len(row)] = row
+    return array

@@ -65,7 +65,7 @@ class VisitedStates(Generic[S]):
             SpecError: the spec misbehaved.
         """
         if state in self._failures:
-            raise self._failures[state]  # whoever tries again, as Hypothesis does, is told the same
+            raise self._failures[state]  # a retry, as by Hypothesis, gets the same error
         known = self._steps.get(state)
         if known is None:
             try:
