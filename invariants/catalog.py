@@ -86,6 +86,7 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
         actions=[action for action in ACTIONS if action is not truncate or protocol.diverges is not never],
         properties=ATOMIC_PROPERTIES,
         bounds=Bounds(),
+        distance=logs.distance_to_divergence,
         drawing=atomic_drawing.DRAWING,
     )
 
@@ -104,6 +105,7 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
         actions=actions_of(protocol),
         properties=KAFKA_PROPERTIES,
         bounds=column.bounds,
+        distance=logs.distance_to_divergence,
         drawing=kafka_drawing.DRAWING,
     )
 

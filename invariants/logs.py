@@ -14,6 +14,21 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
     return itertools.combinations(state.replicas_of(), 2)
 
 
+def distance_to_divergence(state: PartitionView) -> int:
+    """How far two logs are from holding different records at the same offset: 0 if two do, else 1.
+
+    A distance for random searches: see `Spec.distance`. Data diverges or is lost where such logs are not mended.
+
+    Source: KIP-101, whose scenarios begin so.
+    """
+    diverge = any(
+        mine != theirs
+        for (_, one), (_, other) in _pairs(state)
+        for _, mine, theirs in one.log.beside(other.log, min(one.log.end_offset, other.log.end_offset))
+    )
+    return 0 if diverge else 1
+
+
 def both_committed(state: PartitionView) -> bool:
     """Two replicas in the same leader epoch have a high watermark above 0."""
     return any(

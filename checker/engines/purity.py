@@ -42,10 +42,11 @@ class Purity(Generic[S]):
 
     Parameters:
         spec: the spec.
+        measures: whether the spec's distance is checked too.
     """
 
-    def __init__(self, spec: Spec[S]) -> None:
-        self.spec = spec
+    def __init__(self, spec: Spec[S], *, measures: bool = False) -> None:
+        self.spec, self._measures = spec, measures
         self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._offered, self._next = 0, 0
@@ -103,6 +104,8 @@ class Purity(Generic[S]):
         for item in self._step_checks:
             verdicts = Counter((after, self.spec.complaint(item, state, after) is None) for after in steps)
             outcomes[f"{item.kind.value} {item.name}"] = verdicts
+        if self._measures:
+            outcomes["distance"] = self.spec.distance_of(state)
         if before != state:
             raise SpecError("a property changed the state it was given")
         return outcomes
@@ -110,8 +113,8 @@ class Purity(Generic[S]):
     def _compare(self, once: dict[str, Any], again: dict[str, Any], text: str) -> None:
         for name, outcome in once.items():
             if again[name] != outcome:
-                what = text.format("next states" if name.startswith("action ") else "verdicts")
-                raise SpecError(f"{name} is not deterministic: {what}")
+                what = "next states" if name.startswith("action ") else "values" if name == "distance" else "verdicts"
+                raise SpecError(f"{name} is not deterministic: {text.format(what)}")
 
 
 def leads_elsewhere(instance: ActionInstance[S]) -> SpecError:

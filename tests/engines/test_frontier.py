@@ -126,7 +126,7 @@ def entries(hashes: list[int], parents: list[int]) -> Arrivals:
 def test_paths_are_kept_when_states_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 8)
     frontier, before = Frontier(0, 1), dict[int, int]()
-    frontier.add(frontier.remember_new(entries([1], [-1])))
+    frontier.add(frontier.new_among(entries([1], [-1])))
     number = 1
     for _ in range(20):
         taken = frontier.take(2)
@@ -134,7 +134,7 @@ def test_paths_are_kept_when_states_are_given_up(monkeypatch: pytest.MonkeyPatch
         children = [(node, number + place + 1) for place, node in enumerate(sorted(of) * 3)]
         number += len(children)
         before |= {child: of[node] for node, child in children}
-        frontier.add(frontier.remember_new(entries([child for _, child in children], [node for node, _ in children])))
+        frontier.add(frontier.new_among(entries([child for _, child in children], [node for node, _ in children])))
 
     assert len(frontier) <= 8 < frontier.given_up
     starts, taken = frontier.starts(8, 30), frontier.take(8)
@@ -152,7 +152,7 @@ def test_nodes_that_lead_nowhere_are_forgotten(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "MOST", 8)
     frontier = Frontier(0, 1)
     for number in range(1, 2_000):
-        frontier.add(frontier.remember_new(entries([4 * number + place for place in range(4)], [-1] * 4)))
+        frontier.add(frontier.new_among(entries([4 * number + place for place in range(4)], [-1] * 4)))
         frontier.take(4)  # which have no next states
 
     assert frontier.nbytes < 8 * module.KNOWN + 10_000
@@ -161,39 +161,7 @@ def test_nodes_that_lead_nowhere_are_forgotten(monkeypatch: pytest.MonkeyPatch) 
 def test_a_state_that_was_found_is_not_added_again() -> None:
     frontier = Frontier(0, 1)
 
-    assert frontier.remember_new(entries([3, 5, 3], [-1, -1, -1])).hashes.tolist() == [3, 5]
-    assert frontier.remember_new(entries([7, 5], [-1, -1])).hashes.tolist() == [7]
-
-
-@attrs.frozen
-class Dials:
-    numbers: tuple[int, ...] = (0,) * 5
-
-
-@action(place=range(5), number=range(1, 10))
-def turn(state: Dials, place: int, number: int) -> Iterator[Dials]:
-    yield attrs.evolve(state, numbers=(*state.numbers[:place], number, *state.numbers[place + 1 :]))
-
-
-CODE = (3, 1, 4, 1, 5)
-
-
-@invariant("the safe is shut")
-def shut(state: Dials) -> bool:
-    return state.numbers != CODE
-
-
-def wrong(state: Dials) -> int:
-    """How many dials are wrong."""
-    return sum(number != right for number, right in zip(state.numbers, CODE, strict=True))
-
-
-def test_a_distance_leads_to_a_violation_that_chance_does_not() -> None:
-    """A space of 10 ** 5 states, one of which violates the property."""
-    safe = Spec(name="safe", initial_states=lambda _: [Dials()], actions=[turn], properties=[shut])
-    guided = fuzz(attrs.evolve(safe, distance=wrong), examples=10, steps=20)
-    by_chance = fuzz(safe, examples=10, steps=20)
-
-    assert (guided.verdict, by_chance.verdict) == (Verdict.VIOLATED, Verdict.INCOMPLETE)
-    assert len(guided.of("shut").traces[0]) == 6
-    assert guided.statistics.generated < by_chance.statistics.generated
+    first = frontier.new_among(entries([3, 5, 3], [-1, -1, -1]))
+    assert first.hashes.tolist() == [3, 5]
+    frontier.add(first)
+    assert frontier.new_among(entries([7, 5], [-1, -1])).hashes.tolist() == [7]

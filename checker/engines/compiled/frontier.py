@@ -159,8 +159,8 @@ class Frontier:
         own = self._known, self._rows, self._nodes, self._turns, self._distances
         return sum(array.nbytes for array in (*own, self._parents, self._trees, self._hashes, self._steps))
 
-    def remember_new(self, found: Arrivals) -> Arrivals:
-        """Remember states, and return those that were not remembered before, each once.
+    def new_among(self, found: Arrivals) -> Arrivals:
+        """Those of some states that are not remembered, each once.
 
         The result does not depend on the order of the states given.
         """
@@ -169,19 +169,16 @@ class Frontier:
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = hashes[1:] != hashes[:-1]
         first = order[is_first]
-        places = mixed.py_func(found.hashes[first]) & np.uint64(KNOWN - 1)
-        is_new = self._known[places] != found.hashes[first]
-        new = first[is_new]
-        self._known[places[is_new]] = found.hashes[new]
-        return found.at(new)
+        return found.at(first[self._known[_places(found.hashes[first])] != found.hashes[first]])
 
     def add(self, new: Arrivals, distances: NDArray[np.float64] | None = None) -> None:
-        """Add states.
+        """Add states, and remember them.
 
         Parameters:
             new: the states.
             distances: the distance of each that the spec gives; None if it gives none.
         """
+        self._known[_places(new.hashes)] = new.hashes
         steps = np.zeros(len(new.hashes), np.int64)
         inner = new.parents >= 0
         steps[inner] = self._steps[new.parents[inner]] + 1
@@ -205,8 +202,8 @@ class Frontier:
         if most >= self._count:
             return np.arange(self._count)
         turns, distances = self._turns[: self._count].copy(), self._distances[: self._count]
-        if distances.any():
-            turns[np.lexsort((turns, distances))[: most // 2]] = -1
+        if most > 1 and distances.any():
+            turns[_nearest(distances, turns, most // 2)] = -1
         return np.sort(np.argpartition(turns, most)[:most])
 
     def take(self, most: int) -> Batch:
@@ -273,6 +270,20 @@ class Frontier:
         self._parents = np.where(parents[kept] < 0, -1, number[parents[kept]])
         self._trees, self._hashes, self._steps = self._trees[kept], self._hashes[kept], self._steps[kept]
         self._nodes_count = self._nodes_kept = len(kept)
+
+
+def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """The places of the states with the least distances, and of equally distant ones, those whose turn comes first."""
+    last = np.partition(distances, count - 1)[count - 1]
+    nearer, tied = np.flatnonzero(distances < last), np.flatnonzero(distances == last)
+    chosen = np.argpartition(turns[tied], count - len(nearer) - 1)[: count - len(nearer)]
+    return np.concatenate([nearer, tied[chosen]])
+
+
+def _places(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Where states are remembered."""
+    places: NDArray[np.uint64] = mixed.py_func(hashes) & np.uint64(KNOWN - 1)
+    return places
 
 
 def _with(array: NDArray[Any], count: int, new: NDArray[Any]) -> NDArray[Any]:

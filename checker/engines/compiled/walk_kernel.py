@@ -82,6 +82,18 @@ def _code(pool, tree, before, after):
     return code
 
 
+@njit(nogil=True)
+def leaves(rows, tree, pool, codes):
+    """The leaves that a tree leads to from some states.
+
+    Parameters:
+        rows: of each state, the numbers of the slots' values.
+        codes: for each state, set to the code of the leaf; 0 if the path is not known.
+    """
+    for place in range(len(rows)):
+        codes[place] = _code(pool, tree, rows[place], rows[place])
+
+
 @njit()
 def _answered(answers_begin, trees, contents, walker, tree, content):
     """The place of what was answered to a walker about a tree; -1 if nothing was.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -34,7 +34,7 @@ from checker.engines.compiled.frontier import NUMBERS, Arrivals, Frontier
 from checker.engines.compiled.guards import Guards
 from checker.engines.compiled.interrupts import interrupts_wait
 from checker.engines.compiled.kernel import NOT_SHOWN, SHOWN
-from checker.engines.compiled.learn.calls import Call, Caller, Changes, Job, Row
+from checker.engines.compiled.learn.calls import Call, Caller, Changes, Job
 from checker.engines.compiled.learn.comparison import Comparison
 from checker.engines.compiled.learn.domains import NewKind
 from checker.engines.compiled.learn.forest import TABLES_FULL, TablesFull, with_room
@@ -52,6 +52,7 @@ from checker.spec import Spec
 from checker.trace import Trace
 
 S = TypeVar("S")
+T = TypeVar("T")
 
 WALKERS = 512
 """Walkers, for short walks."""
@@ -148,14 +149,13 @@ class Walks(Generic[S]):
         noted = slots if self._covers else 0
         self._samples = [arrays.new_sample(size, instances, steps, noted) for size in sizes]
         self._frontier, self._expanding = Frontier(seed, slots), np.zeros(0, np.int64)
+        self._starts = self._frontier.starts(0, steps)
         self._found: list[Arrivals] = []
         if not uniform:
             none = np.full(len(self._initial_rows), -1)
             hashes = self._contents.of(self._initial_rows)
             rows = self._initial_rows.astype(np.int32)
             self._found.append(Arrivals(rows, hashes, none, none.astype(np.int32)))
-            self._join()
-        self._starts = self._frontier.starts(0, steps)
 
     # What is known.
 
@@ -165,7 +165,8 @@ class Walks(Generic[S]):
         given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
         self._layout = Layout(spec.initials()[0], *given)
         rows = [self._layout.row(state) for state in self._initials]
-        self._tables = Tables(Caller(spec, self._layout, adjustments.given_states, self._purity))
+        measures = spec.distance is not None
+        self._tables = Tables(Caller(spec, self._layout, adjustments.given_states, self._purity, measures=measures))
         self._comparison = Comparison(self._tables)
         self._checks = (*self._tables.state_checks, *self._tables.step_checks)
         self._words = len(self._checks) // 64 + 1
@@ -289,7 +290,13 @@ class Walks(Generic[S]):
         return bits
 
     def _widen(self) -> None:
-        """Give walkers the slots that are new, in which all have 0."""
+        """Give walkers the slots that are new, in which all have 0.
+
+        Raises:
+            Crowded: there would be too many.
+        """
+        if self._layout.crowded:
+            raise Crowded(frozenset(self._layout.crowded))
         more = self._layout.slots - self._walkers.values.shape[1]
         if more > 0:
             self._widen_initials()
@@ -342,6 +349,7 @@ class Walks(Generic[S]):
             StopSearch, KeyboardInterrupt, MemoryError: before they were made.
             SpecError: the spec misbehaved.
         """
+        self._join()  # before the first round, initial states
         steps = max(FIRST, self.steps // SHARE)
         walking, walkers = int(self._numbers[arrays.WALKING]), self._walkers
         if len(walkers.walk) > walking:
@@ -390,26 +398,56 @@ class Walks(Generic[S]):
                 self._found.append(Arrivals(rows, hashes, self._expanding[of - first], trees))
 
     def _join(self) -> None:
-        """Add the states that were found to the frontier."""
+        """Add the states that were found to the frontier.
+
+        Raises: see `round`.
+        """
         if not self._found:
             return
-        new = self._frontier.remember_new(Arrivals.joined(self._found))
-        self._found.clear()
-        distances = None
-        if self.spec.distance is not None:
-            states = (self._layout.state(row) for row in new.rows.tolist())
-            distances = np.array([self.spec.distance_of(state) for state in states], np.float64)
-        self._frontier.add(new, distances)
+        self._found = [self._frontier.new_among(Arrivals.joined(self._found))]
+        distances = None if self.spec.distance is None else self._adjusting(self._distances)
+        self._frontier.add(self._found.pop(), distances)
+
+    def _distances(self) -> NDArray[np.float64]:
+        """The distance of each state that was found. Where it is not known, it is called, and learned if worth it."""
+        tables, tree, (found,) = self._tables, self._tables.caller.distance, self._found
+        codes = np.zeros(len(found.rows), np.int32)
+        kernel.leaves(found.rows, tree, tables.forest.pool, codes)
+        distances = np.array([*tables.distances, 0.0])[-codes - 1]
+        for place in np.flatnonzero(codes == 0).tolist():
+            self.watch.pause()
+            row = found.rows[place].tolist()
+            leaf = tables.forest.leaf(tree, row)
+            if leaf is not None:
+                distances[place] = tables.distances[leaf]
+            elif tables.effort.is_worthwhile(tree, 1, self.steps + self._looked + 1):
+                call = tables.caller.make(tree, (row,))
+                self._learn_all([((tree, (row,)), call)])
+                distances[place] = call.gave
+            else:
+                tables.note_called(tree)
+                distances[place] = tables.caller.distance_of(row)
+        self._note_values()
+        self._widen()
+        return distances
 
     def _move(self) -> None:
         """Move walkers as far as they are to go, and collect what they have shown.
 
         Raises: see `round`.
         """
+        self._adjusting(self._make_round)
+        self.collect()
+        self._look_at_sample()
+
+    def _adjusting(self, do: Callable[[], T]) -> T:
+        """Do something, again if the spec turns out to be other than it was taken for.
+
+        Raises: see `round`.
+        """
         while True:
             try:
-                self._make_round()
-                break
+                return do()
             except CHANGES as change:
                 self._look_at_sample()
                 self._purity.check_again()
@@ -422,8 +460,6 @@ class Walks(Generic[S]):
                     except (ShapeChanged, NewKind) as again:
                         change = again
                         self._layout = before
-        self.collect()
-        self._look_at_sample()
 
     def _make_round(self) -> None:
         looked = time.monotonic()
@@ -448,8 +484,6 @@ class Walks(Generic[S]):
             self._room = max(self._room, *(2 * most for most in full))
             if walkers.parked.any():
                 self._learn(np.flatnonzero(walkers.parked))
-                if self._layout.crowded:
-                    raise Crowded(frozenset(self._layout.crowded))
             self.watch.pause()
             if time.monotonic() - looked > LOOK_SECONDS:
                 looked = time.monotonic()
@@ -477,11 +511,7 @@ class Walks(Generic[S]):
                 jobs[end] = tree, asked_of
             else:
                 answered.append((walker, (tree, about), asked_of))
-        try:
-            for job, call in self.workers.helpers(tables.caller).make(list(jobs.values())):
-                self._learn_from(*job, call)
-        except TablesFull:
-            raise StopSearch(TABLES_FULL) from None
+        self._learn_all(self.workers.helpers(tables.caller).make(list(jobs.values())))
         for walker, asked, asked_of in answered:
             self._answer(walker, asked, asked_of)
         self._note_values()
@@ -507,11 +537,20 @@ class Walks(Generic[S]):
             return (before,)
         return (after,) if tree < self._tables.first_step else (before, after)
 
-    def _learn_from(self, tree: int, rows: tuple[Row, ...], call: Call) -> None:
+    def _learn_all(self, calls: Iterable[tuple[Job, Call]]) -> None:
+        """Learn from calls.
+
+        Raises:
+            StopSearch: the tables are full.
+        """
         tables = self._tables
-        leaf = tables.leaf_of(call)
-        self._note_values()
-        tables.learn(tree, rows, call, leaf)
+        try:
+            for (tree, rows), call in calls:
+                leaf = tables.leaf_of(call)
+                self._note_values()
+                tables.learn(tree, rows, call, leaf)
+        except TablesFull:
+            raise StopSearch(TABLES_FULL) from None
 
     def _answer(self, walker: int, asked: tuple[int, int], rows: tuple[Sequence[int], ...]) -> None:
         """Call what a walker wants to know, for this once.

@@ -56,17 +56,18 @@ class Call:
             counted on from the first's.
         copied: the slots that were copied unread.
         enumerated: the paths of the collections of which any member would have been read, one that is unknown yet too.
-        gave: of an action, what each of its steps changes; of a predicate, whether it gives evidence.
+        gave: of an action, what each of its steps changes; of a predicate, whether it gives evidence; of the spec's
+            distance, the distance.
     """
 
     reads: dict[int, int]
     copied: set[int]
     enumerated: set[str]
-    gave: list[Changes] | bool
+    gave: list[Changes] | bool | float
 
     def writes_beyond(self, known: Sequence[int]) -> bool:
         """Whether it gives a value that is not among the first of its slot, as many as are given here."""
-        steps = [] if isinstance(self.gave, bool) else self.gave
+        steps = self.gave if isinstance(self.gave, list) else []
         return any(number >= known[slot] for step in steps for slot, number in step.items())
 
 
@@ -79,10 +80,12 @@ class Caller(Generic[S]):
         given_states: the trees of what is given states instead of lazy ones.
         purity: checks some of the states that calls are made on; that of an earlier attempt at the same search, if any.
         tuning: sizes.
+        measures: whether calls of the spec's distance are made too.
 
     Attributes:
         instances, first_step: how many action instances there are; where the step predicates' trees begin. The
             trees of state predicates are between them.
+        distance: the tree of the spec's distance, behind all others; there is none if it is not called.
         state_checks, step_checks: the predicates, in the order of their trees; the last of states is `Spec.within`, if
             the spec has it, which shows what is outside.
         precision: of each tree, how precisely calls are recorded.
@@ -97,12 +100,15 @@ class Caller(Generic[S]):
         given_states: frozenset[int],
         purity: Purity[S] | None = None,
         tuning: Tuning = DEFAULT,
+        *,
+        measures: bool = False,
     ) -> None:
-        self.spec, self.layout, self.tuning = spec, layout, tuning
+        self.spec, self.layout, self.tuning, self.measures = spec, layout, tuning, measures
         self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self.instances = len(spec.instances)
         self.first_step = self.instances + len(self.state_checks)
+        self.distance = self.first_step + len(self.step_checks)
         self._reach = self._reached()
         self.precision = [reach.precision for reach in self._reach]
         self.told_apart = [frozenset(reach.told_apart) for reach in self._reach]
@@ -122,8 +128,11 @@ class Caller(Generic[S]):
         for instance in self.spec.instances:
             arguments.setdefault(instance.action, []).append(instance.values)
         of_actions = {action: Reach(action.function, [*given, *values], True) for action, values in arguments.items()}
+        others: list[Any] = [item.function for item in (*self.state_checks, *self.step_checks)]
+        if self.measures:
+            others.append(self.spec.distance)
         return [of_actions[instance.action] for instance in self.spec.instances] + [
-            Reach(item.function, given, False) for item in (*self.state_checks, *self.step_checks)
+            Reach(function, given, False) for function in others
         ]
 
     def _reach_more(self) -> None:
@@ -235,14 +244,26 @@ class Caller(Generic[S]):
         item = self.check_of(tree)
         return (self.spec.complaint(item, *states) is None) == item.kind.is_witness
 
-    def _shown_by(self, tree: int, states: Sequence[S]) -> bool:
+    def _given_by(self, tree: int, states: Sequence[S]) -> bool | float:
+        """What a predicate or the distance gives; see `Call.gave`."""
+        return self.spec.distance_of(*states) if tree == self.distance else self.shown_by(tree, states)
+
+    def _given_again(self, tree: int, states: Sequence[S]) -> bool | float:
         """The same, of equal states of other objects too if it may tell these apart."""
-        found = self.shown_by(tree, states)
-        if self._is_made_again(tree) and found != self.shown_by(tree, [*map(fresh, states)]):
-            item = self.check_of(tree)
-            what = f"{item.kind.value} {item.name}"
-            raise SpecError(f"{what} is not deterministic: {BY_IDENTITY.format('verdicts')}")
-        return found
+        gave = self._given_by(tree, states)
+        if self._is_made_again(tree) and gave != self._given_by(tree, [*map(fresh, states)]):
+            what = "values" if tree == self.distance else "verdicts"
+            raise SpecError(f"{self.name_of(tree)} is not deterministic: {BY_IDENTITY.format(what)}")
+        return gave
+
+    def name_of(self, tree: int) -> str:
+        """What a tree is of, for messages."""
+        if tree < self.instances:
+            return f"action {self.spec.instances[tree]}"
+        if tree == self.distance:
+            return "distance"
+        item = self.check_of(tree)
+        return f"{item.kind.value} {item.name}"
 
     def _is_made_again(self, tree: int) -> bool:
         """Whether a call is to be made on an equal state of other objects too."""
@@ -253,7 +274,11 @@ class Caller(Generic[S]):
 
     def shows(self, tree: int, *rows: Row) -> bool:
         """Whether a predicate gives evidence of a state or a step, without recording what it reads."""
-        return self._shown_by(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])])
+        return bool(self._given_again(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])]))
+
+    def distance_of(self, row: Row) -> float:
+        """The distance of a state, without recording what it reads."""
+        return float(self._given_again(self.distance, [self._state(row)]))
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Make a call again, and later ones of its tree, recording less precisely."""
@@ -280,31 +305,31 @@ class Caller(Generic[S]):
         return numbers
 
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
-        """Call a predicate on a lazy state, or on the lazy states before and after a step."""
-        item, recorder = self.check_of(tree), self._recorder(tree, rows)
+        """Call a predicate or the distance on a lazy state, or on the lazy states before and after a step."""
+        recorder = self._recorder(tree, rows)
         if self.precision[tree] == Precision.STATES:
             recorder.read_all()
-            shown = self._shown_by(tree, [*map(self.layout.state, rows)])
+            gave = self._given_again(tree, [*map(self.layout.state, rows)])
         else:
-            failed = shown = False
+            failed, gave = False, False
             try:
-                shown = (item.complaint(*map(recorder.state, range(len(rows)))) is None) == item.kind.is_witness
+                gave = self._given_by(tree, [*map(recorder.state, range(len(rows)))])
             except (Exception, LookedAt):
                 failed = True
             finally:
                 recorder.end()
             if failed or recorder.looked_at or recorder.escaped:
-                self.shown_by(tree, [*map(self.layout.state, rows)])  # which raises if the predicate does
+                self._given_by(tree, [*map(self.layout.state, rows)])  # which raises if the function does
                 return self._less_precisely(tree, rows)
             self._compared += 1
             one_in = self.tuning.compared_calls
             if (
                 one_in
                 and self._compared % one_in == 1
-                and shown != self.shown_by(tree, [*map(self.layout.state, rows)])
+                and gave != self._given_by(tree, [*map(self.layout.state, rows)])
             ):
                 raise NotRecorded(tree)
-        return Call(recorder.reads, set(), _paths(recorder.enumerated), shown)
+        return Call(recorder.reads, set(), _paths(recorder.enumerated), gave)
 
 
 def _paths(collections: set[Collection]) -> set[str]:

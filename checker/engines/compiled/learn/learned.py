@@ -38,9 +38,12 @@ class Tables(Generic[S]):
 
     Attributes:
         caller: as given; it numbers the trees.
-        forest: a tree for each action instance, then for each state predicate, then for each step predicate.
+        forest: a tree for each action instance, then for each state predicate, then for each step predicate, and last
+            for the distance, if that is called.
+        predicates: the trees of predicates.
         outcomes: every change that a leaf of an action's tree stands for.
-        leaf_start, leaf_count: for each leaf, its first outcome and how many it has.
+        leaf_start, leaf_count: for each leaf of an action's tree, its first outcome and how many it has.
+        distances: for each leaf of the distance's tree, the distance.
         keep, put: for each outcome, by word: the bits it keeps, and then those it sets.
         slots_read: for each predicate, all slots that it was seen to read; those of a second state are counted
             on from the first's.
@@ -54,21 +57,22 @@ class Tables(Generic[S]):
         self.caller, self.spec, self.layout = caller, caller.spec, caller.layout
         self.state_checks, self.step_checks = caller.state_checks, caller.step_checks
         self.instances, self.first_step = caller.instances, caller.first_step
-        names = [f"action {instance}" for instance in self.spec.instances]
-        names += [f"{item.kind.value} {item.name}" for item in (*self.state_checks, *self.step_checks)]
-        self.forest = Forest(names)
+        self.predicates = range(self.instances, caller.distance)
+        self.forest = Forest([caller.name_of(tree) for tree in range(caller.distance + caller.measures)])
         self.outcomes: list[Changes] = []
         self.leaf_start = np.zeros(16, np.int32)
         self.leaf_count = np.zeros(16, np.int32)
+        self.distances: list[float] = []
         self.keep = self.put = self.reads = np.zeros((0, 0), np.uint64)
         self.slots_read: list[set[int]] = [set() for _ in (*self.state_checks, *self.step_checks)]
         self.compared = 0
         self.agreed: list[int] | None = None
         self._unsure: set[int] = set()
-        self.effort = Effort(self.first_step + len(self.step_checks), caller.tuning)
+        self.effort = Effort(len(self.forest.names), caller.tuning)
         self._reads_all: set[int] = set()
         self._packed, self._packing = 0, Packing([])
         self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
+        self._leaves_of_distances: dict[float, int] = {}
         self._learned_as = self._recorded_as()
         self._enumerating: dict[str, set[int]] = {}
         self._members = 0
@@ -103,7 +107,7 @@ class Tables(Generic[S]):
             actions[instance.action.name] += calls
         checks = (*self.state_checks, *self.step_checks)
         properties = dict.fromkeys((item.name for item in checks), 0)
-        for item, calls in zip(checks, learned[self.instances :], strict=True):
+        for item, calls in zip(checks, learned[self.instances : self.predicates.stop], strict=True):
             properties[item.name] += calls  # a premise may be a witness too
         return Learning(
             actions=actions,
@@ -123,6 +127,11 @@ class Tables(Generic[S]):
         """The code of the leaf at the end of a call's path. Its outcomes may be new, and have to be packed first."""
         if isinstance(call.gave, bool):
             return SHOWN if call.gave else NOT_SHOWN
+        if isinstance(call.gave, float):
+            leaf = self._leaves_of_distances.setdefault(call.gave, len(self.distances))
+            if leaf == len(self.distances):
+                self.distances.append(call.gave)
+            return -leaf - 1
         written = tuple(tuple(sorted(step.items())) for step in call.gave)
         if call.enumerated:
             written = tuple(sorted(written))  # the order of the steps may be that of a set, which means nothing
@@ -142,7 +151,7 @@ class Tables(Generic[S]):
         for slot, (path, _) in enumerate(new, first):
             for tree in self._enumerating.get(path, ()):
                 self.forest.forget(tree)
-                if tree >= self.instances:  # its verdicts depend on the new member too
+                if tree in self.predicates:  # its verdicts depend on the new member too
                     self.slots_read[tree - self.instances] |= {slot, slot + SECOND}
                     self.reads[tree - self.instances] = ALL_BITS  # until there are bits for it
         return bool(new)
@@ -172,7 +181,7 @@ class Tables(Generic[S]):
         if call.enumerated:  # the order in which members were looked at may be that of a set, which means nothing
             reads = self.forest.in_its_order(tree, reads, *rows)
         self.forest.learn(tree, reads, leaf)
-        if tree >= self.instances:
+        if tree in self.predicates:
             self._note_reads(tree - self.instances, call.reads)
 
     def _recorded_as(self) -> list[tuple[Precision, frozenset[type]]]:
@@ -190,7 +199,7 @@ class Tables(Generic[S]):
         """Note that a call was not recorded. What a predicate may have read is everything."""
         self.effort.called[tree] += 1
         predicate = tree - self.instances
-        if predicate >= 0 and predicate not in self._reads_all:
+        if tree in self.predicates and predicate not in self._reads_all:
             self._reads_all.add(predicate)
             self.reads[predicate] = ALL_BITS
 

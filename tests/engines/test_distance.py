@@ -1,0 +1,215 @@
+"""The distance that guides a random search: what is learned of it is what the function returns."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from checker import Spec, SpecError, action, invariant
+from checker.engines.budget import Budget
+from checker.engines.compiled import walks as module
+from checker.engines.compiled.learn.calls import Caller
+from checker.engines.compiled.threads import Workers
+from checker.engines.compiled.walks import Walks
+from checker.engines.compiled.watch import Watch
+from checker.engines.purity import Purity
+from checker.engines.random.search import fuzz
+from checker.result import Limits, Verdict
+from invariants.catalog import CATALOG
+from reports.loading import load_spec
+from tests.tools.going_wrong import ONLY_LEARNED
+
+
+@attrs.frozen
+class Dials:
+    numbers: tuple[int, ...] = (0,) * 5
+
+
+@action(place=range(5), number=range(1, 10))
+def turn(state: Dials, place: int, number: int) -> Iterator[Dials]:
+    yield attrs.evolve(state, numbers=(*state.numbers[:place], number, *state.numbers[place + 1 :]))
+
+
+CODE = (3, 1, 4, 1, 5)
+
+
+@invariant("the safe is shut")
+def shut(state: Dials) -> bool:
+    return state.numbers != CODE
+
+
+SAFE = Spec(name="safe", initial_states=lambda _: [Dials()], actions=[turn], properties=[shut])
+
+
+def wrong(state: Dials) -> int:
+    """How many dials are wrong."""
+    return sum(number != right for number, right in zip(state.numbers, CODE, strict=True))
+
+
+def test_a_distance_leads_to_a_violation_that_chance_does_not() -> None:
+    """A space of 10 ** 5 states, one of which violates the property."""
+    guided = fuzz(attrs.evolve(SAFE, distance=wrong), examples=10, steps=20)
+    by_chance = fuzz(SAFE, examples=10, steps=20)
+
+    assert (guided.verdict, by_chance.verdict) == (Verdict.VIOLATED, Verdict.INCOMPLETE)
+    assert len(guided.of("shut").traces[0]) == 6
+    assert guided.statistics.generated < by_chance.statistics.generated
+
+
+# What is learned of a distance.
+
+
+@attrs.frozen
+class Bag:
+    """Numbers in a set, which grows: a search meets new members all the time; and one that may be of two types."""
+
+    has: frozenset[int] = frozenset()
+    last: object = 0
+
+
+@action(number=range(1, 9))
+def put_in(state: Bag, number: int) -> Iterator[Bag]:
+    if number not in state.has and (number < 3 or number - 2 in state.has):
+        yield Bag(state.has | {number}, number if number % 2 else float(number))
+
+
+BAG = Spec(name="bag", initial_states=lambda _: [Bag()], actions=[put_in])
+
+
+def greatest(state: Bag) -> int:
+    return 10 - max(state.has, default=0)
+
+
+def any_that_is_even(state: Bag) -> float:
+    return 0.5 if any(number % 2 == 0 for number in state.has) else 2
+
+
+def type_of_last(state: Bag) -> int:
+    return len(type(state.last).__name__)
+
+
+def whole(state: Any) -> int:
+    return len(str(state))
+
+
+def hash_of_members(state: Bag) -> int:
+    return hash(state.has) % 97
+
+
+def messages_sent(state: Any) -> float:
+    return 100.0 - len(state.msgs)
+
+
+def promises(state: Any) -> int:
+    return sum(message[0] == "1b" for message in state.msgs)
+
+
+def log_ends(state: Any) -> float:
+    return float(abs(state.replicas[0].log.end_offset - state.replicas[1].log.end_offset))
+
+
+PAXOS = load_spec("tests/public/paxos.py")
+
+MEASURED = [
+    (SAFE, wrong),
+    (BAG, greatest),
+    (BAG, any_that_is_even),
+    (BAG, type_of_last),
+    (BAG, whole),
+    (BAG, hash_of_members),
+    (PAXOS, messages_sent),
+    (PAXOS, promises),
+    (PAXOS, whole),
+    (CATALOG["rpc/kip-101"], CATALOG["rpc/kip-101"].distance),
+    (CATALOG["kafka/4.1"], CATALOG["kafka/4.1"].distance),
+    (CATALOG["atomic/kip-101"], log_ends),
+]
+
+
+@pytest.mark.parametrize(("spec", "distance"), MEASURED, ids=lambda given: getattr(given, "__name__", None))
+def test_what_was_learned_of_a_distance_is_what_it_returns(
+    spec: Spec[Any], distance: Callable[[Any], float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that can be learned is, and nothing else compares it with calls."""
+    compared = 0
+
+    def compare(walks: Walks[Any]) -> NDArray[np.float64]:
+        nonlocal compared
+        found = distances(walks)
+        (new,) = walks._found
+        states = [walks._layout.state(row) for row in new.rows.tolist()]
+        assert found.tolist() == list(map(walks.spec.distance_of, states))
+        compared += len(states)
+        return found
+
+    distances = Walks._distances
+    monkeypatch.setattr(Walks, "_distances", compare)
+    monkeypatch.setattr(module, "Caller", functools.partial(Caller, tuning=ONLY_LEARNED))
+    watch = Watch(Budget(Limits()), Workers(1))
+    walks = Walks(attrs.evolve(spec, distance=distance), 30, 20, 0, watch, Purity(spec))
+    while walks.round():
+        pass
+
+    effort = walks._tables.effort
+    assert compared >= 20
+    assert 0 < effort.learned[walks._tables.caller.distance] < compared or distance in (whole, type_of_last)
+    assert effort.called[walks._tables.caller.distance] == 0
+
+
+@pytest.mark.parametrize("spec", [BAG, PAXOS, CATALOG["atomic/kip-101"]], ids=lambda spec: spec.name)
+def test_whether_a_distance_is_learned_makes_no_difference(spec: Spec[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = attrs.evolve(spec, distance=spec.distance or whole)
+    learned, called = (_counts(measured, always, monkeypatch) for always in (10**9, -(10**9)))
+
+    assert learned == called
+
+
+def _counts(spec: Spec[Any], always: int, monkeypatch: pytest.MonkeyPatch) -> Any:
+    tuning = attrs.evolve(ONLY_LEARNED, always=always)
+    monkeypatch.setattr(module, "Caller", functools.partial(Caller, tuning=tuning))
+    result = fuzz(spec, examples=30, steps=20)
+    counts = result.statistics
+    lengths = [[len(trace) for trace in item.traces] for item in result.properties]
+    return counts.distinct, counts.generated, counts.depth, counts.actions, counts.walked, lengths
+
+
+# What a distance may do wrong.
+
+
+def test_a_distance_that_fails_late_is_an_error_in_one_line() -> None:
+    def fails_late(state: Dials) -> float:
+        return 1 / (9 - state.numbers[4])
+
+    with pytest.raises(SpecError, match=r"^distance raised ZeroDivisionError: division by zero \(test_distance.py"):
+        fuzz(attrs.evolve(SAFE, distance=fails_late), examples=10, steps=20)
+
+
+@pytest.mark.parametrize("returned", ["near", True, -1, float("nan"), float("inf"), None])
+def test_a_distance_that_is_no_number_from_0_on_is_refused(returned: Any) -> None:
+    with pytest.raises(SpecError, match=r"^distance must return a finite number that is at least 0, not "):
+        fuzz(attrs.evolve(SAFE, distance=lambda state: returned), examples=10, steps=20)
+
+
+def test_a_distance_that_remembers_earlier_calls_is_refused() -> None:
+    calls = itertools.count()
+
+    def differs(state: Dials) -> int:
+        return state.numbers[0] * 0 + next(calls)
+
+    with pytest.raises(SpecError, match=r"^distance is not deterministic: the same state gave different values$"):
+        fuzz(attrs.evolve(SAFE, distance=differs), examples=10, steps=20)
+
+
+def test_a_distance_that_looks_at_identity_is_refused() -> None:
+    def names_object(state: Dials) -> int:
+        return id(state)
+
+    with pytest.raises(SpecError, match=r"^distance is not deterministic: "):
+        fuzz(attrs.evolve(SAFE, distance=names_object), examples=10, steps=20)
