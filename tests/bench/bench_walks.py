@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import attrs
 import numpy as np
 
 from checker import explore
@@ -259,6 +260,7 @@ def main() -> None:
     parser.add_argument("--mutants", type=Path, metavar="FILE", help="mutants of this report instead of known flaws")
     parser.add_argument("--flaw", nargs="+", default=[""], help="only flaws whose names contain one of these")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
+    parser.add_argument("--without-distance", action="store_true", help="do not guide searches by the specs' distances")
     parser.add_argument("--rate-seconds", type=float, default=10.0, help="seconds for each measurement of the rate")
     parser.add_argument(
         "--tlc",
@@ -287,6 +289,8 @@ def main() -> None:
     for name, spec in mutants(given.mutants) if given.mutants else flaws():
         if not any(part in name for part in given.flaw):
             continue
+        if given.without_distance:
+            spec = attrs.evolve(spec, distance=None)
         cells = {way: " | " if way == "exhaustive" else " |  | " for way in WAYS}
         for way in given.ways:
             if way == "exhaustive":
