@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from checker import Spec, SpecError, action, invariant
 from checker.engines.budget import Budget
-from checker.engines.compiled import walks as module
+from checker.engines.compiled import walk_learner as module
 from checker.engines.compiled.learn.calls import Caller
 from checker.engines.compiled.threads import Workers
+from checker.engines.compiled.walk_learner import Learner
 from checker.engines.compiled.walks import Walks
 from checker.engines.compiled.watch import Watch
 from checker.engines.purity import Purity
@@ -140,27 +141,25 @@ def test_what_was_learned_of_a_distance_is_what_it_returns(
     """All that can be learned is, and nothing else compares it with calls."""
     compared = 0
 
-    def compare(walks: Walks[Any]) -> NDArray[np.float64]:
+    def compare(learner: Learner[Any], rows: NDArray[np.int32], states: int) -> NDArray[np.float64]:
         nonlocal compared
-        found = distances(walks)
-        (new,) = walks._found
-        states = [walks._layout.state(row) for row in new.rows.tolist()]
-        assert found.tolist() == list(map(walks.spec.distance_of, states))
-        compared += len(states)
+        found = distances(learner, rows, states)
+        assert found.tolist() == [measured.distance_of(learner.layout.state(row)) for row in rows.tolist()]
+        compared += len(rows)
         return found
 
-    distances = Walks._distances
-    monkeypatch.setattr(Walks, "_distances", compare)
+    distances, measured = Learner.distances, attrs.evolve(spec, distance=distance)
+    monkeypatch.setattr(Learner, "distances", compare)
     monkeypatch.setattr(module, "Caller", functools.partial(Caller, tuning=ONLY_LEARNED))
     watch = Watch(Budget(Limits()), Workers(1))
-    walks = Walks(attrs.evolve(spec, distance=distance), 30, 20, 0, watch, Purity(spec))
+    walks = Walks(measured, 30, 20, 0, watch, Purity(spec))
     while walks.round():
         pass
 
-    effort = walks._tables.effort
+    tables = walks._learner.tables
     assert compared >= 20
-    assert 0 < effort.learned[walks._tables.caller.distance] < compared or distance in (whole, type_of_last)
-    assert effort.called[walks._tables.caller.distance] == 0
+    assert 0 < tables.effort.learned[tables.caller.distance] < compared or distance in (whole, type_of_last)
+    assert tables.effort.called[tables.caller.distance] == 0
 
 
 @pytest.mark.parametrize("spec", [BAG, PAXOS, CATALOG["atomic/kip-101"]], ids=lambda spec: spec.name)
