@@ -134,7 +134,9 @@ MEASURED = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "distance"), MEASURED, ids=lambda given: getattr(given, "__name__", None))
+@pytest.mark.parametrize(
+    ("spec", "distance"), MEASURED, ids=lambda given: getattr(given, "name", None) or given.__name__
+)
 def test_what_was_learned_of_a_distance_is_what_it_returns(
     spec: Spec[Any], distance: Callable[[Any], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

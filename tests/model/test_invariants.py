@@ -287,6 +287,20 @@ def test_epochs_that_go_down_are_named() -> None:
     assert logs.epochs_monotonic_in_log.complaint(state) == "broker 1 has m2@1 after m1@2"
 
 
+@pytest.mark.parametrize(
+    ("state", "distance"),
+    [
+        (partition(replica("┃"), replica("┃ m0@0 m1@0")), 1),
+        (partition(replica("m0@0 ┃ m1@1"), replica("m0@0 ┃")), 1),
+        (partition(replica("m0@0 ┃ m1@1"), replica("┃"), replica("m0@0 ┃ m2@0")), 0),
+        (partition(replica("┃ m0@0"), replica("┃ m1@1 m2@1")), 0),
+    ],
+    ids=["empty", "prefix", "other record at the end", "other record at the start"],
+)
+def test_logs_diverge_where_they_hold_other_records_at_an_offset(state: Partition, distance: int) -> None:
+    assert logs.distance_to_divergence(state) == distance
+
+
 # --- leadership -------------------------------------------------------------------------------------------
 
 
