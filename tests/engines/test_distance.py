@@ -154,7 +154,7 @@ def test_what_was_learned_of_a_distance_is_what_it_returns(
     monkeypatch.setattr(Learner, "distances", compare)
     monkeypatch.setattr(module, "Caller", functools.partial(Caller, tuning=ONLY_LEARNED))
     watch = Watch(Budget(Limits()), Workers(1))
-    walks = Walks(measured, 30, 20, 0, watch, Purity(spec))
+    walks = Walks(measured, 10, 20, 0, watch, Purity(spec))
     while walks.round():
         pass
 
@@ -175,7 +175,7 @@ def test_whether_a_distance_is_learned_makes_no_difference(spec: Spec[Any], monk
 def _counts(spec: Spec[Any], always: int, monkeypatch: pytest.MonkeyPatch) -> Any:
     tuning = attrs.evolve(ONLY_LEARNED, always=always)
     monkeypatch.setattr(module, "Caller", functools.partial(Caller, tuning=tuning))
-    result = fuzz(spec, examples=30, steps=20)
+    result = fuzz(spec, examples=10, steps=20)
     counts = result.statistics
     lengths = [[len(trace) for trace in item.traces] for item in result.properties]
     return counts.distinct, counts.generated, counts.depth, counts.actions, counts.walked, lengths
