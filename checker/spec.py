@@ -144,7 +144,10 @@ class Spec(Generic[S]):
         function = self.distance
         distance = _guarded("distance", lambda: function(state))
         if not isinstance(distance, Real) or isinstance(distance, bool) or not 0 <= distance <= sys.float_info.max:
-            raise SpecError(f"distance must return a finite number that is at least 0, not {distance!r}")
+            given: Any = distance
+            is_huge = isinstance(given, int) and given.bit_length() > sys.float_info.max_exp
+            what = f"an int of {given.bit_length():,} bits" if is_huge else repr(given)
+            raise SpecError(f"distance must return a finite number that is at least 0, not {what}")
         return float(distance)
 
     @property

@@ -42,11 +42,11 @@ class Purity(Generic[S]):
 
     Parameters:
         spec: the spec.
-        measures: whether the spec's distance is checked too.
+        with_distance: whether the spec's distance is checked too.
     """
 
-    def __init__(self, spec: Spec[S], *, measures: bool = False) -> None:
-        self.spec, self._measures = spec, measures
+    def __init__(self, spec: Spec[S], *, with_distance: bool = False) -> None:
+        self.spec, self._with_distance = spec, with_distance
         self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._offered, self._next = 0, 0
@@ -104,10 +104,12 @@ class Purity(Generic[S]):
         for item in self._step_checks:
             verdicts = Counter((after, self.spec.complaint(item, state, after) is None) for after in steps)
             outcomes[f"{item.kind.value} {item.name}"] = verdicts
-        if self._measures:
-            outcomes["distance"] = self.spec.distance_of(state)
         if before != state:
             raise SpecError("a property changed the state it was given")
+        if self._with_distance and self.spec.is_within(state):
+            outcomes["distance"] = self.spec.distance_of(state)
+        if before != state:
+            raise SpecError("the distance changed the state it was given")
         return outcomes
 
     def _compare(self, once: dict[str, Any], again: dict[str, Any], text: str) -> None:

@@ -143,9 +143,9 @@ def test_what_was_learned_of_a_distance_is_what_it_returns(
     """All that can be learned is, and nothing else compares it with calls."""
     compared = 0
 
-    def compare(learner: Learner[Any], rows: NDArray[np.int32], states: int) -> NDArray[np.float64]:
+    def compare(learner: Learner[Any], rows: NDArray[np.int32]) -> NDArray[np.float64]:
         nonlocal compared
-        found = distances(learner, rows, states)
+        found = distances(learner, rows)
         assert found.tolist() == [measured.distance_of(learner.layout.state(row)) for row in rows.tolist()]
         compared += len(rows)
         return found
@@ -160,8 +160,8 @@ def test_what_was_learned_of_a_distance_is_what_it_returns(
 
     tables = walks._learner.tables
     assert compared >= 20
-    assert 0 < tables.effort.learned[tables.caller.distance] < compared or distance in (whole, type_of_last)
-    assert tables.effort.called[tables.caller.distance] == 0
+    assert 0 < tables.effort.learned[tables.caller.distance_tree] < compared or distance in (whole, type_of_last)
+    assert tables.effort.called[tables.caller.distance_tree] == 0
 
 
 @pytest.mark.parametrize("spec", [BAG, PAXOS, CATALOG["atomic/kip-101"]], ids=lambda spec: spec.name)
@@ -192,7 +192,9 @@ def test_a_distance_that_fails_late_is_an_error_in_one_line() -> None:
         fuzz(attrs.evolve(SAFE, distance=fails_late), examples=10, steps=20)
 
 
-@pytest.mark.parametrize("returned", ["near", True, -1, float("nan"), float("inf"), None])
+@pytest.mark.parametrize(
+    "returned", ["near", True, -1, float("nan"), float("inf"), None, pytest.param(10**5000, id="huge")]
+)
 def test_a_distance_that_is_no_number_from_0_on_is_refused(returned: Any) -> None:
     with pytest.raises(SpecError, match=r"^distance must return a finite number that is at least 0, not "):
         fuzz(attrs.evolve(SAFE, distance=lambda state: returned), examples=10, steps=20)
@@ -214,3 +216,51 @@ def test_a_distance_that_looks_at_identity_is_refused() -> None:
 
     with pytest.raises(SpecError, match=r"^distance is not deterministic: "):
         fuzz(attrs.evolve(SAFE, distance=names_object), examples=10, steps=20)
+
+
+def test_a_distance_that_changes_the_state_is_refused() -> None:
+    def changes(state: Dials) -> int:
+        object.__setattr__(state, "numbers", (1, *state.numbers[1:]))
+        return 1
+
+    with pytest.raises(SpecError, match=r"^the distance changed the state it was given$"):
+        fuzz(attrs.evolve(SAFE, distance=changes), examples=10, steps=20)
+
+
+def test_a_distance_is_not_asked_of_states_outside() -> None:
+    """Of next states outside; they are not expanded."""
+
+    def some_turned(state: Dials) -> int:
+        if sum(state.numbers) > 12:
+            raise ValueError(state)
+        return 12 - sum(state.numbers)
+
+    bounded = attrs.evolve(SAFE, properties=[], distance=some_turned, within=lambda state: sum(state.numbers) <= 12)
+    assert fuzz(bounded, examples=30, steps=20).verdict is Verdict.INCOMPLETE
+
+
+@attrs.frozen
+class Asking:
+    """A set, and a number that decides of which members the distance asks."""
+
+    has: frozenset[int] = frozenset()
+    number: int = 0
+
+
+@action(member=range(20))
+def put_into(state: Asking, member: int) -> Iterator[Asking]:
+    if len(state.has) < 3:
+        yield Asking(state.has | {member}, 7 * state.number + member)
+
+
+def test_another_seed_may_follow_on_a_distance_that_met_new_members() -> None:
+    def asks_for_others(state: Asking) -> int:
+        return sum(100 + 3 * state.number + place in state.has for place in range(3))
+
+    spec = Spec(name="asking", initial_states=lambda _: [Asking()], actions=[put_into], distance=asks_for_others)
+    walks = Walks(spec, 10, 20, 0, Watch(Budget(Limits()), Workers(1)), Purity(spec))
+    for rounds in (1, 2, 1):
+        for _ in range(rounds):
+            walks.round()
+        assert walks.begun > 0
+        walks.begin(0, uniform=False)

@@ -52,7 +52,9 @@ class Adjustments:
         """
         adjusted = self._with(change)
         if adjusted == self:
-            raise SpecError("an action or a property is not deterministic: calls differ from what was learned of it")
+            raise SpecError(
+                "an action, a property or the distance is not deterministic: calls differ from what was learned"
+            )
         return adjusted
 
     def _with(self, change: Change) -> Adjustments:

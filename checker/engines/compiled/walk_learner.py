@@ -60,8 +60,8 @@ class Learner(Generic[S]):
         given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
         self.layout = Layout(spec.initials()[0], *given)
         rows = [self.layout.row(state) for state in initials]
-        measures = spec.distance is not None
-        self.tables = Tables(Caller(spec, self.layout, adjustments.given_states, purity, measures=measures))
+        with_distance = spec.distance is not None
+        self.tables = Tables(Caller(spec, self.layout, adjustments.given_states, purity, with_distance=with_distance))
         self._comparison = Comparison(self.tables)
         self.checks = (*self.tables.state_checks, *self.tables.step_checks)
         self.words = len(self.checks) // 64 + 1
@@ -69,7 +69,7 @@ class Learner(Generic[S]):
         self._pack()
         self.contents.calibrate(initials[0])
         self.initial_rows = padded(rows, self.layout.slots)
-        self._outcomes_known = 0
+        self._outcomes_known = self._measured = 0
         self._begins = np.zeros(16, np.int64)
         self._slots, self._values = np.zeros(16, np.int32), np.zeros(16, np.int32)
         self._answers: dict[int, dict[tuple[int, int], list[Changes] | bool]] = {}
@@ -107,6 +107,7 @@ class Learner(Generic[S]):
         """Give the initial states all slots, as a walk that begins there must leave nothing of the one before."""
         more = self.layout.slots - self.initial_rows.shape[1]
         self.initial_rows = np.pad(self.initial_rows, ((0, 0), (0, more)))
+        self.contents.update()
 
     def learned(self) -> arrays.Learned:
         """All that the loop has to know."""
@@ -279,37 +280,41 @@ class Learner(Generic[S]):
         if len(packed):
             self._comparison.paths(packed, self._packing, 0, len(packed))
 
-    def distances(self, rows: NDArray[np.int32], states: int) -> NDArray[np.float64]:
+    def distances(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """The distances of some states. Where one is not known, it is called, and learned if that is worth it.
 
         Parameters:
             rows: of the states.
-            states: how many states the search has had so far.
 
         Raises:
             StopSearch: the time is up, or the tables are full.
             SpecError: the distance raised an exception, or is not a number from 0 on.
             ShapeChanged, NotRecorded, NewKind: see `adjustments.CHANGES`.
         """
-        tables, tree = self.tables, self.tables.caller.distance
-        codes = np.zeros(len(rows), np.int32)
+        tables, tree = self.tables, self.tables.caller.distance_tree
+        self._measured += len(rows)
+        codes, distances = np.zeros(len(rows), np.int32), np.zeros(len(rows))
         kernel.leaves(rows, tree, tables.forest.pool, codes)
-        distances = np.array([*tables.distances, 0.0])[-codes - 1]
+        distances[codes < 0] = np.array(tables.distances)[-codes[codes < 0] - 1]
         for place in np.flatnonzero(codes == 0).tolist():
             self._watch.pause()
-            row = rows[place].tolist()
-            leaf = tables.forest.leaf(tree, row)
-            if leaf is not None:
-                distances[place] = tables.distances[leaf]
-            elif tables.effort.is_worthwhile(tree, 1, states):
-                call = tables.caller.make(tree, (row,))
-                self._learn_from([((tree, (row,)), call)])
-                distances[place] = call.gave
-            else:
-                tables.note_called(tree)
-                distances[place] = tables.caller.distance_of(row)
+            distances[place] = self._distance(tree, rows[place].tolist())
         self.note_values()
         return distances
+
+    def _distance(self, tree: int, row: Row) -> float:
+        """The distance of a state whose path was not known."""
+        tables = self.tables
+        if not tables.effort.is_worthwhile(tree, 1, self._measured):
+            tables.note_called(tree)
+            return tables.caller.distance_of(row)
+        leaf = tables.forest.leaf(tree, row)  # the path may have been learned since
+        if leaf is not None:
+            return tables.distances[leaf]
+        call = tables.caller.make(tree, (row,))
+        self._learn_from([((tree, (row,)), call)])
+        assert isinstance(call.gave, float)
+        return call.gave
 
 
 def padded(rows: Sequence[Sequence[int]], slots: int) -> NDArray[np.int64]:

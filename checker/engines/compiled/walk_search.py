@@ -60,7 +60,7 @@ def search_at_random(
     threads = Workers(workers or usable_cores())
     budget = Budget(limits, lambda: threads.processes)
     stop: Stop | None = None
-    purity, reported_at = Purity(spec, measures=spec.distance is not None and not uniform), 0.0
+    purity, reported_at = Purity(spec, with_distance=spec.distance is not None and not uniform), 0.0
     breakable = [item for item in spec.checks if not item.kind.is_witness]
     try:
         with budget.enforced():

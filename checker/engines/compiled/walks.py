@@ -289,6 +289,7 @@ class Walks(Generic[S]):
         """
         if not self._found:
             return
+        # it stays there until it has been added, so that it changes with the layout
         self._found = [self._frontier.new_among(Arrivals.joined(self._found))]
         distances = None if self.spec.distance is None else self._adjusting(self._distances)
         self._frontier.add(self._found.pop(), distances)
@@ -296,7 +297,7 @@ class Walks(Generic[S]):
     def _distances(self) -> NDArray[np.float64]:
         """The distance of each state that was found."""
         (found,) = self._found
-        distances = self._learner.distances(found.rows, self._states)
+        distances = self._learner.distances(found.rows)
         self._widen()
         return distances
 
@@ -358,7 +359,7 @@ class Walks(Generic[S]):
 
     def _learn(self) -> None:
         """Learn what walkers wait for."""
-        has_learned = self._learner.learn(self._walkers, self._states)
+        has_learned = self._learner.learn(self._walkers, self.steps + self._looked + 1)
         self._widen()
         walkers = self._walkers
         if has_learned:
@@ -366,11 +367,6 @@ class Walks(Generic[S]):
             some = some[walkers.phase[some] < arrays.ENDED]
             self._learner.compare(walkers.values[some].tolist())
         walkers.parked[:] = False
-
-    @property
-    def _states(self) -> int:
-        """How many states the search has had so far, for `Effort`."""
-        return self.steps + self._looked + 1
 
     # What was found.
 
@@ -455,6 +451,11 @@ class Walks(Generic[S]):
         return self._coverage.covered(self.sampled, self.enabled, self.taken, new)
 
     @property
+    def _found_last(self) -> int:
+        """The states that have not joined the frontier yet, as the search was interrupted."""
+        return len(self._frontier.new_among(Arrivals.joined(self._found)).rows) if self._found else 0
+
+    @property
     def statistics(self) -> Statistics:
         """The counts so far."""
         sampled, spec, tables = self.sampled, self.spec, self._learner.tables
@@ -490,7 +491,7 @@ class Walks(Generic[S]):
                 behaviours=self.begun,
                 steps=self.steps - self.expanded,
                 expanded=self.expanded,
-                waiting=len(self._frontier) + self._frontier.given_up,
+                waiting=len(self._frontier) + self._frontier.given_up + self._found_last,
                 is_exact=sampled.is_exact,
                 lengths=tuple(lengths),
                 depths=tuple(map(sampled.scaled, np.bincount(sampled.depths).tolist())),

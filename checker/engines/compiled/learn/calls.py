@@ -1,4 +1,4 @@
-"""Recorded calls: an action or a predicate is called on lazy states, and what it reads of them is recorded."""
+"""Recorded calls: an action, a predicate or the distance is called on lazy states, and what it reads is recorded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Changes = dict[int, int]
 
 
 class NotRecorded(Exception):
-    """The reads of an action or a predicate were not recorded as precisely as was thought possible.
+    """The reads of an action, a predicate or the distance were not recorded as precisely as was thought possible.
 
     Attributes:
         tree: which, by its place in the forest.
@@ -80,12 +80,12 @@ class Caller(Generic[S]):
         given_states: the trees of what is given states instead of lazy ones.
         purity: checks some of the states that calls are made on; that of an earlier attempt at the same search, if any.
         tuning: sizes.
-        measures: whether calls of the spec's distance are made too.
+        with_distance: whether calls of the spec's distance are made too.
 
     Attributes:
         instances, first_step: how many action instances there are; where the step predicates' trees begin. The
             trees of state predicates are between them.
-        distance: the tree of the spec's distance, behind all others; there is none if it is not called.
+        distance_tree: that of the spec's distance, behind all others; there is none if it is not called.
         state_checks, step_checks: the predicates, in the order of their trees; the last of states is `Spec.within`, if
             the spec has it, which shows what is outside.
         precision: of each tree, how precisely calls are recorded.
@@ -101,14 +101,14 @@ class Caller(Generic[S]):
         purity: Purity[S] | None = None,
         tuning: Tuning = DEFAULT,
         *,
-        measures: bool = False,
+        with_distance: bool = False,
     ) -> None:
-        self.spec, self.layout, self.tuning, self.measures = spec, layout, tuning, measures
+        self.spec, self.layout, self.tuning, self.with_distance = spec, layout, tuning, with_distance
         self.state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
         self.step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self.instances = len(spec.instances)
         self.first_step = self.instances + len(self.state_checks)
-        self.distance = self.first_step + len(self.step_checks)
+        self.distance_tree = self.first_step + len(self.step_checks)
         self._reach = self._reached()
         self.precision = [reach.precision for reach in self._reach]
         self.told_apart = [frozenset(reach.told_apart) for reach in self._reach]
@@ -129,7 +129,7 @@ class Caller(Generic[S]):
             arguments.setdefault(instance.action, []).append(instance.values)
         of_actions = {action: Reach(action.function, [*given, *values], True) for action, values in arguments.items()}
         others: list[Any] = [item.function for item in (*self.state_checks, *self.step_checks)]
-        if self.measures:
+        if self.with_distance:
             others.append(self.spec.distance)
         return [of_actions[instance.action] for instance in self.spec.instances] + [
             Reach(function, given, False) for function in others
@@ -246,13 +246,13 @@ class Caller(Generic[S]):
 
     def _given_by(self, tree: int, states: Sequence[S]) -> bool | float:
         """What a predicate or the distance gives; see `Call.gave`."""
-        return self.spec.distance_of(*states) if tree == self.distance else self.shown_by(tree, states)
+        return self.spec.distance_of(*states) if tree == self.distance_tree else self.shown_by(tree, states)
 
     def _given_again(self, tree: int, states: Sequence[S]) -> bool | float:
-        """The same, of equal states of other objects too if it may tell these apart."""
+        """What a predicate or the distance gives, asked of equal states too if it may tell these apart."""
         gave = self._given_by(tree, states)
         if self._is_made_again(tree) and gave != self._given_by(tree, [*map(fresh, states)]):
-            what = "values" if tree == self.distance else "verdicts"
+            what = "values" if tree == self.distance_tree else "verdicts"
             raise SpecError(f"{self.name_of(tree)} is not deterministic: {BY_IDENTITY.format(what)}")
         return gave
 
@@ -260,7 +260,7 @@ class Caller(Generic[S]):
         """What a tree is of, for messages."""
         if tree < self.instances:
             return f"action {self.spec.instances[tree]}"
-        if tree == self.distance:
+        if tree == self.distance_tree:
             return "distance"
         item = self.check_of(tree)
         return f"{item.kind.value} {item.name}"
@@ -278,7 +278,7 @@ class Caller(Generic[S]):
 
     def distance_of(self, row: Row) -> float:
         """The distance of a state, without recording what it reads."""
-        return float(self._given_again(self.distance, [self._state(row)]))
+        return float(self._given_again(self.distance_tree, [self._state(row)]))
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Make a call again, and later ones of its tree, recording less precisely."""

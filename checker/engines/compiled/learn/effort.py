@@ -1,8 +1,8 @@
 """Effort: which unknown paths are worth learning.
 
 A recorded call costs some ten times what a plain one does, and pays off if its path is taken often. Where few states
-want a path, the action or property is called on these states instead, as the oracle does. So a search never takes much
-longer than the oracle, however little of its spec can be learned.
+want a path, the action, the property or the distance is called on these states instead, as the oracle does. So learning
+takes a limited share of a search, however little of its spec can be learned.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from checker.settings import Tuning
 
 SELDOM = 60
-"""States for each further recorded call of an action instance or property."""
+"""States for each further recorded call of an action instance, of a property or of the distance."""
 
 RETURN = 10
 """States that needed no calls, for each further call that is recorded: it is paid for by the calls they saved."""
 
 
 class Effort:
-    """How often each action instance and property was called, and how.
+    """How often each action instance, each property and the distance were called, and how.
 
     Parameters:
         trees: how many there are.

@@ -48,7 +48,7 @@ class Tables(Generic[S]):
         slots_read: for each predicate, all slots that it was seen to read; those of a second state are counted
             on from the first's.
         reads: the same by word, as bits that are set, of either state.
-        effort: how often each action instance and predicate was called.
+        effort: how often each action instance, each predicate and the distance were called.
         compared: comparisons made; see `comparison`.
         agreed: how many values of each slot have numbers that other processes know too; None: there are no others.
     """
@@ -57,8 +57,8 @@ class Tables(Generic[S]):
         self.caller, self.spec, self.layout = caller, caller.spec, caller.layout
         self.state_checks, self.step_checks = caller.state_checks, caller.step_checks
         self.instances, self.first_step = caller.instances, caller.first_step
-        self.predicates = range(self.instances, caller.distance)
-        self.forest = Forest([caller.name_of(tree) for tree in range(caller.distance + caller.measures)])
+        self.predicates = range(self.instances, caller.distance_tree)
+        self.forest = Forest([caller.name_of(tree) for tree in range(caller.distance_tree + caller.with_distance)])
         self.outcomes: list[Changes] = []
         self.leaf_start = np.zeros(16, np.int32)
         self.leaf_count = np.zeros(16, np.int32)
