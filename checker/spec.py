@@ -144,9 +144,10 @@ class Spec(Generic[S]):
         function = self.distance
         distance = _guarded("distance", lambda: function(state))
         if not isinstance(distance, Real) or isinstance(distance, bool) or not 0 <= distance <= sys.float_info.max:
-            given: Any = distance
-            is_huge = isinstance(given, int) and given.bit_length() > sys.float_info.max_exp
-            what = f"an int of {given.bit_length():,} bits" if is_huge else repr(given)
+            try:
+                what = repr(distance)
+            except ValueError:  # see `sys.set_int_max_str_digits`
+                what = "an int with thousands of digits"
             raise SpecError(f"distance must return a finite number that is at least 0, not {what}")
         return float(distance)
 
