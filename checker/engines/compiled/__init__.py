@@ -12,9 +12,10 @@ walks the trees for all states, with the `arrays` of the others, and `chunks` co
 breadth-first search, which `checkpoint` saves; `warming` compiles the loops before it begins, and `caching` says where
 compiled code is kept.
 
-`walk_search` searches random behaviours through the same trees: `walks` moves the walkers, whose arrays are in
-`walk_arrays`, by the loop in `walk_kernel`; `starts` are states of earlier walks at which others begin; `contents`
-hashes states so that the result does not depend on how values are numbered, and `sample` counts distinct states.
+`walk_search` searches at random through the same trees: `walks` moves the walkers, whose arrays are in `walk_arrays`,
+by the loop in `walk_kernel`; `walk_learner` makes the calls that these wait for, and learns from them; `frontier` keeps
+the states to be expanded; `contents` hashes states so that the result does not depend on how values are numbered;
+`sample` counts distinct states, and `walk_coverage` reports what was tried.
 """
 
 from checker.engines.compiled.calling import explore
