@@ -170,7 +170,7 @@ def _remarks(report: Report) -> Iterator[str]:
     if report.stopped:
         yield f"incomplete: {report.stopped}"
     yield from report.advice
-    yield from (f"explained as a survivor, but killed: {name}" for name in report.outdated)
+    yield from report.outdated
     if report.vacuous:
         yield f"vacuous in the original: {', '.join(report.vacuous)}"
     if report.refused:

@@ -220,9 +220,9 @@ class Report:
 
     @property
     def outdated(self) -> list[str]:
-        """The names of mutants that are explained, but killed."""
+        """The mutants that are explained, but killed, as sentences."""
         return [
-            name
+            f"explained as a survivor, but killed: {name}"
             for name in self.explained
             if name in self.outcomes and self.outcomes[name].fate in (Fate.KILLED, Fate.ERROR)
         ]

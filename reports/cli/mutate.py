@@ -417,8 +417,7 @@ def _shortened(names: list[str]) -> list[str]:
 
 
 def _closing(report: Report) -> Iterator[str]:
-    for name in report.outdated:
-        yield f"explained as a survivor, but killed: {name}"
+    yield from report.outdated
     if report.stopped:
         left = len(report.mutations) - len(report.outcomes)
         yield f"incomplete: {report.stopped}" + (f", {left:,} not judged" if report.stopped == INTERRUPTED else "")

@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checker.engines.compiled.learn.forest import with_room
+from checker.engines.compiled.walk_arrays import widened
 from checker.engines.compiled.walk_kernel import mixed
 
 MOST, NUMBERS = 2**17, 2**24
@@ -97,10 +98,6 @@ class Starts(NamedTuple):
     steps: NDArray[np.int64]
     trees: NDArray[np.int32]
     path: NDArray[np.uint64]
-
-    def widened(self, more: int) -> Starts:
-        """The same with slots that are new, in which all have 0."""
-        return self._replace(rows=np.pad(self.rows, ((0, 0), (0, more))))
 
 
 class Batch(NamedTuple):
@@ -204,7 +201,7 @@ class Frontier:
         if most >= self._count:
             return np.arange(self._count)
         turns, distances = self._turns[: self._count].copy(), self._distances[: self._count]
-        if most > 1 and distances.any():
+        if most > 1 and np.ptp(distances) > 0:
             turns[_nearest(distances, turns, most // 2)] = -1
         return np.sort(np.argpartition(turns, most)[:most])
 
@@ -255,7 +252,7 @@ class Frontier:
 
     def widen(self, slots: int) -> None:
         """Give rows the slots that are new, in which all have 0."""
-        self._rows = np.pad(self._rows, ((0, 0), (0, slots - self._rows.shape[1])))
+        self._rows = widened(self._rows, slots)
 
     def _forget(self) -> None:
         """Forget the nodes that no state of the frontier descends from."""

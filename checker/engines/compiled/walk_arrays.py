@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 ARRIVED, AT_REST, ENDED, FINISHED = range(4)
 """Phases of a walker: its state is to be checked; its next step is to be chosen; its walk has ended, and what it showed
@@ -226,6 +227,11 @@ def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
     SEED, WALKS, LENGTH, FIRST_CHECK, FIRST_STEP, CHECKS, CONSTRAINED, DEADLOCKS, LOOKS, FROM_FRONTIER, WALKING, NUMBERS
 ) = range(12)  # fmt: skip
 """Places in `Plan.numbers`."""
+
+
+def widened(rows: NDArray[Any], slots: int) -> NDArray[Any]:
+    """Rows with all slots; in those that are new, all have 0."""
+    return np.pad(rows, ((0, 0), (0, slots - rows.shape[1])))
 
 
 def new_walkers(walking: int, expanding: int, slots: int, checks: int, words: int, most: int) -> Walkers:

@@ -105,8 +105,7 @@ class Learner(Generic[S]):
 
     def widen(self) -> None:
         """Give the initial states all slots, as a walk that begins there must leave nothing of the one before."""
-        more = self.layout.slots - self.initial_rows.shape[1]
-        self.initial_rows = np.pad(self.initial_rows, ((0, 0), (0, more)))
+        self.initial_rows = arrays.widened(self.initial_rows, self.layout.slots)
         self.contents.update()
 
     def learned(self) -> arrays.Learned:
@@ -295,7 +294,7 @@ class Learner(Generic[S]):
         self._measured += len(rows)
         codes, distances = np.zeros(len(rows), np.int32), np.zeros(len(rows))
         kernel.leaves(rows, tree, tables.forest.pool, codes)
-        distances[codes < 0] = np.array(tables.distances)[-codes[codes < 0] - 1]
+        distances[codes < 0] = tables.distances[-codes[codes < 0] - 1]
         for place in np.flatnonzero(codes == 0).tolist():
             self._watch.pause()
             distances[place] = self._distance(tree, rows[place].tolist())
@@ -310,7 +309,7 @@ class Learner(Generic[S]):
             return tables.caller.distance_of(row)
         leaf = tables.forest.leaf(tree, row)  # the path may have been learned since
         if leaf is not None:
-            return tables.distances[leaf]
+            return float(tables.distances[leaf])
         call = tables.caller.make(tree, (row,))
         self._learn_from([((tree, (row,)), call)])
         assert isinstance(call.gave, float)

@@ -186,18 +186,16 @@ class Walks(Generic[S]):
         layout = self._learner.layout
         if layout.crowded:
             raise Crowded(frozenset(layout.crowded))
-        more = layout.slots - self._walkers.values.shape[1]
-        if more > 0:
+        slots = layout.slots
+        if slots > self._walkers.values.shape[1]:
             self._learner.widen()
-            wider = {name: np.pad(getattr(self._walkers, name), ((0, 0), (0, more))) for name in arrays.ROWS}
+            wider = {name: arrays.widened(getattr(self._walkers, name), slots) for name in arrays.ROWS}
             self._walkers = self._walkers._replace(**wider)
-            self._frontier.widen(layout.slots)
-            self._found = [found._replace(rows=np.pad(found.rows, ((0, 0), (0, more)))) for found in self._found]
-            self._starts = self._starts.widened(more)
+            self._frontier.widen(slots)
+            self._found = [found._replace(rows=arrays.widened(found.rows, slots)) for found in self._found]
+            self._starts = self._starts._replace(rows=arrays.widened(self._starts.rows, slots))
             if self._coverage is not None:
-                self._samples = [
-                    sample._replace(rows=np.pad(sample.rows, ((0, 0), (0, more)))) for sample in self._samples
-                ]
+                self._samples = [sample._replace(rows=arrays.widened(sample.rows, slots)) for sample in self._samples]
 
     def _translate(self, before: Layout) -> None:
         """After the layout has changed: write the walkers' states in the new one, and look at all again."""

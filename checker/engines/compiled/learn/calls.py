@@ -232,7 +232,7 @@ class Caller(Generic[S]):
         found = self.spec.take(instance, state)
         self._keep(found)
         if self._is_made_again(tree) and Counter(found) != Counter(self.spec.take(instance, fresh(state))):
-            raise SpecError(f"action {instance} is not deterministic: {BY_IDENTITY.format('next states')}")
+            raise SpecError(f"{self.name_of(tree)} is not deterministic: {BY_IDENTITY.format('next states')}")
         return found
 
     def check_of(self, tree: int) -> Property:

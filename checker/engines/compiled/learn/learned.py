@@ -62,7 +62,7 @@ class Tables(Generic[S]):
         self.outcomes: list[Changes] = []
         self.leaf_start = np.zeros(16, np.int32)
         self.leaf_count = np.zeros(16, np.int32)
-        self.distances: list[float] = []
+        self.distances = np.zeros(16)
         self.keep = self.put = self.reads = np.zeros((0, 0), np.uint64)
         self.slots_read: list[set[int]] = [set() for _ in (*self.state_checks, *self.step_checks)]
         self.compared = 0
@@ -128,9 +128,9 @@ class Tables(Generic[S]):
         if isinstance(call.gave, bool):
             return SHOWN if call.gave else NOT_SHOWN
         if isinstance(call.gave, float):
-            leaf = self._leaves_of_distances.setdefault(call.gave, len(self.distances))
-            if leaf == len(self.distances):
-                self.distances.append(call.gave)
+            leaf = self._leaves_of_distances.setdefault(call.gave, len(self._leaves_of_distances))
+            self.distances = with_room(self.distances, leaf + 1)
+            self.distances[leaf] = call.gave
             return -leaf - 1
         written = tuple(tuple(sorted(step.items())) for step in call.gave)
         if call.enumerated:
