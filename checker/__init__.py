@@ -1,16 +1,16 @@
 """The checker: a vocabulary for specs, and engines that search them. It knows nothing of Kafka."""
 
-from checker.action import Action, ActionInstance, Step, action
-from checker.bag import Bag
-from checker.bounds import bound
-from checker.engines import explore
-from checker.errors import LeadlineError, SpecError, TraceError
-from checker.properties import Kind, Property, invariant, step_invariant, step_witness, witness
-from checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
-from checker.spec import Spec
-from checker.state import component, constant
-from checker.trace import Trace
-from checker.update import put
+from leadline.checker.action import Action, ActionInstance, Step, action
+from leadline.checker.bag import Bag
+from leadline.checker.bounds import bound
+from leadline.checker.engines import explore
+from leadline.checker.errors import LeadlineError, SpecError, TraceError
+from leadline.checker.properties import Kind, Property, invariant, step_invariant, step_witness, witness
+from leadline.checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
+from leadline.checker.spec import Spec
+from leadline.checker.state import component, constant
+from leadline.checker.trace import Trace
+from leadline.checker.update import put
 
 __all__ = [
     "Action",

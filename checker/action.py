@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import attrs
 
-from checker.errors import SpecError, raised
+from leadline.checker.errors import SpecError, raised
 
 S = TypeVar("S")
 P = ParamSpec("P")

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from checker.errors import SpecError
-from checker.names import nearest
+from leadline.checker.errors import SpecError
+from leadline.checker.support.names import nearest
 
 _HELP = "leadline.help"
 _RANGE = "leadline.range"

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from checker.bag import Bag
-from checker.state import roles
+from leadline.checker.bag import Bag
+from leadline.checker.state import roles
 
 S = TypeVar("S")
 

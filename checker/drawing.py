@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from checker.action import Step
-from checker.visible import visible
+from leadline.checker.action import Step
+from leadline.checker.support.visible import visible
 
 S = TypeVar("S")
 
@@ -134,7 +134,7 @@ class Drawing(Generic[S]):
         legend: what the notation means.
 
     Example:
-        >>> from checker.drawing import Drawing, Row
+        >>> from leadline.checker.drawing import Drawing, Row
         >>> drawing = Drawing(rows=lambda level: {"tank": Row(columns={"level": f"{level} l"})})
         >>> drawing.rows(3)["tank"].columns
         {'level': '3 l'}

@@ -6,10 +6,10 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-_LEARN = Path(__file__).parent / "engines" / "compiled" / "learn"
+_OBSERVING = Path(__file__).parent / "observing"
 _LIBRARIES = (  # and what stands in for `attrs.evolve`, tuples and collections
     *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
-    *(str(_LEARN / f"{name}.py") for name in ("lazy", "recording", "tuple_views", "collection_views")),
+    *(str(_OBSERVING / f"{name}.py") for name in ("lazy", "recording", "tuple_views", "collection_views")),
 )
 
 

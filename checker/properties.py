@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from checker.errors import SpecError, raised
+from leadline.checker.errors import SpecError, raised
 
 
 class Kind(enum.Enum):

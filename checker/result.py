@@ -7,11 +7,11 @@ from typing import Any
 
 import attrs
 
-from checker.covered import CoverageCounts
-from checker.errors import SpecError
-from checker.properties import Property
-from checker.spec import Spec
-from checker.trace import Trace
+from leadline.checker.coverage import CoverageCounts
+from leadline.checker.errors import SpecError
+from leadline.checker.properties import Property
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
 
 MOST_TRACES = 10_000
 """Counterexamples that can be asked for: room is made for all of them at the start."""
@@ -123,7 +123,7 @@ class Widest:
 
 @attrs.frozen
 class Learning:
-    """What the compiled engine made of a spec's functions. See `checker.engines.compiled`.
+    """What the compiled engine made of a spec's functions. See `leadline.checker.engines.compiled`.
 
     Attributes:
         actions, properties: by name, the calls that it learned from.

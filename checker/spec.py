@@ -11,14 +11,14 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from checker.action import Action, ActionInstance, Step
-from checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
-from checker.drawing import Drawing, Event, Message, Row
-from checker.errors import LeadlineError, SpecError, raised
-from checker.names import nearest
-from checker.properties import DEADLOCK, Kind, Premise, Property, premise_property
-from checker.state import check_shape, check_state, check_state_class
-from checker.visible import visible
+from leadline.checker.action import Action, ActionInstance, Step
+from leadline.checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
+from leadline.checker.drawing import Drawing, Event, Message, Row
+from leadline.checker.errors import LeadlineError, SpecError, raised
+from leadline.checker.properties import DEADLOCK, Kind, Premise, Property, premise_property
+from leadline.checker.state import check_shape, check_state, check_state_class
+from leadline.checker.support.names import nearest
+from leadline.checker.support.visible import visible
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -54,8 +54,8 @@ class Spec(Generic[S]):
             false is outside: it is generated, and all properties are checked of it and of the step into it, but it has
             no next states, does not count as a distinct state, and is not a deadlock.
         distance: a function of a state that estimates how far the state is from a violation: a finite number, at least
-            0; smaller is nearer. It guides `checker.stateful.state_machine` and random searches, and never changes what
-            an exhaustive search finds.
+            0; smaller is nearer. It guides `leadline.checker.stateful.state_machine` and random searches, and never
+            changes what an exhaustive search finds.
         drawing: how views draw its states; by default, by their components and fields.
 
     Raises:

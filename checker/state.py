@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from checker.errors import SpecError
+from leadline.checker.errors import SpecError
 
 _COMPONENT = "leadline.component"
 _CONSTANT = "leadline.constant"

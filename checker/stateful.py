@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from hypothesis import target
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from checker.action import ActionInstance
-from checker.engines.random.explored import VisitedStates
-from checker.properties import Property
-from checker.spec import Spec
-from checker.trace import Trace, complaint_at_end
-from checker.visible import visible
+from leadline.checker.action import ActionInstance
+from leadline.checker.engines.random.visited_states import VisitedStates
+from leadline.checker.properties import Property
+from leadline.checker.spec import Spec
+from leadline.checker.support.visible import visible
+from leadline.checker.trace import Trace, complaint_at_end
 
 __all__ = ["PropertyViolated", "state_machine"]
 

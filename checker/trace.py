@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from checker.action import ActionInstance, Step
-from checker.properties import Kind, Property
-from checker.spec import Spec, as_tuple
+from leadline.checker.action import ActionInstance, Step
+from leadline.checker.properties import Kind, Property
+from leadline.checker.spec import Spec, as_tuple
 
 S = TypeVar("S")
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from checker.errors import SpecError
-from checker.state import roles
+from leadline.checker.errors import SpecError
+from leadline.checker.state import roles
 
 _PLAIN = frozenset((int, bool, str, bytes, type(None)))
 """Types of which equal values are the same in every respect."""

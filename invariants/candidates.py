@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checker.properties import invariant, step_invariant
-from invariants.known import RPC, RPC_BEFORE_KIP_320, releases
-from invariants.promises import something_exposed
-from model.kafka.state import ACTIVE, Partition
-from model.quorum import drawn_isr
+from leadline.checker.properties import invariant, step_invariant
+from leadline.invariants.known import RPC, RPC_BEFORE_KIP_320, releases
+from leadline.invariants.promises import something_exposed
+from leadline.model.kafka.state import ACTIVE, Partition
+from leadline.model.quorum import drawn_isr
 
 
 @invariant(

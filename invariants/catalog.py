@@ -8,23 +8,23 @@ from typing import Any
 
 import attrs
 
-from checker.errors import SpecError
-from checker.mutation import Mutation
-from checker.spec import Spec
-from invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
-from model.atomic import drawing as atomic_drawing
-from model.atomic.actions import ACTIONS, truncate
-from model.atomic.mistakes import MISTAKES as ATOMIC_MISTAKES
-from model.atomic.protocols import KIP_320, PROTOCOLS, Protocol, never
-from model.atomic.state import Bounds, Partition, initial_states
-from model.kafka import drawing as kafka_drawing
-from model.kafka import state as kafka_state
-from model.kafka.actions import actions_of
-from model.kafka.mistakes import MISTAKES, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
-from model.kafka.protocols import Protocol as KafkaProtocol
-from model.kafka.releases import COLUMNS, Column, column_of
-from model.kafka.rules import RULES
-from model.mistakes import Mistake
+from leadline.checker.errors import SpecError
+from leadline.checker.mutation.changes import Mutation
+from leadline.checker.spec import Spec
+from leadline.invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
+from leadline.model.atomic import drawing as atomic_drawing
+from leadline.model.atomic.actions import ACTIONS, truncate
+from leadline.model.atomic.mistakes import MISTAKES as ATOMIC_MISTAKES
+from leadline.model.atomic.protocols import KIP_320, PROTOCOLS, Protocol, never
+from leadline.model.atomic.state import Bounds, Partition, initial_states
+from leadline.model.kafka import drawing as kafka_drawing
+from leadline.model.kafka import state as kafka_state
+from leadline.model.kafka.actions import actions_of
+from leadline.model.kafka.mistakes import MISTAKES, ONLY_WITH, RULES_SHOWN_WITH, why_harmless
+from leadline.model.kafka.protocols import Protocol as KafkaProtocol
+from leadline.model.kafka.releases import COLUMNS, Column, column_of
+from leadline.model.kafka.rules import RULES
+from leadline.model.mistakes import Mistake
 
 __all__ = ["CATALOG", "find"]
 

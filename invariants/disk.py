@@ -1,6 +1,6 @@
 """Properties of disks: the files of one broker, and several brokers compared with the metadata log.
 
-They apply to `model.disk.partition.DiskPartition` only: in the model, no batch is torn and no file is missing. What
+They apply to `DiskPartition` only: in the model, no batch is torn and no file is missing. What
 only a clean stop guarantees is checked only on brokers that were stopped cleanly.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from checker.properties import invariant, step_invariant
-from invariants.view import Complaint
-from model.disk.batches import (
+from leadline.checker.properties import invariant, step_invariant
+from leadline.invariants.view import Complaint
+from leadline.model.disk.batches import (
     CODEC,
     CODECS,
     CONTROL,
@@ -22,9 +22,9 @@ from model.disk.batches import (
     TRANSACTIONAL,
     Tail,
 )
-from model.disk.log import chosen, is_sound, offsets_text
-from model.disk.partition import DiskPartition, DiskReplica
-from model.disk.wire import text_of_uuid
+from leadline.model.disk.log import chosen, is_sound, offsets_text
+from leadline.model.disk.partition import DiskPartition, DiskReplica
+from leadline.model.disk.wire import text_of_uuid
 
 PRODUCER_EXPIRES = 24 * 60 * 60 * 1000
 """Milliseconds after which a broker forgets a producer by default (`producer.id.expiration.ms`)."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from checker.properties import invariant
-from invariants.known import ATOMIC_BEFORE_KIP_320, RPC, releases
-from invariants.view import Complaint, PartitionView, ReplicaView
-from invariants.witnesses import record_committed
+from leadline.checker.properties import invariant
+from leadline.invariants.known import ATOMIC_BEFORE_KIP_320, RPC, releases
+from leadline.invariants.view import Complaint, PartitionView, ReplicaView
+from leadline.invariants.witnesses import record_committed
 
 
 @invariant(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checker.properties import invariant
-from invariants.known import RPC, releases
-from model.kafka.consume import readable
-from model.kafka.state import Partition
-from model.log import Record
+from leadline.checker.properties import invariant
+from leadline.invariants.known import RPC, releases
+from leadline.model.kafka.consume import readable
+from leadline.model.kafka.state import Partition
+from leadline.model.log import Record
 
 
 @invariant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.kafka.releases import RELEASES
+from leadline.model.kafka.releases import RELEASES
 
 ATOMIC_BEFORE_KIP_320 = ("atomic/hw-truncation", "atomic/kip-101", "atomic/kip-279", "atomic/kip-320-first-try")
 """All of the `atomic` family but KIP-320."""

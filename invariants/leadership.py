@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checker.properties import invariant, step_invariant
-from invariants.view import Complaint, PartitionView
-from model.kafka.state import Partition
+from leadline.checker.properties import invariant, step_invariant
+from leadline.invariants.view import Complaint, PartitionView
+from leadline.model.kafka.state import Partition
 
 
 @invariant(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from checker.properties import invariant
-from invariants.known import ATOMIC_BEFORE_KIP_320, RPC_BEFORE_KIP_320, releases
-from invariants.view import Complaint, PartitionView, ReplicaView
+from leadline.checker.properties import invariant
+from leadline.invariants.known import ATOMIC_BEFORE_KIP_320, RPC_BEFORE_KIP_320, releases
+from leadline.invariants.view import Complaint, PartitionView, ReplicaView
 
 
 def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tuple[int, ReplicaView]]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from checker.properties import invariant, step_invariant
-from invariants.known import ALL_RELEASES, RPC, releases
-from invariants.view import Complaint
-from model.kafka.consume import readable
-from model.kafka.state import Partition, Promise
+from leadline.checker.properties import invariant, step_invariant
+from leadline.invariants.known import ALL_RELEASES, RPC, releases
+from leadline.invariants.view import Complaint
+from leadline.model.kafka.consume import readable
+from leadline.model.kafka.state import Partition, Promise
 
 
 def led_after_exposed(state: Partition) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from model.quorum import Quorum
+from leadline.model.quorum import Quorum
 
 
 class Complaint(str):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checker.properties import invariant, step_invariant
-from invariants.view import Complaint, PartitionView
+from leadline.checker.properties import invariant, step_invariant
+from leadline.invariants.view import Complaint, PartitionView
 
 
 @invariant(

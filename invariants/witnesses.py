@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from checker.properties import step_witness, witness
-from invariants.view import PartitionView
-from model.kafka.state import PREFERRED, Partition
+from leadline.checker.properties import step_witness, witness
+from leadline.invariants.view import PartitionView
+from leadline.model.kafka.state import PREFERRED, Partition
 
 
 @witness("a record gets committed")

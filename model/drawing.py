@@ -1,13 +1,13 @@
-"""How views draw a partition: what all families of specs share. See `checker.drawing`."""
+"""How views draw a partition: what all families of specs share. See `leadline.checker.drawing`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from checker.drawing import Cell, Mark, Message
-from model.leadership import HasLeader
-from model.log import Log, Record
-from model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
+from leadline.checker.drawing import Cell, Mark, Message
+from leadline.model.leadership import HasLeader
+from leadline.model.log import Log, Record
+from leadline.model.quorum import NO_EPOCH, Quorum, Request, drawn_isr
 
 CONTROLLER = "controller"
 PRODUCERS = "producers"

@@ -10,10 +10,10 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from checker.action import Step
-from checker.drawing import Event
-from model.log import Log, Record
-from model.quorum import Quorum
+from leadline.checker.action import Step
+from leadline.checker.drawing import Event
+from leadline.model.log import Log, Record
+from leadline.model.quorum import Quorum
 
 P = TypeVar("P")
 

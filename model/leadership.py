@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import attrs
 
-from model.quorum import Quorum
+from leadline.model.quorum import Quorum
 
 
 class HasLeader(Protocol):

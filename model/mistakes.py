@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from checker.action import Action
+from leadline.checker.action import Action
 
 S = TypeVar("S")
 

@@ -16,14 +16,14 @@ from typing import Any, Literal
 import attrs
 import cattrs
 
-from checker.engines import ENGINES
-from checker.engines.progress import Progress
-from checker.errors import LeadlineError
-from checker.names import nearest
-from checker.result import Limits, Result, Verdict
-from checker.spec import Spec
-from model.kafka.releases import RELEASES, Column, column_of
-from reports.loading import load_spec
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.progress import Progress
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Limits, Result, Verdict
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import nearest
+from leadline.model.kafka.releases import RELEASES, Column, column_of
+from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).with_name("bugs.toml")
 

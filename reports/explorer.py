@@ -19,13 +19,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import attrs
 
-from checker.errors import LeadlineError, TraceError
-from checker.properties import Kind, Property
-from checker.spec import Spec
-from checker.trace import Trace, complaint_at_end
-from checker.traces.itf import SUFFIX, encode_trace
-from reports.html import Verdict, chapter, page
-from reports.story import story_of
+from leadline.checker.errors import LeadlineError, TraceError
+from leadline.checker.properties import Kind, Property
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace, complaint_at_end
+from leadline.checker.traces.itf import SUFFIX, encode_trace
+from leadline.reports.html import Verdict, chapter, page
+from leadline.reports.traces.story import story_of
 
 LOOPBACK = "127.0.0.1"
 

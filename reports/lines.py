@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from checker.visible import visible
+from leadline.checker.support.visible import visible
 
 _AT_START = re.compile(r"^(\s*)::")
 """What GitHub takes for a command at the start of a line, after any white space."""

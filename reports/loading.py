@@ -15,17 +15,18 @@ from typing import Any
 
 import attrs
 
-from checker.errors import LeadlineError, SpecError
-from checker.inert import is_a
-from checker.mutation import Mutation
-from checker.names import nearest
-from checker.spec import Spec
-from invariants.catalog import CATALOG, find, mutations
+from leadline.checker.errors import LeadlineError, SpecError
+from leadline.checker.mutation.changes import Mutation
+from leadline.checker.spec import Spec
+from leadline.checker.support.inert import is_a
+from leadline.checker.support.names import nearest
+from leadline.invariants.catalog import CATALOG, find, mutations
 
 _PRIVATE = "_leadline_spec_"
 """What the names of modules begin with that hold a user's file."""
 
-_OURS = ("checker", "model", "invariants", "reports")
+_OLD_PACKAGES = ("checker", "model", "invariants", "reports")
+"""Top-level names that leadline's packages had before they became parts of `leadline`."""
 
 _folders: list[str] = []
 """The folders of the files loaded, the last one first."""
@@ -129,6 +130,11 @@ def _load_module(path: Path) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a script that exits must not end us, least of all with 0
+        if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] in _OLD_PACKAGES:
+            raise SpecError(
+                f"cannot load {path}{_line(located.origin, error)}: there is no module {error.name!r}: "
+                f"write from leadline.{error.name} import ..."
+            ) from error
         own_syntax = isinstance(error, SyntaxError) and error.filename == located.origin
         text = " ".join(str(error.args[0] if own_syntax else error).split())  # the file and line are said once
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {type(error).__name__}: {text}") from error
@@ -157,7 +163,7 @@ def _is_neighbour(folder: Path, name: str) -> bool:
     top = name.partition(".")[0]
     file = getattr(sys.modules.get(top), "__file__", None)
     own = (folder / f"{top}.py", folder / top / "__init__.py")
-    return top not in _OURS and file is not None and Path(file).resolve() in own
+    return top != "leadline" and file is not None and Path(file).resolve() in own
 
 
 def _line(filename: str | None, error: BaseException) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 import attrs
 import cattrs
 
-from checker.engines import ENGINES
-from checker.engines.progress import Progress
-from checker.errors import LeadlineError
-from checker.result import Limits, PropertyResult, Result, Verdict
-from checker.spec import Spec
-from reports.loading import load_spec
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.progress import Progress
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Limits, PropertyResult, Result, Verdict
+from leadline.checker.spec import Spec
+from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).with_name("matrix.toml")
 

@@ -13,15 +13,15 @@ from typing import Any
 import attrs
 import cattrs
 
-from checker.bounds import bounds_text
-from checker.durable import replace_file
-from checker.errors import LeadlineError
-from checker.judging import Fate, Original, Outcome, Way
-from checker.mutation import Mutation
-from checker.names import counted
-from checker.properties import Property
-from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from reports.origin import Origin
+from leadline.checker.bounds import bounds_text
+from leadline.checker.errors import LeadlineError
+from leadline.checker.mutation.changes import Mutation
+from leadline.checker.mutation.run import Fate, Original, Outcome, Way
+from leadline.checker.properties import Property
+from leadline.checker.support.durable import replace_file
+from leadline.checker.support.names import counted
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from leadline.reports.origin import Origin
 
 FATES = {
     Fate.KILLED: "killed",

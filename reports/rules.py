@@ -1,7 +1,7 @@
 """The rules and bounds in which two specs differ.
 
 A protocol is a constant of the state: an attrs value of functions and plain values. What differs there is named, in the
-`kafka` family by the table of rules (`model.kafka.rules`).
+`kafka` family by the table of rules (`leadline.model.kafka.rules`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 import attrs
 
-from checker.spec import Spec
-from checker.state import is_constant
-from checker.visible import visible
-from model.kafka.protocols import Protocol
-from model.kafka.rules import RULES, value_followed_by
-from reports.rows import written
+from leadline.checker.spec import Spec
+from leadline.checker.state import is_constant
+from leadline.checker.support.visible import visible
+from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.rules import RULES, value_followed_by
+from leadline.reports.traces.rows import written
 
 NOT_RULES = frozenset({"name", "summary"})
 """Fields that say what a protocol is called."""

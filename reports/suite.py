@@ -13,18 +13,18 @@ from typing import Any, Literal, get_args
 import attrs
 import cattrs
 
-from checker.engines import ENGINES
-from checker.engines.progress import Progress, paced
-from checker.engines.random.search import MOST_EXAMPLES, MOST_STEPS, fuzz
-from checker.errors import LeadlineError
-from checker.names import nearest
-from checker.result import Limits, Result, Verdict
-from checker.settings import RandomSettings
-from checker.spec import Spec
-from checker.visible import visible
-from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from reports.loading import load_spec
-from reports.phrases import violations
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.progress import Progress, paced
+from leadline.checker.engines.random.search import MOST_EXAMPLES, MOST_STEPS, fuzz
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Limits, Result, Verdict
+from leadline.checker.settings import RandomSettings
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import nearest
+from leadline.checker.support.visible import visible
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from leadline.reports.loading import load_spec
+from leadline.reports.runs.phrases import violations
 
 SHIPPED = Path(__file__).with_name("suite.toml")
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from checker.engines import searched
-from checker.engines.random.search import fuzz
-from checker.result import Limits, Result, Verdict
-from checker.settings import RandomSettings
-from checker.spec import Spec
-from checker.trace import Trace
-from checker.visible import visible
-from reports.loading import load_spec
-from reports.phrases import violations
-from reports.terminal import plain_text
+from leadline.checker.engines import searched
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.result import Limits, Result, Verdict
+from leadline.checker.settings import RandomSettings
+from leadline.checker.spec import Spec
+from leadline.checker.support.visible import visible
+from leadline.checker.trace import Trace
+from leadline.reports.loading import load_spec
+from leadline.reports.runs.phrases import violations
+from leadline.reports.terminal.run import plain_text
 
 __all__ = ["assert_holds", "assert_not_violated", "assert_violated"]
 
@@ -130,7 +130,7 @@ def assert_not_violated(
         LeadlineError: the spec, a bound or a property does not exist, or the spec misbehaved.
 
     Example:
-        >>> from checker.settings import RandomSettings
+        >>> from leadline.checker.settings import RandomSettings
         >>> result = assert_not_violated("atomic/kip-320", RandomSettings(examples=100, seed=7))
         >>> result.statistics.walked.behaviours
         100

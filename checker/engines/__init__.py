@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from checker.engines import oracle
-from checker.engines.progress import Progress
-from checker.engines.source import with_source
-from checker.errors import SpecError
-from checker.result import Limits, Result
-from checker.settings import CompiledSettings, OracleSettings, SparkSettings
-from checker.spec import Spec
+from leadline.checker.engines import oracle
+from leadline.checker.engines.progress import Progress
+from leadline.checker.errors import SpecError
+from leadline.checker.observing.line_coverage import with_source
+from leadline.checker.result import Limits, Result
+from leadline.checker.settings import CompiledSettings, OracleSettings, SparkSettings
+from leadline.checker.spec import Spec
 
 
 class Engine(Protocol):
@@ -45,7 +45,9 @@ def explore(
     settings: CompiledSettings | None = None,
 ) -> Result:
     """Search a spec with the compiled engine, the default. See `Engine`."""
-    from checker.engines import compiled  # importing the compiler takes a second, which other commands need not wait
+    from leadline.checker.engines import (
+        compiled,  # importing the compiler takes a second, which other commands need not wait
+    )
 
     if limits is None or not limits.coverage:
         return compiled.explore(spec, limits, progress, settings)
@@ -71,7 +73,7 @@ def _spark(
     progress: Progress | None = None,
     settings: SparkSettings | None = None,
 ) -> Result:
-    from checker.engines import spark as distributed
+    from leadline.checker.engines import spark as distributed
 
     if limits is not None and limits.coverage:
         raise SpecError("coverage is collected by the compiled engine and the oracle, not by spark")

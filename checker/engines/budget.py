@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from checker.engines.memory import RESERVE, Memory
-from checker.result import Limits, Stop, StopKind
+from leadline.checker.engines.memory import RESERVE, Memory
+from leadline.checker.result import Limits, Stop, StopKind
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that ask a process to end."""

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 
-from checker.action import ActionInstance
-from checker.properties import Property
-from checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, judge
-from checker.spec import Spec
-from checker.trace import Trace
-from checker.traces.reorder import with_fewest_switches
+from leadline.checker.action import ActionInstance
+from leadline.checker.properties import Property
+from leadline.checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, judge
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+from leadline.checker.traces.reorder import with_fewest_switches
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from checker.traces.graph import Arrivals
+    from leadline.checker.traces.graph import Arrivals
 
 S = TypeVar("S")
 
@@ -103,7 +103,7 @@ def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals
     """Shortest counterexamples: first one to each violating state, then other ways to the same ones."""
     if not seen:
         return
-    from checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import
+    from leadline.checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import
 
     graph = shortest_path_graph(arrivals, [sighting.state for sighting in seen])
     ways = [_ways(spec, item, sighting, graph) for sighting in seen]
@@ -129,7 +129,7 @@ def _ways(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiD
 
 
 def _found(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
-    from checker.traces.graph import shortest_traces
+    from leadline.checker.traces.graph import shortest_traces
 
     for path in shortest_traces(graph, sighting.state, spec):
         states, instances = path.states, path.instances

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Generic, TypeVar
 
-from checker.action import ActionInstance
-from checker.covered import CoverageCounts, FieldValues, InstanceCoverage
-from checker.engines.budget import Budget, LimitReached, StopSearch
-from checker.engines.evidence import Sighting, nothing_searched, property_results, states_shown
-from checker.engines.progress import PROGRESS_EVERY, PROGRESS_SECONDS, Progress
-from checker.engines.purity import Purity
-from checker.errors import SpecError
-from checker.names import counted
-from checker.properties import Kind, Property
-from checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics, Stop, StopKind
-from checker.spec import Spec
-from checker.values import Values
+from leadline.checker.action import ActionInstance
+from leadline.checker.coverage import CoverageCounts, FieldValues, InstanceCoverage
+from leadline.checker.engines.budget import Budget, LimitReached, StopSearch
+from leadline.checker.engines.evidence import Sighting, nothing_searched, property_results, states_shown
+from leadline.checker.engines.progress import PROGRESS_EVERY, PROGRESS_SECONDS, Progress
+from leadline.checker.engines.purity import Purity
+from leadline.checker.errors import SpecError
+from leadline.checker.properties import Kind, Property
+from leadline.checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics, Stop, StopKind
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import counted
+from leadline.checker.values import Values
 
 __all__ = ["explore"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from checker.result import Result, Statistics
+from leadline.checker.result import Result, Statistics
 
 Progress = Callable[[Statistics], None]
 """Called regularly during a search, with the counts so far."""

@@ -14,12 +14,12 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from checker.action import ActionInstance
-from checker.bag import Bag
-from checker.errors import SpecError
-from checker.properties import Kind
-from checker.spec import Spec
-from checker.state import check_state, identity_leaf, roles
+from leadline.checker.action import ActionInstance
+from leadline.checker.bag import Bag
+from leadline.checker.errors import SpecError
+from leadline.checker.properties import Kind
+from leadline.checker.spec import Spec
+from leadline.checker.state import check_state, identity_leaf, roles
 
 S = TypeVar("S")
 

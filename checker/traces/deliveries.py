@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from checker.drawing import Message
-from checker.trace import Trace
+from leadline.checker.drawing import Message
+from leadline.checker.trace import Trace
 
 
 @attrs.frozen

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import attrs
 
-from checker.action import ActionInstance
-from checker.errors import LeadlineError, SpecError
-from checker.names import counted
-from checker.spec import Spec
-from checker.trace import Trace
-from checker.traces.graph import shortest_path_graph, shortest_traces
+from leadline.checker.action import ActionInstance
+from leadline.checker.errors import LeadlineError, SpecError
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import counted
+from leadline.checker.trace import Trace
+from leadline.checker.traces.graph import shortest_path_graph, shortest_traces
 
 S = TypeVar("S")
 

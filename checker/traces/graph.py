@@ -8,9 +8,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import networkx as nx
 
-from checker.action import ActionInstance
-from checker.spec import Spec
-from checker.trace import Trace
+from leadline.checker.action import ActionInstance
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
 
 S = TypeVar("S")
 

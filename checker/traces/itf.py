@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 
 import attrs
 
-from checker.errors import TraceError
-from checker.state import is_component, variables
-from checker.trace import Trace
+from leadline.checker.errors import TraceError
+from leadline.checker.state import is_component, variables
+from leadline.checker.trace import Trace
 
 S = TypeVar("S")
 Json = Any

@@ -12,10 +12,10 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from checker.content import in_order
-from checker.spec import Spec
-from checker.state import changed_parts
-from checker.trace import Trace
+from leadline.checker.content import in_order
+from leadline.checker.spec import Spec
+from leadline.checker.state import changed_parts
+from leadline.checker.trace import Trace
 
 S = TypeVar("S")
 

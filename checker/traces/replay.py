@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from checker.action import ActionInstance
-from checker.errors import TraceError
-from checker.names import nearest
-from checker.properties import Property
-from checker.spec import Spec
-from checker.trace import Trace, complaint_at_end
-from checker.traces.itf import Json, RecordedState, TraceFile, encode, encode_state, shown
+from leadline.checker.action import ActionInstance
+from leadline.checker.errors import TraceError
+from leadline.checker.properties import Property
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import nearest
+from leadline.checker.trace import Trace, complaint_at_end
+from leadline.checker.traces.itf import Json, RecordedState, TraceFile, encode, encode_state, shown
 
 S = TypeVar("S")
 

@@ -15,12 +15,12 @@ from typing import TypeVar
 
 import attrs
 
-from checker.errors import LeadlineError
-from checker.names import counted
-from checker.properties import Property, invariant
-from checker.visible import visible
-from invariants.audit.moments import MomentsTask, audit_moments
-from invariants.audit.partition import (
+from leadline.checker.errors import LeadlineError
+from leadline.checker.properties import Property, invariant
+from leadline.checker.support.names import counted
+from leadline.checker.support.visible import visible
+from leadline.invariants.audit.moments import MomentsTask, audit_moments
+from leadline.invariants.audit.partition import (
     CHECKS,
     NO_DIRECTORY,
     NO_HIGH_WATERMARK,
@@ -35,12 +35,12 @@ from invariants.audit.partition import (
     PartitionTask,
     audit_partition,
 )
-from invariants.audit.result import AuditResult, Finding
-from invariants.view import Complaint
-from model.disk.cluster import Cluster, assemble, reader, survey
-from model.disk.directory import METADATA, find_data_directories
-from model.disk.files import Files, Unreadable
-from model.disk.remote import AnyFiles, canonical, without_secrets
+from leadline.invariants.audit.result import AuditResult, Finding
+from leadline.invariants.view import Complaint
+from leadline.model.disk.cluster import Cluster, assemble, reader, survey
+from leadline.model.disk.directory import METADATA, find_data_directories
+from leadline.model.disk.files import Files, Unreadable
+from leadline.model.disk.remote import AnyFiles, canonical, without_secrets
 
 ALONE_FOR = 1.0
 """Seconds of work before other processes are considered."""

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import attrs
 import numpy as np
 
-from invariants.audit.result import Finding
-from model.disk.batches import Tail
-from model.disk.log import offsets_text
-from model.disk.metadata import PartitionState
-from model.disk.partition import DiskPartition, DiskReplica
+from leadline.invariants.audit.result import Finding
+from leadline.model.disk.batches import Tail
+from leadline.model.disk.log import offsets_text
+from leadline.model.disk.metadata import PartitionState
+from leadline.model.disk.partition import DiskPartition, DiskReplica
 
 BETWEEN_BROKERS = (
     "log_matching",

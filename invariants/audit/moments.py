@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from invariants.audit.partition import (
+from leadline.invariants.audit.partition import (
     CHECKS,
     OF_TWO_MOMENTS,
     Observation,
@@ -13,9 +13,9 @@ from invariants.audit.partition import (
     judged,
     observe,
 )
-from invariants.audit.result import Finding
-from model.disk.files import Files
-from model.disk.wire import text_of_uuid
+from leadline.invariants.audit.result import Finding
+from leadline.model.disk.files import Files
+from leadline.model.disk.wire import text_of_uuid
 
 
 @attrs.frozen

@@ -7,17 +7,17 @@ from uuid import UUID
 
 import attrs
 
-from checker.properties import Property
-from invariants import disk, durability, leadership, logs, promises, watermarks
-from invariants.audit.explain import explained, signs_of_a_lost_segment
-from invariants.audit.remarks import remarks
-from invariants.audit.result import Finding, UndecidedCheck
-from invariants.audit.shapes import shape_of
-from invariants.view import Complaint
-from model.disk.drawing import Drawing, drawing_of
-from model.disk.files import Files
-from model.disk.metadata import PartitionState
-from model.disk.partition import DiskPartition, DiskReplica, ReplicaPlace, read_replica
+from leadline.checker.properties import Property
+from leadline.invariants import disk, durability, leadership, logs, promises, watermarks
+from leadline.invariants.audit.explain import explained, signs_of_a_lost_segment
+from leadline.invariants.audit.remarks import remarks
+from leadline.invariants.audit.result import Finding, UndecidedCheck
+from leadline.invariants.audit.shapes import shape_of
+from leadline.invariants.view import Complaint
+from leadline.model.disk.drawing import Drawing, drawing_of
+from leadline.model.disk.files import Files
+from leadline.model.disk.metadata import PartitionState
+from leadline.model.disk.partition import DiskPartition, DiskReplica, ReplicaPlace, read_replica
 
 OF_ONE_BROKER = (
     disk.batch_crc,

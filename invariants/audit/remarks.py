@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from invariants.audit.result import Finding
-from invariants.disk import torn_from
-from model.disk.batches import Tail
-from model.disk.partition import DiskPartition, DiskReplica
-from model.disk.wire import text_of_uuid
+from leadline.invariants.audit.result import Finding
+from leadline.invariants.disk import torn_from
+from leadline.model.disk.batches import Tail
+from leadline.model.disk.partition import DiskPartition, DiskReplica
+from leadline.model.disk.wire import text_of_uuid
 
 
 def remarks(partition: DiskPartition, others: Sequence[DiskReplica], findings: Sequence[Finding] = ()) -> list[Finding]:
@@ -16,7 +16,7 @@ def remarks(partition: DiskPartition, others: Sequence[DiskReplica], findings: S
 
     Parameters:
         partition: the partition.
-        others: the replicas that were left out of it. See `invariants.audit.partition.Observation`.
+        others: the replicas that were left out of it. See `leadline.invariants.audit.partition.Observation`.
         findings: what is wrong with it. A log that they report as too short gets no note about the same thing.
     """
     short = {broker for finding in findings if finding.check == "hw_within_log" for broker in finding.brokers}

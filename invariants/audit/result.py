@@ -6,12 +6,12 @@ from typing import Literal
 
 import attrs
 
-from checker.properties import Property
-from checker.result import Verdict
-from model.disk.drawing import Drawing
+from leadline.checker.properties import Property
+from leadline.checker.result import Verdict
+from leadline.model.disk.drawing import Drawing
 
 Shape = tuple[object, ...]
-"""A value that is equal for two violations of one shape. See `invariants.audit.shapes`."""
+"""A value that is equal for two violations of one shape. See `leadline.invariants.audit.shapes`."""
 
 Severity = Literal["error", "note"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from invariants.audit.result import Shape
-from invariants.view import Complaint, PartitionView, RecordView, ReplicaView
+from leadline.invariants.audit.result import Shape
+from leadline.invariants.view import Complaint, PartitionView, RecordView, ReplicaView
 
 OF_ONE_LOG = ("epochs_monotonic_in_log", "hw_within_log")
 """The properties whose violation one log shows, whatever others hold."""

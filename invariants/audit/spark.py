@@ -17,16 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from checker.errors import LeadlineError
-from invariants.audit.cluster import (
-    Done,
-    Progress,
-    clusters_in,
-    result_of,
-    run_part,
-    tasks_of,
-)
-from invariants.audit.partition import (
+from leadline.checker.errors import LeadlineError
+from leadline.invariants.audit.cluster import Done, Progress, clusters_in, result_of, run_part, tasks_of
+from leadline.invariants.audit.partition import (
     CHECKS,
     PartitionReport,
     PartitionTask,
@@ -34,16 +27,16 @@ from invariants.audit.partition import (
     judged,
     observation_of,
 )
-from invariants.audit.result import AuditResult
-from model.disk.cluster import Cluster, MetadataLog, Reader, Survey, assemble, survey
-from model.disk.directory import find_data_directories
-from model.disk.files import LocalFiles, Unreadable
-from model.disk.metadata import Metadata, read_metadata
-from model.disk.partition import DiskReplica, ReplicaPlace, read_replica
-from model.disk.remote import AnyFiles, is_remote
+from leadline.invariants.audit.result import AuditResult
+from leadline.model.disk.cluster import Cluster, MetadataLog, Reader, Survey, assemble, survey
+from leadline.model.disk.directory import find_data_directories
+from leadline.model.disk.files import LocalFiles, Unreadable
+from leadline.model.disk.metadata import Metadata, read_metadata
+from leadline.model.disk.partition import DiskReplica, ReplicaPlace, read_replica
+from leadline.model.disk.remote import AnyFiles, is_remote
 
 if TYPE_CHECKING:
-    from checker.engines.spark.session import Session
+    from leadline.checker.engines.spark.session import Session
 
 WAVES = 20
 """Jobs that the partitions in shared storage are spread over, for progress and so that an interrupt loses little."""
@@ -72,7 +65,7 @@ def audit_on_spark(
     """
     if importlib.util.find_spec("pyspark") is None:
         raise LeadlineError("the spark engine needs pyspark: pip install 'leadline[spark]'")
-    from checker.engines.spark.session import Session
+    from leadline.checker.engines.spark.session import Session
 
     if len({is_remote(path) for path in given}) > 1:
         raise LeadlineError("the spark engine takes either URIs, which every machine sees, or paths on the machines")

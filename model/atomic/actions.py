@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import attrs
 
-from checker.action import action
-from model.atomic.state import Partition
-from model.log import Record
-from model.quorum import Quorum, brokers, epochs
+from leadline.checker.action import action
+from leadline.model.atomic.state import Partition
+from leadline.model.log import Record
+from leadline.model.quorum import Quorum, brokers, epochs
 
 
 @action("the controller elects broker {broker}", broker=brokers)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checker.action import Step
-from checker.drawing import Drawing, Message, Row
-from model.atomic.protocols import own_high_watermark
-from model.atomic.state import Partition
-from model.drawing import (
+from leadline.checker.action import Step
+from leadline.checker.drawing import Drawing, Message, Row
+from leadline.model.atomic.protocols import own_high_watermark
+from leadline.model.atomic.state import Partition
+from leadline.model.drawing import (
     CONTROLLER,
     PRODUCERS,
     broker_row,
@@ -22,8 +22,8 @@ from model.drawing import (
     role_column,
     standing,
 )
-from model.history import Commit, History, Join, Truncation, rule, truncates
-from model.quorum import drawn_isr, epochs
+from leadline.model.history import Commit, History, Join, Truncation, rule, truncates
+from leadline.model.quorum import drawn_isr, epochs
 
 
 def rows(state: Partition) -> dict[str, Row]:

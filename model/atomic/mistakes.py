@@ -11,9 +11,9 @@ from typing import Any
 
 import attrs
 
-from checker.action import Action
-from model.atomic import protocols as does
-from model.atomic.actions import (
+from leadline.checker.action import Action
+from leadline.model.atomic import protocols as does
+from leadline.model.atomic.actions import (
     advance_high_watermark,
     become_follower,
     become_leader,
@@ -26,11 +26,11 @@ from model.atomic.actions import (
     leader_writes,
     replicate,
 )
-from model.atomic.protocols import always, end_of_agreement, own_end
-from model.atomic.state import Partition, Replica
-from model.log import Log, Record
-from model.mistakes import Mistake, Taken, and_then, changing, under
-from model.quorum import NO_EPOCH, Quorum
+from leadline.model.atomic.protocols import always, end_of_agreement, own_end
+from leadline.model.atomic.state import Partition, Replica
+from leadline.model.log import Log, Record
+from leadline.model.mistakes import Mistake, Taken, and_then, changing, under
+from leadline.model.quorum import NO_EPOCH, Quorum
 
 AtomicAction = Action[Partition, Any]
 

@@ -22,8 +22,8 @@ from collections.abc import Callable
 
 import attrs
 
-from model.atomic.state import Replica
-from model.log import Log
+from leadline.model.atomic.state import Replica
+from leadline.model.log import Log
 
 
 @attrs.frozen(eq=False)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from checker.bounds import bound
-from checker.state import component, constant
-from model.leadership import Leadership
-from model.log import Log
-from model.quorum import NO_EPOCH, Quorum, Request
+from leadline.checker.bounds import bound
+from leadline.checker.state import component, constant
+from leadline.model.leadership import Leadership
+from leadline.model.log import Log
+from leadline.model.quorum import NO_EPOCH, Quorum, Request
 
 if TYPE_CHECKING:
-    from model.atomic.protocols import Protocol
+    from leadline.model.atomic.protocols import Protocol
 
 
 @attrs.frozen

@@ -18,7 +18,7 @@ import numpy as np
 from crc32c import crc32c
 from numpy.typing import NDArray
 
-from model.disk.files import Source, Unreadable
+from leadline.model.disk.files import Source, Unreadable
 
 CHUNK = 4 * 2**20
 """Bytes read at a time."""

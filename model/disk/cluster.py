@@ -13,15 +13,15 @@ from uuid import UUID
 import attrs
 import numpy as np
 
-from checker.names import counted
-from model.disk import text
-from model.disk.batches import BATCH, LARGEST_OFFSET, read_headers
-from model.disk.directory import METADATA, DataDirectory, LogDirectory, read_data_directory, read_log_directory
-from model.disk.files import Files, Unreadable
-from model.disk.log import DiskLog, log_of
-from model.disk.metadata import Metadata, PartitionState, read_metadata, snapshots
-from model.disk.partition import COMPACTED_TOPICS, UNKNOWN_LEADER, Belief, ReplicaPlace
-from model.disk.text import Partition
+from leadline.checker.support.names import counted
+from leadline.model.disk import text
+from leadline.model.disk.batches import BATCH, LARGEST_OFFSET, read_headers
+from leadline.model.disk.directory import METADATA, DataDirectory, LogDirectory, read_data_directory, read_log_directory
+from leadline.model.disk.files import Files, Unreadable
+from leadline.model.disk.log import DiskLog, log_of
+from leadline.model.disk.metadata import Metadata, PartitionState, read_metadata, snapshots
+from leadline.model.disk.partition import COMPACTED_TOPICS, UNKNOWN_LEADER, Belief, ReplicaPlace
+from leadline.model.disk.text import Partition
 
 MOST_LOGS = 20
 """Logs that are compared to find out whether two directories without topic ids belong together."""

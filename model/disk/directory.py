@@ -8,10 +8,10 @@ from uuid import UUID
 
 import attrs
 
-from model.disk import text
-from model.disk.batches import LARGEST_OFFSET
-from model.disk.files import Entry, Files, Unreadable
-from model.disk.text import Partition
+from leadline.model.disk import text
+from leadline.model.disk.batches import LARGEST_OFFSET
+from leadline.model.disk.files import Entry, Files, Unreadable
+from leadline.model.disk.text import Partition
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA: Partition = (METADATA_TOPIC, 0)

@@ -9,8 +9,8 @@ from typing import Literal
 import attrs
 import numpy as np
 
-from model.disk.log import offsets_text
-from model.disk.partition import UNKNOWN_LEADER, DiskPartition, DiskReplica
+from leadline.model.disk.log import offsets_text
+from leadline.model.disk.partition import UNKNOWN_LEADER, DiskPartition, DiskReplica
 
 MOST_COLUMNS = 24
 """Columns that are shown."""

@@ -1,4 +1,4 @@
-"""The log of a replica as its disk has it: what properties ask of a `model.log.Log`, for batches instead of records.
+"""The log of a replica as its disk has it: what properties ask of a `Log`, for batches instead of records.
 
 A log on a disk differs from one of the model in three ways. It may begin after offset 0, as retention moves its start.
 Compaction may have taken batches out of it, or records out of a batch. And it is long: logs are compared in arrays,
@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from model.disk.batches import DELETE_HORIZON, LARGEST_OFFSET, NO_EPOCH
+from leadline.model.disk.batches import DELETE_HORIZON, LARGEST_OFFSET, NO_EPOCH
 
 
 @attrs.frozen

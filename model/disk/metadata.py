@@ -13,10 +13,10 @@ from uuid import UUID
 import attrs
 import numpy as np
 
-from model.disk.batches import CODEC, CONTROL, HEADER, Tail, read_headers
-from model.disk.directory import LogDirectory
-from model.disk.files import Files, Source, Unreadable
-from model.disk.wire import Malformed, Wire
+from leadline.model.disk.batches import CODEC, CONTROL, HEADER, Tail, read_headers
+from leadline.model.disk.directory import LogDirectory
+from leadline.model.disk.files import Files, Source, Unreadable
+from leadline.model.disk.wire import Malformed, Wire
 
 LARGEST_BATCH = 256 * 2**20
 """Bytes of the largest batch of metadata records that is read."""

@@ -10,13 +10,13 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from model.disk.batches import BATCH, LARGEST_OFFSET, Tail, read_headers
-from model.disk.directory import METADATA_TOPIC, LogDirectory, no_directory, read_log_directory
-from model.disk.files import Files, Source, Unreadable
-from model.disk.log import Batch, DiskLog, log_of
-from model.disk.metadata import PartitionState
-from model.disk.text import Epoch
-from model.quorum import NO_EPOCH, Quorum
+from leadline.model.disk.batches import BATCH, LARGEST_OFFSET, Tail, read_headers
+from leadline.model.disk.directory import METADATA_TOPIC, LogDirectory, no_directory, read_log_directory
+from leadline.model.disk.files import Files, Source, Unreadable
+from leadline.model.disk.log import Batch, DiskLog, log_of
+from leadline.model.disk.metadata import PartitionState
+from leadline.model.disk.text import Epoch
+from leadline.model.quorum import NO_EPOCH, Quorum
 
 UNKNOWN_LEADER = -1
 """The leader, where brokers have one and no disk says which."""
@@ -201,7 +201,7 @@ def _is_left_out(source: Source) -> bool:
 
 @attrs.frozen
 class DiskPromise:
-    """A batch that consumers could read: what `model.kafka.state.Promise` is in the model.
+    """A batch that consumers could read: what `leadline.model.kafka.state.Promise` is in the model.
 
     Attributes:
         record: the batch.

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from model.disk.files import Entry, LocalFiles, Source, Unreadable, filled
+from leadline.model.disk.files import Entry, LocalFiles, Source, Unreadable, filled
 
 
 def is_remote(path: str) -> bool:

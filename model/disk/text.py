@@ -13,8 +13,8 @@ from uuid import UUID
 
 import attrs
 
-from model.disk.files import Files, Unreadable, read_bytes
-from model.disk.wire import uuid_of_text
+from leadline.model.disk.files import Files, Unreadable, read_bytes
+from leadline.model.disk.wire import uuid_of_text
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"

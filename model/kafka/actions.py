@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from checker.action import Action
-from model.kafka.controller import (
+from leadline.checker.action import Action
+from leadline.model.kafka.controller import (
     controller_elects,
     controller_elects_uncleanly,
     controller_notices_failure,
@@ -13,8 +13,8 @@ from model.kafka.controller import (
     session_resumes,
     update_min_insync_replicas,
 )
-from model.kafka.crash import begin_shutdown, crash, crash_after_append, crash_losing_tail, restart, stop
-from model.kafka.fetch import (
+from leadline.model.kafka.crash import begin_shutdown, crash, crash_after_append, crash_losing_tail, restart, stop
+from leadline.model.kafka.fetch import (
     delay_fetch,
     handle_fetch,
     handle_fetch_response,
@@ -22,11 +22,11 @@ from model.kafka.fetch import (
     learn_before_truncating,
     park_fetch,
 )
-from model.kafka.isr import handle_alter_partition, hear_isr, shrink_isr
-from model.kafka.leadership import become_follower, become_leader
-from model.kafka.produce import produce
-from model.kafka.protocols import Protocol, nothing
-from model.kafka.truncation import handle_epoch_request, handle_epoch_response
+from leadline.model.kafka.isr import handle_alter_partition, hear_isr, shrink_isr
+from leadline.model.kafka.leadership import become_follower, become_leader
+from leadline.model.kafka.produce import produce
+from leadline.model.kafka.protocols import Protocol, nothing
+from leadline.model.kafka.truncation import handle_epoch_request, handle_epoch_response
 
 ACTIONS: tuple[Action[Any, ...], ...] = (
     produce,

@@ -7,7 +7,7 @@ position is the end of that, and the epoch it knows that of the leader which sho
 
 from __future__ import annotations
 
-from model.kafka.state import Promise, Replica
+from leadline.model.kafka.state import Promise, Replica
 
 
 def readable(leader: Replica) -> range:

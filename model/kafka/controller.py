@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import attrs
 
-from checker.action import action
-from model.kafka.state import ACTIVE, FENCED, PREFERRED, Partition
-from model.quorum import Quorum, Request, brokers
+from leadline.checker.action import action
+from leadline.model.kafka.state import ACTIVE, FENCED, PREFERRED, Partition
+from leadline.model.quorum import Quorum, Request, brokers
 
 
 @action("the controller notices that broker {broker} is down", broker=brokers)

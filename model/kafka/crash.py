@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import attrs
 
-from checker.action import action
-from model.kafka.controller import leaving, led_again
-from model.kafka.messages import FetchResponse
-from model.kafka.state import ACTIVE, SHUTTING_DOWN, Bounds, Partition, Replica
-from model.log import Log
-from model.quorum import brokers
+from leadline.checker.action import action
+from leadline.model.kafka.controller import leaving, led_again
+from leadline.model.kafka.messages import FetchResponse
+from leadline.model.kafka.state import ACTIVE, SHUTTING_DOWN, Bounds, Partition, Replica
+from leadline.model.log import Log
+from leadline.model.quorum import brokers
 
 
 def followers_first(bounds: Bounds) -> range:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checker.action import Step
-from checker.drawing import Drawing, Message, Row
-from model.drawing import (
+from leadline.checker.action import Step
+from leadline.checker.drawing import Drawing, Message, Row
+from leadline.model.drawing import (
     CONSUMERS,
     CONTROLLER,
     PRODUCERS,
@@ -22,8 +22,17 @@ from model.drawing import (
     role_column,
     standing,
 )
-from model.history import Commit, FollowerEndOffset, History, Join, MissedWatermark, Truncation, rule, truncates
-from model.kafka.messages import (
+from leadline.model.history import (
+    Commit,
+    FollowerEndOffset,
+    History,
+    Join,
+    MissedWatermark,
+    Truncation,
+    rule,
+    truncates,
+)
+from leadline.model.kafka.messages import (
     Diverging,
     EpochRequest,
     EpochResponse,
@@ -31,8 +40,8 @@ from model.kafka.messages import (
     FetchResponse,
     OffsetOutOfRange,
 )
-from model.kafka.state import UNKNOWN_OFFSET, Partition, Promise
-from model.quorum import drawn_isr
+from leadline.model.kafka.state import UNKNOWN_OFFSET, Partition, Promise
+from leadline.model.quorum import drawn_isr
 
 
 def rows(state: Partition) -> dict[str, Row]:

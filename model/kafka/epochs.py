@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from model.log import Log
+from leadline.model.log import Log
 
 
 @attrs.frozen

@@ -9,13 +9,20 @@ from collections.abc import Iterator
 
 import attrs
 
-from checker.action import action
-from model.kafka.high_watermark import with_leader
-from model.kafka.isr import expanded
-from model.kafka.messages import Diverging, EpochResponse, FetchRequest, FetchResponse, LateFetch, OffsetOutOfRange
-from model.kafka.state import Partition, Replica
-from model.kafka.truncation import next_request, truncated
-from model.quorum import brokers
+from leadline.checker.action import action
+from leadline.model.kafka.high_watermark import with_leader
+from leadline.model.kafka.isr import expanded
+from leadline.model.kafka.messages import (
+    Diverging,
+    EpochResponse,
+    FetchRequest,
+    FetchResponse,
+    LateFetch,
+    OffsetOutOfRange,
+)
+from leadline.model.kafka.state import Partition, Replica
+from leadline.model.kafka.truncation import next_request, truncated
+from leadline.model.quorum import brokers
 
 
 @action("broker {leader} handles broker {follower}'s fetch request and answers", leader=brokers, follower=brokers)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from model.kafka.consume import exposed_by
-from model.kafka.state import Partition, Promise, Replica
+from leadline.model.kafka.consume import exposed_by
+from leadline.model.kafka.state import Partition, Promise, Replica
 
 
 def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:

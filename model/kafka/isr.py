@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 import attrs
 
-from checker.action import action
-from model.kafka.controller import new_epoch, with_quorum_isr
-from model.kafka.high_watermark import with_leader
-from model.kafka.messages import Proposal
-from model.kafka.state import Partition, Replica
-from model.quorum import brokers
+from leadline.checker.action import action
+from leadline.model.kafka.controller import new_epoch, with_quorum_isr
+from leadline.model.kafka.high_watermark import with_leader
+from leadline.model.kafka.messages import Proposal
+from leadline.model.kafka.state import Partition, Replica
+from leadline.model.quorum import brokers
 
 
 @action("broker {leader} removes the lagging broker {member} from the ISR", leader=brokers, member=brokers)

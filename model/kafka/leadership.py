@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import attrs
 
-from checker.action import action
-from model.kafka.high_watermark import with_leader
-from model.kafka.messages import EpochRequest, FetchRequest
-from model.kafka.state import UNKNOWN_OFFSET, Partition, Replica
-from model.kafka.truncation import next_request, truncated
-from model.quorum import brokers, epochs
+from leadline.checker.action import action
+from leadline.model.kafka.high_watermark import with_leader
+from leadline.model.kafka.messages import EpochRequest, FetchRequest
+from leadline.model.kafka.state import UNKNOWN_OFFSET, Partition, Replica
+from leadline.model.kafka.truncation import next_request, truncated
+from leadline.model.quorum import brokers, epochs
 
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)

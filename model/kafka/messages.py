@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import attrs
 
-from model.log import Record
-from model.quorum import drawn_isr
+from leadline.model.log import Record
+from leadline.model.quorum import drawn_isr
 
 
 @attrs.frozen(cache_hash=True)

@@ -18,24 +18,24 @@ from typing import Any
 
 import attrs
 
-from checker.action import Action
-from model.kafka import protocols as does
-from model.kafka import readings
-from model.kafka.controller import controller_elects
-from model.kafka.crash import restart
-from model.kafka.fetch import handle_fetch, park_fetch
-from model.kafka.high_watermark import smallest_leo
-from model.kafka.isr import handle_alter_partition, shrink_isr
-from model.kafka.leadership import become_leader
-from model.kafka.messages import EpochResponse, FetchRequest, FetchResponse, OffsetOutOfRange
-from model.kafka.produce import produce
-from model.kafka.protocols import EpochLookup, Truncation, end_of_the_epoch_in_both
-from model.kafka.rules import Rule
-from model.kafka.state import Partition, Replica
-from model.kafka.truncation import handle_epoch_request
-from model.log import Log, Record
-from model.mistakes import Mistake, Taken, and_then, changing, under
-from model.quorum import Quorum
+from leadline.checker.action import Action
+from leadline.model.kafka import protocols as does
+from leadline.model.kafka import readings
+from leadline.model.kafka.controller import controller_elects
+from leadline.model.kafka.crash import restart
+from leadline.model.kafka.fetch import handle_fetch, park_fetch
+from leadline.model.kafka.high_watermark import smallest_leo
+from leadline.model.kafka.isr import handle_alter_partition, shrink_isr
+from leadline.model.kafka.leadership import become_leader
+from leadline.model.kafka.messages import EpochResponse, FetchRequest, FetchResponse, OffsetOutOfRange
+from leadline.model.kafka.produce import produce
+from leadline.model.kafka.protocols import EpochLookup, Truncation, end_of_the_epoch_in_both
+from leadline.model.kafka.rules import Rule
+from leadline.model.kafka.state import Partition, Replica
+from leadline.model.kafka.truncation import handle_epoch_request
+from leadline.model.log import Log, Record
+from leadline.model.mistakes import Mistake, Taken, and_then, changing, under
+from leadline.model.quorum import Quorum
 
 KafkaAction = Action[Partition, Any]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import attrs
 
-from checker.action import action
-from model.kafka.high_watermark import with_leader
-from model.kafka.state import Partition, Promise
-from model.log import Record
-from model.quorum import brokers
+from leadline.checker.action import action
+from leadline.model.kafka.high_watermark import with_leader
+from leadline.model.kafka.state import Partition, Promise
+from leadline.model.log import Record
+from leadline.model.quorum import brokers
 
 
 @action("a producer writes a record to broker {leader}", leader=brokers)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from model.kafka.epochs import EpochEnd
-from model.kafka.messages import Diverging, EpochResponse, FetchRequest
-from model.kafka.state import ACTIVE, Bounds, Partition, Registration, Replica
-from model.log import Log
-from model.quorum import Quorum
+from leadline.model.kafka.epochs import EpochEnd
+from leadline.model.kafka.messages import Diverging, EpochResponse, FetchRequest
+from leadline.model.kafka.state import ACTIVE, Bounds, Partition, Registration, Replica
+from leadline.model.log import Log
+from leadline.model.quorum import Quorum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 import attrs
 
-from checker.action import action
-from model.kafka.leadership import become_leader
-from model.kafka.messages import EpochResponse
-from model.kafka.protocols import EpochLookup, Truncation
-from model.kafka.releases import KIP_101, KIP_320
-from model.kafka.state import Partition, Replica
-from model.kafka.truncation import truncated
-from model.quorum import brokers, epochs
+from leadline.checker.action import action
+from leadline.model.kafka.leadership import become_leader
+from leadline.model.kafka.messages import EpochResponse
+from leadline.model.kafka.protocols import EpochLookup, Truncation
+from leadline.model.kafka.releases import KIP_101, KIP_320
+from leadline.model.kafka.state import Partition, Replica
+from leadline.model.kafka.truncation import truncated
+from leadline.model.quorum import brokers, epochs
 
 
 def the_leaders(end_offset: int, told: int) -> int:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from checker.errors import SpecError
-from model.kafka.protocols import Protocol
-from model.kafka.rules import protocol_of, rule_of
-from model.kafka.state import Bounds
+from leadline.checker.errors import SpecError
+from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.rules import protocol_of, rule_of
+from leadline.model.kafka.state import Bounds
 
 ZOOKEEPER = "ZooKeeper"
 KRAFT = "KRaft"

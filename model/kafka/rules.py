@@ -12,11 +12,11 @@ from typing import Any
 
 import attrs
 
-from checker.errors import SpecError
-from checker.names import nearest
-from model.kafka import epochs
-from model.kafka import protocols as does
-from model.kafka.protocols import Protocol
+from leadline.checker.errors import SpecError
+from leadline.checker.support.names import nearest
+from leadline.model.kafka import epochs
+from leadline.model.kafka import protocols as does
+from leadline.model.kafka.protocols import Protocol
 
 
 @attrs.frozen(eq=False)

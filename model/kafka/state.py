@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from checker.bounds import bound
-from checker.state import component, constant
-from model.kafka.messages import EpochRequest, EpochResponse, FetchRequest, LateFetch, Message, Proposal
-from model.leadership import Leadership
-from model.log import Log, Record
-from model.quorum import NO_EPOCH, Quorum, Request
+from leadline.checker.bounds import bound
+from leadline.checker.state import component, constant
+from leadline.model.kafka.messages import EpochRequest, EpochResponse, FetchRequest, LateFetch, Message, Proposal
+from leadline.model.leadership import Leadership
+from leadline.model.log import Log, Record
+from leadline.model.quorum import NO_EPOCH, Quorum, Request
 
 if TYPE_CHECKING:
-    from model.kafka.protocols import Protocol
+    from leadline.model.kafka.protocols import Protocol
 
 UNKNOWN_OFFSET = -1
 """The remote log end offset of a follower that has not fetched from this leader yet."""

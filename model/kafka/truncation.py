@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from checker.action import action
-from model.kafka.messages import EpochRequest, EpochResponse, FetchRequest
-from model.kafka.state import Partition, Replica
-from model.quorum import brokers
+from leadline.checker.action import action
+from leadline.model.kafka.messages import EpochRequest, EpochResponse, FetchRequest
+from leadline.model.kafka.state import Partition, Replica
+from leadline.model.quorum import brokers
 
 if TYPE_CHECKING:
-    from model.kafka.protocols import Protocol
+    from leadline.model.kafka.protocols import Protocol
 
 
 @action("broker {leader} answers broker {follower}'s OffsetsForLeaderEpoch request", leader=brokers, follower=brokers)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import attrs
 
-from invariants.catalog import kafka, of_column
-from model.kafka import readings
-from model.kafka.leadership import become_leader
-from model.kafka.releases import KIP_101, KIP_320
+from leadline.invariants.catalog import kafka, of_column
+from leadline.model.kafka import readings
+from leadline.model.kafka.leadership import become_leader
+from leadline.model.kafka.releases import KIP_101, KIP_320
 
 no_minimum = kafka(readings.NO_MINIMUM, KIP_101)
 in_sync_and = kafka(readings.IN_SYNC_AND, KIP_320)

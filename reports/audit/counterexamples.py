@@ -1,6 +1,6 @@
 """Counterexamples that match findings: an interleaving that can lead to what is on a disk.
 
-They are matched by what is wrong at their ends, not by name. See `invariants.audit.shapes`.
+They are matched by what is wrong at their ends, not by name. See `leadline.invariants.audit.shapes`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 
 import attrs
 
-from checker.bounds import bounds_text
-from checker.names import counted
-from checker.result import Verdict
-from checker.trace import Trace, complaints_at_end
-from invariants.audit.result import AuditResult, Finding, Shape
-from invariants.audit.shapes import shape_of
-from invariants.view import Complaint
-from reports.suite import SHIPPED, read_suite
+from leadline.checker.bounds import bounds_text
+from leadline.checker.result import Verdict
+from leadline.checker.support.names import counted
+from leadline.checker.trace import Trace, complaints_at_end
+from leadline.invariants.audit.result import AuditResult, Finding, Shape
+from leadline.invariants.audit.shapes import shape_of
+from leadline.invariants.view import Complaint
+from leadline.reports.suite import SHIPPED, read_suite
 
 MOST_NAMED = 3
 """The most counterexamples of one shape that are named."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from checker.names import counted
-from checker.result import Verdict
-from invariants.audit.result import AuditResult
-from invariants.audit.result import Finding as AuditFinding
-from reports.audit.counterexamples import Counterexample
-from reports.audit.terminal import partition_name, verdict_sentence
-from reports.findings import Finding, Place, place_of
-from reports.markdown import cell
-from reports.mermaid import mermaid
-from reports.story import story_of
+from leadline.checker.result import Verdict
+from leadline.checker.support.names import counted
+from leadline.invariants.audit.result import AuditResult
+from leadline.invariants.audit.result import Finding as AuditFinding
+from leadline.reports.audit.counterexamples import Counterexample
+from leadline.reports.audit.terminal import partition_name, verdict_sentence
+from leadline.reports.ci.findings import Finding, Place, place_of
+from leadline.reports.ci.markdown import cell
+from leadline.reports.traces.mermaid import mermaid
+from leadline.reports.traces.story import story_of
 
 COMPLETE = "everything could be decided"
 """What the finding on an audit as a whole is called."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from checker.result import Verdict
-from invariants.audit.result import AuditResult
+from leadline.checker.result import Verdict
+from leadline.invariants.audit.result import AuditResult
 
 
 def audit_object(result: AuditResult) -> dict[str, Any]:

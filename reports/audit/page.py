@@ -11,15 +11,15 @@ from collections.abc import Sequence
 import attrs
 from markupsafe import Markup
 
-from checker.engines import memory
-from checker.names import counted
-from invariants.audit.result import AuditResult, Finding
-from model.disk.drawing import Cell, Drawing, Row
-from reports.audit.counterexamples import Counterexample
-from reports.audit.terminal import partition_name, verdict_sentence, without_repetition
-from reports.html import Chapter, chapter, page, rendered
-from reports.html.holdings import GROUPS
-from reports.story import story_of
+from leadline.checker.engines import memory
+from leadline.checker.support.names import counted
+from leadline.invariants.audit.result import AuditResult, Finding
+from leadline.model.disk.drawing import Cell, Drawing, Row
+from leadline.reports.audit.counterexamples import Counterexample
+from leadline.reports.audit.terminal import partition_name, verdict_sentence, without_repetition
+from leadline.reports.html import Chapter, chapter, page, rendered
+from leadline.reports.html.holdings import GROUPS
+from leadline.reports.traces.story import story_of
 
 MOST_PARTITIONS = 300
 """Partitions with errors that are on the page."""

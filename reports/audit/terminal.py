@@ -11,15 +11,15 @@ from rich.padding import Padding
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 
-from checker.engines import memory
-from checker.names import counted
-from checker.result import Verdict
-from invariants.audit.cluster import Done
-from invariants.audit.cluster import Progress as Tell
-from invariants.audit.result import AuditResult, Finding
-from reports.audit.counterexamples import Counterexample
-from reports.story import story_of
-from reports.terminal import STYLES, console, is_plain, story_view
+from leadline.checker.engines import memory
+from leadline.checker.result import Verdict
+from leadline.checker.support.names import counted
+from leadline.invariants.audit.cluster import Done
+from leadline.invariants.audit.cluster import Progress as Tell
+from leadline.invariants.audit.result import AuditResult, Finding
+from leadline.reports.audit.counterexamples import Counterexample
+from leadline.reports.terminal.run import STYLES, console, is_plain, story_view
+from leadline.reports.traces.story import story_of
 
 MOST_PARTITIONS = 20
 """Partitions with errors that are shown, and as many notes."""

@@ -2,15 +2,15 @@
 
 import sys
 
-from reports.cli.signals import Interrupt, handled, leave, no_exit
-from reports.exit_codes import INCOMPLETE
+from leadline.reports.cli.signals import Interrupt, handled, leave, no_exit
+from leadline.reports.exit_codes import INCOMPLETE
 
 
 def main() -> None:
     """Run the command line and exit."""
     try:
         with handled(leave):
-            from reports.cli import app  # takes most of a second, in which somebody may press Ctrl-C
+            from leadline.reports.cli import app  # takes most of a second, in which somebody may press Ctrl-C
         with handled(Interrupt()), no_exit():
             app.main()
     except KeyboardInterrupt:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from reports.exit_codes import AS_EXPECTED, VIOLATED
-from reports.lines import say
-from reports.markdown import answers_page
-from reports.suite import read_suite
-from reports.terminal import progress_line
+from leadline.reports.ci.markdown import answers_page
+from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
+from leadline.reports.lines import say
+from leadline.reports.suite import read_suite
+from leadline.reports.terminal.run import progress_line
 
 SHIPPED = Path(__file__).parent.parent / "answers" / "suite.toml"
 

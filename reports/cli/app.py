@@ -15,11 +15,11 @@ from typing import Any
 
 import click
 
-from checker.engines.budget import LimitReached
-from checker.errors import LeadlineError, error_line
-from checker.names import nearest
-from reports.exit_codes import INCOMPLETE, USAGE
-from reports.lines import say
+from leadline.checker.engines.budget import LimitReached
+from leadline.checker.errors import LeadlineError, error_line
+from leadline.checker.support.names import nearest
+from leadline.reports.exit_codes import INCOMPLETE, USAGE
+from leadline.reports.lines import say
 
 COMMANDS = {
     "answers": "Write a suite's questions and answers as Markdown.",
@@ -52,7 +52,7 @@ class Commands(click.Group):
             if ctx.resilient_parsing:
                 return None
             raise click.UsageError(f"unknown command {cmd_name!r}{nearest(cmd_name, COMMANDS)}")
-        module = importlib.import_module(f"reports.cli.{'trace' if cmd_name == 'replay' else cmd_name}")
+        module = importlib.import_module(f"leadline.reports.cli.{'trace' if cmd_name == 'replay' else cmd_name}")
         command: click.Command = getattr(module, cmd_name)
         return command
 

@@ -12,22 +12,22 @@ from typing import Any, Literal
 
 import click
 
-from checker.visible import visible
-from invariants.audit.cluster import audit as audit_directories
-from invariants.audit.cluster import compare
-from invariants.audit.result import AuditResult
-from invariants.audit.spark import audit_on_spark
-from reports.audit.counterexamples import Counterexample, with_counterexamples
-from reports.audit.findings import audit_findings, audit_markdown
-from reports.audit.json_audit import audit_object
-from reports.audit.page import audit_page
-from reports.audit.terminal import audit_progress, audit_view, searching
-from reports.cli.explore import spark_settings
-from reports.cli.outputs import check_output, writing
-from reports.exit_codes import OF_VERDICT
-from reports.junit import junit as junit_xml
-from reports.sarif import sarif as sarif_log
-from reports.terminal import console, is_plain
+from leadline.checker.support.visible import visible
+from leadline.invariants.audit.cluster import audit as audit_directories
+from leadline.invariants.audit.cluster import compare
+from leadline.invariants.audit.result import AuditResult
+from leadline.invariants.audit.spark import audit_on_spark
+from leadline.reports.audit.counterexamples import Counterexample, with_counterexamples
+from leadline.reports.audit.findings import audit_findings, audit_markdown
+from leadline.reports.audit.json_audit import audit_object
+from leadline.reports.audit.page import audit_page
+from leadline.reports.audit.terminal import audit_progress, audit_view, searching
+from leadline.reports.ci.junit import junit as junit_xml
+from leadline.reports.ci.sarif import sarif as sarif_log
+from leadline.reports.cli.explore import spark_settings
+from leadline.reports.cli.outputs import check_output, writing
+from leadline.reports.exit_codes import OF_VERDICT
+from leadline.reports.terminal.run import console, is_plain
 
 _file = click.Path(path_type=Path, dir_okay=False)
 

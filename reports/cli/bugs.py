@@ -13,16 +13,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from checker.bounds import bounds_text
-from checker.names import counted
-from reports.bugs import Bug, Outcome, Run, UnmodelledBug, bugs_object, read_archive
-from reports.cli.outputs import check_output, writing
-from reports.cli.running import only_the_result_on_stdout
-from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from reports.html.run import run_page, with_traces
-from reports.origin import Origin
-from reports.run_view import view_of_result
-from reports.terminal import STYLES, WrappedBounds, console, progress_line, show_traces
+from leadline.checker.bounds import bounds_text
+from leadline.checker.support.names import counted
+from leadline.reports.bugs import Bug, Outcome, Run, UnmodelledBug, bugs_object, read_archive
+from leadline.reports.cli.outputs import check_output, writing
+from leadline.reports.cli.running import only_the_result_on_stdout
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from leadline.reports.html.run import run_page, with_traces
+from leadline.reports.origin import Origin
+from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.terminal.run import STYLES, WrappedBounds, console, progress_line, show_traces
 
 _file = click.Path(dir_okay=False, path_type=Path)
 

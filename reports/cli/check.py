@@ -11,23 +11,23 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from checker.errors import LeadlineError
-from checker.names import counted
-from checker.result import Verdict
-from checker.visible import visible
-from reports.cli.options import coverage_option
-from reports.cli.outputs import Attempts, check_output, check_output_folder, writing
-from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from reports.findings import findings, not_run
-from reports.github import summary, workflow_commands
-from reports.html.run import run_page, with_traces
-from reports.junit import junit as junit_xml
-from reports.origin import Origin
-from reports.phrases import gaps
-from reports.run_view import view_of_result
-from reports.sarif import sarif as sarif_log
-from reports.suite import SHIPPED, Outcome, PreparedCheck, as_expected, find_suite, read_suite
-from reports.terminal import STYLES, console, progress_line, show_traces
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Verdict
+from leadline.checker.support.names import counted
+from leadline.checker.support.visible import visible
+from leadline.reports.ci.findings import findings, not_run
+from leadline.reports.ci.github import summary, workflow_commands
+from leadline.reports.ci.junit import junit as junit_xml
+from leadline.reports.ci.sarif import sarif as sarif_log
+from leadline.reports.cli.options import coverage_option
+from leadline.reports.cli.outputs import Attempts, check_output, check_output_folder, writing
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from leadline.reports.html.run import run_page, with_traces
+from leadline.reports.origin import Origin
+from leadline.reports.runs.phrases import gaps
+from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, as_expected, find_suite, read_suite
+from leadline.reports.terminal.run import STYLES, console, progress_line, show_traces
 
 _file = click.Path(path_type=Path, dir_okay=False)
 _folder = click.Path(path_type=Path, file_okay=False)

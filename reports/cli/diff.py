@@ -10,21 +10,21 @@ import attrs
 import click
 from rich.console import Console
 
-from checker.engines import searched
-from checker.names import counted
-from checker.result import Verdict
-from checker.spec import Spec
-from checker.trace import complaint_at_end
-from checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
-from checker.visible import visible
-from reports.cli.options import chosen_spec
-from reports.cli.outputs import check_output, writing
-from reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from reports.html import chapter, page
-from reports.lines import say
-from reports.rules import differing_rules
-from reports.story import story_of
-from reports.terminal import console, is_plain, side_by_side, turning_points
+from leadline.checker.engines import searched
+from leadline.checker.result import Verdict
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import counted
+from leadline.checker.support.visible import visible
+from leadline.checker.trace import complaint_at_end
+from leadline.checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
+from leadline.reports.cli.options import chosen_spec
+from leadline.reports.cli.outputs import check_output, writing
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
+from leadline.reports.html import chapter, page
+from leadline.reports.lines import say
+from leadline.reports.rules import differing_rules
+from leadline.reports.terminal.run import console, is_plain, side_by_side, turning_points
+from leadline.reports.traces.story import story_of
 
 MOST_STATES = 50_000
 """Shared states that are looked at for the first difference where no counterexample shows one."""

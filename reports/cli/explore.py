@@ -8,12 +8,12 @@ from pathlib import Path
 import attrs
 import click
 
-from checker.engines import ENGINES, SETTINGS
-from checker.engines.budget import Budget
-from checker.result import Limits
-from reports.cli.options import MemorySize, chosen_spec, coverage_option, output_options, spec_options
-from reports.cli.outputs import Outputs
-from reports.cli.running import only_the_result_on_stdout, run
+from leadline.checker.engines import ENGINES, SETTINGS
+from leadline.checker.engines.budget import Budget
+from leadline.checker.result import Limits
+from leadline.reports.cli.options import MemorySize, chosen_spec, coverage_option, output_options, spec_options
+from leadline.reports.cli.outputs import Outputs
+from leadline.reports.cli.running import only_the_result_on_stdout, run
 
 
 @click.command()

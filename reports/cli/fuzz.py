@@ -7,18 +7,18 @@ from pathlib import Path
 
 import click
 
-import checker.engines.random.search
-from checker.settings import RandomSettings
-from reports.cli.options import chosen_spec, coverage_option, output_options, spec_options
-from reports.cli.outputs import Outputs
-from reports.cli.running import only_the_result_on_stdout, run
+import leadline.checker.engines.random.search
+from leadline.checker.settings import RandomSettings
+from leadline.reports.cli.options import chosen_spec, coverage_option, output_options, spec_options
+from leadline.reports.cli.outputs import Outputs
+from leadline.reports.cli.running import only_the_result_on_stdout, run
 
 
 @click.command()
 @spec_options
 @click.option(
     "--examples",
-    type=click.IntRange(1, checker.engines.random.search.MOST_EXAMPLES),
+    type=click.IntRange(1, leadline.checker.engines.random.search.MOST_EXAMPLES),
     default=RandomSettings().examples,
     show_default=True,
     metavar="N",
@@ -26,7 +26,7 @@ from reports.cli.running import only_the_result_on_stdout, run
 )
 @click.option(
     "--steps",
-    type=click.IntRange(1, checker.engines.random.search.MOST_STEPS),
+    type=click.IntRange(1, leadline.checker.engines.random.search.MOST_STEPS),
     default=RandomSettings().steps,
     show_default=True,
     metavar="N",
@@ -96,7 +96,7 @@ def fuzz(
     with only_the_result_on_stdout(json_file):
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = functools.partial(
-        checker.engines.random.search.fuzz,
+        leadline.checker.engines.random.search.fuzz,
         chosen,
         examples=examples,
         steps=steps,

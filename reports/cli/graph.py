@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from checker.engines import searched
-from checker.engines.oracle import OracleSearch
-from checker.errors import LeadlineError
-from checker.result import Limits, Verdict
-from checker.traces.graph import neighbourhood, state_graph
-from reports.cli.options import chosen_spec, spec_options
-from reports.dot import dot
-from reports.exit_codes import AS_EXPECTED
-from reports.lines import say
+from leadline.checker.engines import searched
+from leadline.checker.engines.oracle import OracleSearch
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Limits, Verdict
+from leadline.checker.traces.graph import neighbourhood, state_graph
+from leadline.reports.cli.options import chosen_spec, spec_options
+from leadline.reports.exit_codes import AS_EXPECTED
+from leadline.reports.lines import say
+from leadline.reports.traces.dot import dot
 
 
 @click.command()

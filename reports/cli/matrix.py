@@ -8,17 +8,17 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from checker.bounds import bounds_text
-from checker.visible import visible
-from reports.cli.outputs import check_output, writing
-from reports.exit_codes import AS_EXPECTED
-from reports.html.run import Grid, run_page, with_traces
-from reports.lines import say
-from reports.markdown import matrix_page
-from reports.matrix import SHIPPED, Cell, Column, Matrix, read_matrix, summary
-from reports.origin import Origin
-from reports.run_view import view_of_result
-from reports.terminal import STYLES, console, progress_line
+from leadline.checker.bounds import bounds_text
+from leadline.checker.support.visible import visible
+from leadline.reports.ci.markdown import matrix_page
+from leadline.reports.cli.outputs import check_output, writing
+from leadline.reports.exit_codes import AS_EXPECTED
+from leadline.reports.html.run import Grid, run_page, with_traces
+from leadline.reports.lines import say
+from leadline.reports.matrix import SHIPPED, Cell, Column, Matrix, read_matrix, summary
+from leadline.reports.origin import Origin
+from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.terminal.run import STYLES, console, progress_line
 
 
 @click.command()

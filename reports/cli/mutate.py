@@ -14,21 +14,21 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from checker.engines.compiled.threads import usable_cores
-from checker.errors import LeadlineError
-from checker.judging import Fate, NotSearched, Outcome, Way, judged, originals
-from checker.mutation import Mutation, Mutations, mutations_of
-from checker.names import counted, nearest
-from checker.spec import Spec
-from checker.visible import visible
-from reports.cli.options import chosen_spec, spec_options
-from reports.cli.outputs import Outputs, check_output, check_outputs, writing
-from reports.cli.running import only_the_result_on_stdout
-from reports.html.mutants import mutants_page
-from reports.lines import say, say_json
-from reports.loading import known_mutations
-from reports.markdown import mutants_summary
-from reports.mutation import (
+from leadline.checker.engines.learning.workers import usable_cores
+from leadline.checker.errors import LeadlineError
+from leadline.checker.mutation.changes import Mutation, Mutations, mutations_of
+from leadline.checker.mutation.run import Fate, NotSearched, Outcome, Way, judged, originals
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import counted, nearest
+from leadline.checker.support.visible import visible
+from leadline.reports.ci.markdown import mutants_summary
+from leadline.reports.cli.options import chosen_spec, spec_options
+from leadline.reports.cli.outputs import Outputs, check_output, check_outputs, writing
+from leadline.reports.cli.running import only_the_result_on_stdout
+from leadline.reports.html.mutants import mutants_page
+from leadline.reports.lines import say, say_json
+from leadline.reports.loading import known_mutations
+from leadline.reports.mutation import (
     EXPLAINED,
     Report,
     Sample,
@@ -42,8 +42,8 @@ from reports.mutation import (
     worst,
     write_reports,
 )
-from reports.origin import Origin
-from reports.terminal import console
+from leadline.reports.origin import Origin
+from leadline.reports.terminal.run import console
 
 KINDS = ("rule", "mistake", "action", "code")
 SAVE_SECONDS = 5.0

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import click
 
-from checker.bounds import parse_bounds
-from checker.errors import LeadlineError
-from checker.spec import Spec
-from reports.loading import load_spec
+from leadline.checker.bounds import parse_bounds
+from leadline.checker.errors import LeadlineError
+from leadline.checker.spec import Spec
+from leadline.reports.loading import load_spec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import attrs
 
-from checker.errors import LeadlineError
-from checker.result import Result, Verdict
-from checker.traces.itf import SUFFIX, write_trace
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Result, Verdict
+from leadline.checker.traces.itf import SUFFIX, write_trace
 
 
 @attrs.frozen

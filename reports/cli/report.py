@@ -11,18 +11,18 @@ from typing import Any
 
 import click
 
-from checker.errors import LeadlineError, TraceError
-from checker.names import counted
-from checker.traces.itf import SUFFIX, TraceFile, read_trace
-from checker.visible import visible
-from reports.cli.outputs import writing
-from reports.cli.trace import TraceView, note, view_of
-from reports.exit_codes import AS_EXPECTED, USAGE
-from reports.html import chapter, page
-from reports.html.run import RunWithTraces, run_page, title_of
-from reports.json_report import read_run
-from reports.lines import say
-from reports.loading import is_shipped
+from leadline.checker.errors import LeadlineError, TraceError
+from leadline.checker.support.names import counted
+from leadline.checker.support.visible import visible
+from leadline.checker.traces.itf import SUFFIX, TraceFile, read_trace
+from leadline.reports.cli.outputs import writing
+from leadline.reports.cli.trace import TraceView, note, view_of
+from leadline.reports.exit_codes import AS_EXPECTED, USAGE
+from leadline.reports.html import chapter, page
+from leadline.reports.html.run import RunWithTraces, run_page, title_of
+from leadline.reports.lines import say
+from leadline.reports.loading import is_shipped
+from leadline.reports.runs.json_report import read_run
 
 
 @click.command()

@@ -10,18 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from checker.engines.progress import Progress, paced
-from checker.result import Result
-from checker.spec import Spec
-from checker.visible import visible
-from reports.cli.outputs import Attempts, Outputs, check_outputs, save_traces, writing
-from reports.exit_codes import OF_VERDICT
-from reports.html.run import run_page, title_of, with_traces
-from reports.json_report import result_object
-from reports.lines import say, say_json
-from reports.origin import Origin
-from reports.run_view import view_of_result
-from reports.terminal import console, heading, progress_line, result_view, show_traces
+from leadline.checker.engines.progress import Progress, paced
+from leadline.checker.result import Result
+from leadline.checker.spec import Spec
+from leadline.checker.support.visible import visible
+from leadline.reports.cli.outputs import Attempts, Outputs, check_outputs, save_traces, writing
+from leadline.reports.exit_codes import OF_VERDICT
+from leadline.reports.html.run import run_page, title_of, with_traces
+from leadline.reports.lines import say, say_json
+from leadline.reports.origin import Origin
+from leadline.reports.runs.json_report import result_object
+from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.terminal.run import console, heading, progress_line, result_view, show_traces
 
 
 @contextmanager

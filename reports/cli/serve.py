@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from checker.errors import TraceError
-from checker.spec import Spec
-from checker.traces.itf import SUFFIX, read_trace
-from checker.visible import visible
-from reports.cli.options import chosen_spec, rule_option, with_rules_changed
-from reports.cli.trace import note, view_of
-from reports.exit_codes import AS_EXPECTED
-from reports.explorer import LOOPBACK, Path, path_of, server
-from reports.lines import say
+from leadline.checker.errors import TraceError
+from leadline.checker.spec import Spec
+from leadline.checker.support.visible import visible
+from leadline.checker.traces.itf import SUFFIX, read_trace
+from leadline.reports.cli.options import chosen_spec, rule_option, with_rules_changed
+from leadline.reports.cli.trace import note, view_of
+from leadline.reports.exit_codes import AS_EXPECTED
+from leadline.reports.explorer import LOOPBACK, Path, path_of, server
+from leadline.reports.lines import say
 
 
 @click.command()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from reports.exit_codes import INCOMPLETE
+from leadline.reports.exit_codes import INCOMPLETE
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C; what `docker stop`, Kubernetes, Slurm and CI systems send first; a terminal that is closed."""

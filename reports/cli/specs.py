@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from invariants.catalog import CATALOG
-from model.kafka.releases import column_of
-from reports.loading import load_spec
-from reports.terminal import console, rules_view, spec_view, specs_view
+from leadline.invariants.catalog import CATALOG
+from leadline.model.kafka.releases import column_of
+from leadline.reports.loading import load_spec
+from leadline.reports.terminal.run import console, rules_view, spec_view, specs_view
 
 
 @click.command()

@@ -14,23 +14,23 @@ from typing import Any
 import attrs
 import click
 
-from checker.errors import LeadlineError, SpecError, TraceError
-from checker.names import counted
-from checker.spec import Spec
-from checker.trace import Trace
-from checker.traces.graph import neighbourhood
-from checker.traces.itf import TraceFile, encode_trace, read_trace
-from checker.traces.replay import replay as replay_trace
-from checker.visible import visible
-from reports.dot import dot
-from reports.exit_codes import AS_EXPECTED, VIOLATED
-from reports.json_report import story_object
-from reports.lines import say, say_json
-from reports.loading import load_spec, names_a_file, shipped_spec
-from reports.mermaid import mermaid
-from reports.shiviz import shiviz
-from reports.story import Story, story_of, story_of_file
-from reports.terminal import console, is_plain, story_view
+from leadline.checker.errors import LeadlineError, SpecError, TraceError
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import counted
+from leadline.checker.support.visible import visible
+from leadline.checker.trace import Trace
+from leadline.checker.traces.graph import neighbourhood
+from leadline.checker.traces.itf import TraceFile, encode_trace, read_trace
+from leadline.checker.traces.replay import replay as replay_trace
+from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
+from leadline.reports.lines import say, say_json
+from leadline.reports.loading import load_spec, names_a_file, shipped_spec
+from leadline.reports.runs.json_report import story_object
+from leadline.reports.terminal.run import console, is_plain, story_view
+from leadline.reports.traces.dot import dot
+from leadline.reports.traces.mermaid import mermaid
+from leadline.reports.traces.shiviz import shiviz
+from leadline.reports.traces.story import Story, story_of, story_of_file
 
 _file = click.argument("file", type=click.Path(path_type=Path))
 _spec = click.option(

@@ -15,19 +15,19 @@ import attrs
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from checker.drawing import Event
-from checker.traces.itf import SUFFIX, encode_trace
-from checker.visible import visible
-from reports.html.changes import Change, changes
-from reports.html.choices import Choice, Link, choices
-from reports.html.diagram import Diagram, diagram_of
-from reports.html.holdings import Holding, holdings
-from reports.mermaid import mermaid
-from reports.origin import Origin
-from reports.story import Frame, Story
+from leadline.checker.drawing import Event
+from leadline.checker.support.visible import visible
+from leadline.checker.traces.itf import SUFFIX, encode_trace
+from leadline.reports.html.changes import Change, changes
+from leadline.reports.html.choices import Choice, Link, choices
+from leadline.reports.html.diagram import Diagram, diagram_of
+from leadline.reports.html.holdings import Holding, holdings
+from leadline.reports.origin import Origin
+from leadline.reports.traces.mermaid import mermaid
+from leadline.reports.traces.story import Frame, Story
 
 if TYPE_CHECKING:
-    from reports.html.run import Run
+    from leadline.reports.html.run import Run
 
 MOST_EXPLORED = 60
 """States of a trace, counted from its end, of which the page says what else could have happened at each."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import attrs
 
-from checker.drawing import Row
-from reports.rows import Rows
+from leadline.checker.drawing import Row
+from leadline.reports.traces.rows import Rows
 
 
 @attrs.frozen

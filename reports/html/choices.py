@@ -7,12 +7,12 @@ from typing import Any
 
 import attrs
 
-from checker.properties import Kind
-from checker.spec import Spec
-from checker.trace import Trace
-from checker.visible import visible
-from reports.html.changes import changes
-from reports.rows import rows_of
+from leadline.checker.properties import Kind
+from leadline.checker.spec import Spec
+from leadline.checker.support.visible import visible
+from leadline.checker.trace import Trace
+from leadline.reports.html.changes import changes
+from leadline.reports.traces.rows import rows_of
 
 MOST_CHANGES = 4
 """Changed cells that are named for one choice."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import attrs
 
-from checker.drawing import Row
-from checker.traces.deliveries import Delivery
-from reports.html.labels import Label, Segment, placed
-from reports.spacetime import SpaceTime
+from leadline.checker.drawing import Row
+from leadline.checker.traces.deliveries import Delivery
+from leadline.reports.html.labels import Label, Segment, placed
+from leadline.reports.traces.spacetime import SpaceTime
 
 LANE = 88
 """Pixels between two lanes."""

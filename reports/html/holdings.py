@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from checker.drawing import Cell as DrawnCell
-from checker.drawing import Row
-from reports.rows import Rows
+from leadline.checker.drawing import Cell as DrawnCell
+from leadline.checker.drawing import Row
+from leadline.reports.traces.rows import Rows
 
 CELL = 54
 """Pixels that a cell is wide."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 from markupsafe import Markup
 
-from checker.judging import Fate, Outcome
-from reports.exit_codes import AS_EXPECTED
-from reports.html import page, rendered
-from reports.mutation import FATES, Report, is_open, place, reason
+from leadline.checker.mutation.run import Fate, Outcome
+from leadline.reports.exit_codes import AS_EXPECTED
+from leadline.reports.html import page, rendered
+from leadline.reports.mutation import FATES, Report, is_open, place, reason
 
 
 @attrs.frozen

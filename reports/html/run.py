@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 from markupsafe import Markup
 
-from checker.covered import CoverageCounts, FunctionCoverage
-from checker.names import counted
-from checker.result import Result, Statistics, Verdict
-from reports.html import Chapter, chapter, page
-from reports.html.plots import levels_plot, rate_plot, rates
-from reports.matrix import Cell
-from reports.phrases import (
+from leadline.checker.coverage import CoverageCounts, FunctionCoverage
+from leadline.checker.result import Result, Statistics, Verdict
+from leadline.checker.support.names import counted
+from leadline.reports.html import Chapter, chapter, page
+from leadline.reports.html.plots import levels_plot, rate_plot, rates
+from leadline.reports.matrix import Cell
+from leadline.reports.runs.phrases import (
     LEGEND,
     MARKS,
     field_values,
@@ -29,8 +29,8 @@ from reports.phrases import (
     shown_kinds,
     statistics_lines,
 )
-from reports.run_view import RunView
-from reports.story import Story, story_of
+from leadline.reports.runs.run_view import RunView
+from leadline.reports.traces.story import Story, story_of
 
 FEWEST_RATES = 5
 """A search that was over before this many samples has no rate over time."""
@@ -102,7 +102,7 @@ class Run:
         gaps: what it has not tried, in lines, as far as that is known.
         covered: what it has tried; None if that is not known.
         instance_columns: the headings of its action instances and of how often each was enabled.
-        shown_kinds: see `reports.phrases.shown_kinds`.
+        shown_kinds: see `leadline.reports.runs.phrases.shown_kinds`.
         fields: the values of each field, in words, by path.
         sample_note: the states in which premises, witnesses and fields of a random search were looked for; or empty.
         source: its functions, each line with its mark and what is said of it.

@@ -32,18 +32,18 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from checker import explore
-from checker.engines.budget import Budget
-from checker.engines.compiled.learn.lazy import make_ordinary
-from checker.engines.compiled.threads import Workers, usable_cores
-from checker.engines.compiled.walks import Walks
-from checker.engines.compiled.watch import Watch
-from checker.engines.purity import Purity
-from checker.result import Limits
-from checker.spec import Spec
-from invariants.catalog import CATALOG, find
-from reports.bugs import read_archive
-from reports.loading import known_mutations
+from leadline.checker import explore
+from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.learning.watch import Watch
+from leadline.checker.engines.learning.workers import Workers, usable_cores
+from leadline.checker.engines.purity import Purity
+from leadline.checker.engines.random.walkers import Walks
+from leadline.checker.observing.lazy import make_ordinary
+from leadline.checker.result import Limits
+from leadline.checker.spec import Spec
+from leadline.invariants.catalog import CATALOG, find
+from leadline.reports.bugs import read_archive
+from leadline.reports.loading import known_mutations
 
 THREE_BROKERS = {"brokers": 3, "log_size": 2, "records": 2, "max_epoch": 2}
 

@@ -29,8 +29,14 @@ MAY_NOT_USE = {
 
 def module_name(path: Path) -> str:
     """The name a file is imported by."""
-    parts = path.relative_to(PROJECT).with_suffix("").parts
+    parts = ("leadline", *path.relative_to(PROJECT).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def package_of(module: str) -> str:
+    """The package of ours that a module belongs to; the top-level name of any other."""
+    names = module.split(".")
+    return names[1] if names[0] == "leadline" and len(names) > 1 else names[0]
 
 
 FILES = {module_name(path): path for package in PACKAGES for path in sorted((PROJECT / package).rglob("*.py"))}
@@ -71,8 +77,13 @@ def imports_of(module: str) -> list[tuple[str, bool]]:
 
 
 def test_every_package_was_found() -> None:
-    assert {name.split(".")[0] for name in FILES} == set(PACKAGES)
-    assert {"checker.engines.oracle", "model.atomic.actions", "invariants.catalog", "reports.cli.app"} <= set(FILES)
+    assert {package_of(name) for name in FILES} == set(PACKAGES)
+    assert {
+        "leadline.checker.engines.oracle",
+        "leadline.model.atomic.actions",
+        "leadline.invariants.catalog",
+        "leadline.reports.cli.app",
+    } <= set(FILES)
 
 
 def test_imports_are_found_wherever_they_are() -> None:
@@ -98,9 +109,9 @@ def test_a_package_imports_of_ours_only_what_is_below_it(package: str) -> None:
     wrong = [
         f"{module} imports {imported}"
         for module in FILES
-        if module.split(".")[0] == package
+        if package_of(module) == package
         for imported, _ in imports_of(module)
-        if imported.split(".")[0] in ours - MAY_IMPORT[package]
+        if package_of(imported) in ours - MAY_IMPORT[package]
     ]
     assert wrong == []
 
@@ -108,10 +119,7 @@ def test_a_package_imports_of_ours_only_what_is_below_it(package: str) -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_does_not_do_the_work_of_another(package: str) -> None:
     used = {
-        imported.split(".")[0]
-        for module in FILES
-        if module.split(".")[0] == package
-        for imported, _ in imports_of(module)
+        package_of(imported) for module in FILES if package_of(module) == package for imported, _ in imports_of(module)
     }
     assert used & MAY_NOT_USE[package] == set()
 
@@ -128,5 +136,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 
 
 def test_only_the_command_line_and_the_loader_know_the_catalog() -> None:
-    knowing = {module for module in FILES for imported, _ in imports_of(module) if imported == "invariants.catalog"}
-    assert knowing == {"reports.loading", "reports.cli.specs", "reports.answers.readings"}
+    knowing = {
+        module for module in FILES for imported, _ in imports_of(module) if imported == "leadline.invariants.catalog"
+    }
+    assert knowing == {"leadline.reports.loading", "leadline.reports.cli.specs", "leadline.reports.answers.readings"}

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from tests.tools.audits import short_suite, small_cluster, standard_batches
-from tests.tools.cli import COMMAND, Run, call, environment, leadline, read_until, terminal
+from tests.tools.cli import COMMAND, Run, call, environment, read_until, run_leadline, terminal
 from tests.tools.disks import Disk, Log, batch
 from tests.tools.schema_files import SCHEMAS
 
@@ -44,7 +44,7 @@ def digest(folder: Path) -> str:
 
 def test_nothing_wrong_ends_with_0(whole: Path) -> None:
     before = digest(whole)
-    run = leadline("audit", "whole", folder=whole)
+    run = run_leadline("audit", "whole", folder=whole)
     assert (run.code, run.err) == (0, "")
     assert run.out.startswith("holds: nothing is wrong\n3 brokers, 2 partitions, 27 batches, ")
     assert digest(whole) == before
@@ -53,7 +53,7 @@ def test_nothing_wrong_ends_with_0(whole: Path) -> None:
 def test_something_wrong_ends_with_1_and_says_what_to_do_and_how_it_can_come_about(
     broken: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reports.audit.counterexamples.SHIPPED", short_suite(tmp_path_factory.mktemp("suite")))
+    monkeypatch.setattr("leadline.reports.audit.counterexamples.SHIPPED", short_suite(tmp_path_factory.mktemp("suite")))
     before = digest(broken)
     run = call("audit", "broken", folder=broken)
     assert run.code == 1
@@ -218,7 +218,7 @@ def test_an_interrupt_ends_the_audit_with_what_was_found(large: Path, number: si
 
 
 def test_several_processes_find_what_one_does(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("invariants.audit.cluster.ALONE_FOR", 0.0)
-    monkeypatch.setattr("invariants.audit.cluster.WORTH_IT", 0.0)
+    monkeypatch.setattr("leadline.invariants.audit.cluster.ALONE_FOR", 0.0)
+    monkeypatch.setattr("leadline.invariants.audit.cluster.WORTH_IT", 0.0)
     run = call("audit", "data", "--json", "-", "--workers", "2", folder=large)
     assert (run.json["partitions"], run.json["batches"], run.json["findings"]) == (700, 2100, [])

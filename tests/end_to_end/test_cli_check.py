@@ -9,10 +9,10 @@ from unittest import mock
 
 import pytest
 
-import reports.cli.check
-from invariants.catalog import CATALOG
-from reports.suite import SHIPPED
-from tests.tools.cli import STAIRS, Run, call, interrupted, leadline, on_terminal, write
+import leadline.reports.cli.check
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.suite import SHIPPED
+from tests.tools.cli import STAIRS, Run, call, interrupted, on_terminal, run_leadline, write
 
 HOLDS = '[[check]]\nspec = "stairs.py:spec"\nexpect = "holds"\n'
 AT_THREE = '[[check]]\nspec = "stairs.py:spec"\nbounds = { top = 3 }\n'
@@ -95,7 +95,7 @@ def test_the_shipped_suite_ends_in_1_when_a_protocol_is_swapped_for_a_worse_one(
 def test_leadline_toml_comes_before_pyproject_toml(folder: Path) -> None:
     (folder / "leadline.toml").write_text(HOLDS, encoding="utf-8")
     (folder / "pyproject.toml").write_text("[[tool.leadline.check]]\n", encoding="utf-8")
-    run = leadline("check", folder=folder)
+    run = run_leadline("check", folder=folder)
     assert (run.code, run.err) == (0, "")
     assert re.fullmatch(r"ok    stairs\.py:spec  holds, 3 states  \d\.\d s", run.lines[0])
     assert run.lines[1:] == ["1 of 1 checks as expected", ""]
@@ -119,7 +119,7 @@ def test_without_a_suite_in_the_folder_the_shipped_one_is_run_and_that_is_said(
     (folder / "shipped.toml").write_text(HOLDS, encoding="utf-8")
     if project is not None:
         (folder / "pyproject.toml").write_text(project, encoding="utf-8")
-    with mock.patch.object(reports.cli.check, "SHIPPED", folder / "shipped.toml"):
+    with mock.patch.object(leadline.reports.cli.check, "SHIPPED", folder / "shipped.toml"):
         run = call("check", folder=folder)
     assert (run.code, run.err) == (0, "")
     assert run.lines[0] == "no leadline.toml and no [tool.leadline] here: running the shipped suite"
@@ -351,7 +351,7 @@ def test_a_mistake_in_a_suite_is_one_line_and_exit_code_2(folder: Path, what: st
 def test_a_mistake_is_told_with_the_checks_name_before_any_check_is_run(folder: Path) -> None:
     later = '[[check]]\nname = "the later one"\nspec = "stairs.py"\nbounds = { tip = 1 }\nexpect = "holds"\n'
     (folder / "leadline.toml").write_text(HOLDS + VIOLATED + later, encoding="utf-8")
-    complaint = leadline("check", folder=folder).complaint
+    complaint = run_leadline("check", folder=folder).complaint
     assert complaint == "leadline.toml, check 3 (the later one): unknown bound 'tip': did you mean 'top'?"
 
 

@@ -8,13 +8,13 @@ import sys
 import click
 import pytest
 
-from reports.cli.app import COMMANDS, app
+from leadline.reports.cli.app import COMMANDS, app
 
 HEAVY = ("hypothesis", "jinja2", "networkx", "numba", "numpy", "pyspark", "rich")
 
 PRINT_IMPORTED = f"""
 import sys
-from reports.cli import main
+from leadline.reports.cli import main
 try:
     main()
 finally:

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reports.html.run import RunWithTraces, run_page
-from reports.json_report import read_run
+from leadline.reports.html.run import RunWithTraces, run_page
+from leadline.reports.runs.json_report import read_run
 from tests.tools.cli import STAIRS, call, write
 
 PREMISES = """

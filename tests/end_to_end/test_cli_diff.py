@@ -10,14 +10,14 @@ from unittest import mock
 import attrs
 import pytest
 
-import reports.cli.diff
-from checker import Limits, Result, Spec, SpecError
-from checker.engines import ENGINES
-from checker.engines.oracle import explore
-from checker.result import Stop, StopKind
-from checker.traces.divergence import first_parting, follow
-from invariants.catalog import CATALOG
-from reports.loading import load_spec
+import leadline.reports.cli.diff
+from leadline.checker import Limits, Result, Spec, SpecError
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.oracle import explore
+from leadline.checker.result import Stop, StopKind
+from leadline.checker.traces.divergence import first_parting, follow
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.loading import load_spec
 from tests.tools.browser import chromium, needs_chromium
 from tests.tools.cli import STAIRS, call, write
 from tests.tools.opened import Opened
@@ -110,7 +110,7 @@ def test_specs_that_behave_alike_end_in_0(folder: Path) -> None:
 
 
 def test_a_limit_is_no_answer(folder: Path) -> None:
-    with mock.patch.object(reports.cli.diff, "MOST_STATES", 2):
+    with mock.patch.object(leadline.reports.cli.diff, "MOST_STATES", 2):
         run = call("diff", "stairs.py:spec", "stairs.py:leaping", folder=folder)
     assert (run.code, run.out) == (3, "incomplete: stairs.py:spec and stairs.py:leaping do the same in 2 states\n")
 

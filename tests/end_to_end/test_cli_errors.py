@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.cli import COMMAND, STAIRS, call, environment, leadline, write
+from tests.tools.cli import COMMAND, STAIRS, call, environment, run_leadline, write
 
 UP = "    if state.height < state.top:\n        yield evolve(state, height=state.height + 1)\n"
 """The body of the action ``up``, which the tests replace."""
@@ -112,7 +112,7 @@ def test_a_name_with_markup_line_breaks_or_nothing_in_it_is_one_line_too(folder:
 
 
 def test_leadline_alone_shows_what_there_is_and_ends_in_2(tmp_path: Path) -> None:
-    run = leadline(folder=tmp_path)
+    run = run_leadline(folder=tmp_path)
     assert (run.code, run.err) == (2, "")
     assert run.out.startswith("Usage: leadline ")
     for command in ("check", "explore", "fuzz", "replay", "specs", "trace"):
@@ -290,7 +290,7 @@ def test_a_spec_that_misbehaves_while_it_runs_is_one_line(tmp_path: Path, what: 
 @pytest.mark.parametrize("what", ["raises", "exits as if all were well"])
 def test_a_process_of_its_own_ends_in_2_when_the_spec_file_fails(tmp_path: Path, what: str) -> None:
     text, reason = FILES[what]
-    assert leadline("explore", "it.py", "--json", "-", folder=write(tmp_path, it=text)).complaint == reason
+    assert run_leadline("explore", "it.py", "--json", "-", folder=write(tmp_path, it=text)).complaint == reason
 
 
 def test_a_process_of_its_own_ends_in_2_when_an_action_fails(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_process_of_its_own_ends_in_2_when_an_action_fails(tmp_path: Path) -> 
         MISBEHAVIOUR["an action that exits as if all were well"],
         MISBEHAVIOUR["an action that mutates"],
     ):
-        assert words[0] in leadline("explore", "it.py", folder=write(tmp_path, it=text)).complaint
+        assert words[0] in run_leadline("explore", "it.py", folder=write(tmp_path, it=text)).complaint
 
 
 # Results that cannot be written
@@ -336,7 +336,7 @@ def test_a_full_disk_is_one_line(folder: Path) -> None:
     assert "No space left on device" in call("explore", "stairs.py", "--json", "/dev/full", folder=folder).err
     for arguments in (("explore", "stairs.py"), ("explore", "stairs.py", "--json", "-")):
         with Path("/dev/full").open("w") as full:
-            run = leadline(*arguments, folder=folder, stdout=full)
+            run = run_leadline(*arguments, folder=folder, stdout=full)
         assert run.complaint == "cannot write to standard output: No space left on device"
 
 
@@ -398,7 +398,7 @@ def test_a_name_that_is_too_long_for_a_file_is_one_line(folder: Path) -> None:
 
 def test_a_spec_that_closes_standard_output_is_one_line(folder: Path) -> None:
     write(folder, closing=with_up("import sys\n\nsys.stdout.close()\nyield state"))
-    complaint = leadline("explore", "closing.py", "--engine", "oracle", folder=folder).complaint
+    complaint = run_leadline("explore", "closing.py", "--engine", "oracle", folder=folder).complaint
     assert complaint == "the spec closed standard output"
 
 
@@ -419,7 +419,7 @@ def pressed(name, *rest):
     return load(name, *rest)
 
 builtins.__import__ = pressed
-from reports.cli import main
+from leadline.reports.cli import main
 main()
 """
 

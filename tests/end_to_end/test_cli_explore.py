@@ -16,12 +16,12 @@ import attrs
 import pytest
 from rich.console import Console
 
-from checker.bounds import bounds_text
-from checker.engines import ENGINES
-from checker.result import Statistics
-from invariants.catalog import CATALOG
-from reports.terminal import estimated_total, heading, progress_line
-from tests.tools.cli import COMMAND, ESCAPE, STAIRS, call, environment, interrupted, leadline, on_terminal, write
+from leadline.checker.bounds import bounds_text
+from leadline.checker.engines import ENGINES
+from leadline.checker.result import Statistics
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.terminal.run import estimated_total, heading, progress_line
+from tests.tools.cli import COMMAND, ESCAPE, STAIRS, call, environment, interrupted, on_terminal, run_leadline, write
 
 KIP_320 = ("explore", "atomic/kip-320")
 ENDLESS = "brokers=3,log_size=3,records=3,max_epoch=3"
@@ -78,7 +78,7 @@ def verdicts(result: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(stairs: Path) -> None:
-    run = leadline("explore", "stairs.py:spec", "--engine", "oracle", "--json", "-", folder=stairs)
+    run = run_leadline("explore", "stairs.py:spec", "--engine", "oracle", "--json", "-", folder=stairs)
     assert (run.code, run.err) == (0, "")
     seconds = run.json.pop("seconds")
     assert 0 <= seconds < 60
@@ -131,7 +131,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
 
 
 def test_a_violation_ends_in_1_and_its_json_object_has_the_length_and_the_file_of_the_trace(stairs: Path) -> None:
-    run = leadline("explore", "stairs.py", "-b", "top=3", "--json", "-", "--trace-out", "traces", folder=stairs)
+    run = run_leadline("explore", "stairs.py", "-b", "top=3", "--json", "-", "--trace-out", "traces", folder=stairs)
     assert (run.code, run.err) == (1, "")
     file = "traces/stairs.py-spec-top3-third_step_free.itf.json"
     assert (stairs / file).is_file()
@@ -216,7 +216,7 @@ def test_json_to_a_file_leaves_the_report_on_standard_output(stairs: Path) -> No
 def test_what_a_spec_prints_does_not_get_between_the_json_object_and_its_reader(tmp_path: Path) -> None:
     chatty = STAIRS.replace("    if state.height > 0:", '    print("one step down")\n    if state.height > 0:')
     write(tmp_path, chatty=f'print("loaded")\n{chatty}')
-    run = leadline("explore", "chatty.py", "--json", "-", folder=tmp_path)
+    run = run_leadline("explore", "chatty.py", "--json", "-", folder=tmp_path)
     assert run.json["distinct_states"] == 3
     assert "loaded\n" in run.err
     assert "one step down\n" in run.err
@@ -313,7 +313,7 @@ def test_three_traces_of_a_kafka_protocol_differ_and_replay(tmp_path: Path) -> N
 
 
 def test_output_is_plain_where_there_is_no_terminal(tmp_path: Path) -> None:
-    run = leadline("explore", "atomic/hw-truncation", folder=tmp_path)
+    run = run_leadline("explore", "atomic/hw-truncation", folder=tmp_path)
     assert (run.code, run.err) == (1, "")
     assert "\x1b" not in run.out
     assert "┃*" in run.out  # what changed is marked by a star instead of a colour
@@ -351,7 +351,7 @@ def test_text_in_square_brackets_is_shown_as_it_is_written(tmp_path: Path) -> No
 
 
 def test_output_that_cannot_show_a_character_shows_another(tmp_path: Path) -> None:
-    run = leadline("explore", "atomic/hw-truncation", folder=tmp_path, PYTHONIOENCODING="ascii")
+    run = run_leadline("explore", "atomic/hw-truncation", folder=tmp_path, PYTHONIOENCODING="ascii")
     assert (run.code, run.err) == (1, "")
     assert "m0@0 |*" in run.out
 
@@ -472,8 +472,8 @@ def test_a_witness_that_no_state_satisfies_was_never_shown_and_is_not_called_vio
 
 
 def test_columns_is_obeyed_and_no_line_ends_in_spaces(tmp_path: Path) -> None:
-    narrow = leadline("explore", "atomic/hw-truncation", "--engine", "oracle", folder=tmp_path, COLUMNS="80")
-    usual = leadline("explore", "atomic/hw-truncation", "--engine", "oracle", folder=tmp_path)
+    narrow = run_leadline("explore", "atomic/hw-truncation", "--engine", "oracle", folder=tmp_path, COLUMNS="80")
+    usual = run_leadline("explore", "atomic/hw-truncation", "--engine", "oracle", folder=tmp_path)
     assert max(map(len, narrow.out.split("\n"))) <= 80 < max(map(len, usual.out.split("\n"))) <= 100
     for run in (narrow, usual):
         assert [line for line in run.out.split("\n") if line != line.rstrip()] == []
@@ -481,7 +481,7 @@ def test_columns_is_obeyed_and_no_line_ends_in_spaces(tmp_path: Path) -> None:
 
 def test_what_is_too_wide_of_a_state_has_lines_of_its_own(tmp_path: Path) -> None:
     wide = STAIRS.replace("top: int = 0\n", 'top: int = 0\n    a_field_with_quite_a_long_name: str = "x" * 90\n')
-    run = leadline("explore", "wide.py", "-b", "top=3", folder=write(tmp_path, wide=wide), COLUMNS="80")
+    run = run_leadline("explore", "wide.py", "-b", "top=3", folder=write(tmp_path, wide=wide), COLUMNS="80")
     assert run.code == 1
     assert "       state  3*       3" in run.lines
     assert run.out.count("x") >= 4 * 90
@@ -499,7 +499,7 @@ def test_every_offending_value_is_shown(tmp_path: Path) -> None:
 
 
 def test_two_components_of_one_broker_share_a_row_and_keep_their_columns(tmp_path: Path) -> None:
-    text = STAIRS.replace("from checker import ", "from checker import component, ").replace(
+    text = STAIRS.replace("from leadline.checker import ", "from leadline.checker import component, ").replace(
         "    top: int = 0\n",
         "    top: int = 0\n"
         '    left: tuple["Foot", ...] = component(each="foot", default=())\n'

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from checker.engines.random.search import fuzz
-from checker.result import Verdict
-from checker.traces.itf import decode_trace, encode_trace
-from checker.traces.replay import replay
-from invariants.catalog import CATALOG
-from tests.tools.cli import STAIRS, Run, call, interrupted, leadline, write
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.result import Verdict
+from leadline.checker.traces.itf import decode_trace, encode_trace
+from leadline.checker.traces.replay import replay
+from leadline.invariants.catalog import CATALOG
+from tests.tools.cli import STAIRS, Run, call, interrupted, run_leadline, write
 
 BEFORE_0_11 = ("fuzz", "atomic/hw-truncation", "-i", "strong_isr")
 QUICK_SEED = "4"
@@ -45,7 +45,7 @@ def test_the_command_has_the_default_budget_of_the_function(tmp_path: Path) -> N
 
 
 def test_a_violation_ends_in_1_and_is_saved_as_a_trace_that_replays(tmp_path: Path) -> None:
-    run = leadline(*BEFORE_0_11, "--seed", QUICK_SEED, "--trace-out", "traces", folder=tmp_path)
+    run = run_leadline(*BEFORE_0_11, "--seed", QUICK_SEED, "--trace-out", "traces", folder=tmp_path)
     assert (run.code, run.err) == (1, "")
     file = "traces/atomic-hw-truncation-seed4-strong_isr.itf.json"
     assert f"saved {file}" in run.lines
@@ -60,8 +60,8 @@ def test_a_violation_ends_in_1_and_is_saved_as_a_trace_that_replays(tmp_path: Pa
 
 
 def test_the_same_seed_searches_the_same_in_another_process_and_another_seed_does_not(tmp_path: Path) -> None:
-    first = leadline(*BEFORE_0_11, "--seed", QUICK_SEED, "--json", "-", folder=tmp_path, PYTHONHASHSEED="1")
-    again = leadline(*BEFORE_0_11, "--seed", QUICK_SEED, "--json", "-", folder=tmp_path, PYTHONHASHSEED="2")
+    first = run_leadline(*BEFORE_0_11, "--seed", QUICK_SEED, "--json", "-", folder=tmp_path, PYTHONHASHSEED="1")
+    again = run_leadline(*BEFORE_0_11, "--seed", QUICK_SEED, "--json", "-", folder=tmp_path, PYTHONHASHSEED="2")
     other = call(*BEFORE_0_11, "--seed", "6", "--json", "-", folder=tmp_path)
     assert without_seconds(first) == without_seconds(again)
     assert first.json["generated_states"] != other.json["generated_states"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.cli import ESCAPE, STAIRS, call, leadline, on_terminal, write
+from tests.tools.cli import ESCAPE, STAIRS, call, on_terminal, run_leadline, write
 
 LOSS = "loss.itf.json"
 """The loss of committed data before 0.11, in ten states."""
@@ -189,7 +189,7 @@ def test_a_trace_on_an_own_spec_shows_the_offending_value_and_the_source(climb: 
 
 
 def test_a_trace_of_an_own_spec_is_shown_as_recorded_with_the_line_to_type_to_replay_it(climb: Path) -> None:
-    run = leadline("trace", CLIMB, folder=climb)
+    run = run_leadline("trace", CLIMB, folder=climb)
     assert run.code == 0
     assert run.err == (
         "leadline: shown as recorded, not replayed: stairs.py:spec is a Python file, which runs only if you name it. "
@@ -224,7 +224,7 @@ def test_a_stale_trace_is_shown_as_recorded_with_the_reason_in_one_line_however_
         content["states"][4]["next_value"] = {"#bigint": "7"}
 
     edit(folder / LOSS, other_value)
-    for run in (leadline("trace", LOSS, folder=folder), call("trace", LOSS, folder=folder)):
+    for run in (run_leadline("trace", LOSS, folder=folder), call("trace", LOSS, folder=folder)):
         assert run.code == 1
         reason = "step 4: leader_writes(leader=0) leads elsewhere: next_value is 1 in the model, 7 in the file"
         assert run.err == f"leadline: stale, so shown as recorded: {reason}\n"
@@ -270,7 +270,7 @@ def test_with_a_spec_of_another_kind_trace_and_replay_say_where_it_departs(folde
 
 
 def test_replay_says_what_it_re_executed(folder: Path) -> None:
-    run = leadline("replay", LOSS, folder=folder)
+    run = run_leadline("replay", LOSS, folder=folder)
     assert (run.code, run.err) == (0, "")
     assert run.out == "as recorded: atomic/hw-truncation, 10 states, which violates strong_isr\n"
 
@@ -396,7 +396,7 @@ def test_replay_of_a_broken_trace_ends_in_2_with_one_line_that_says_what_is_wron
 def test_a_file_cut_in_half_ends_in_2_with_the_line_where_it_ends(folder: Path, content: str, command: str) -> None:
     half = content[: len(content) // 2]
     (folder / LOSS).write_text(half, encoding="utf-8")
-    complaint = leadline(command, LOSS, folder=folder).complaint
+    complaint = run_leadline(command, LOSS, folder=folder).complaint
     assert complaint.startswith("loss.itf.json is not a whole JSON file: ")
     (line,) = re.findall(r"at line (\d+)$", complaint)
     assert abs(int(line) - half.count("\n") - 1) <= 1

@@ -14,10 +14,10 @@ from pathlib import Path
 import click
 import pytest
 
-from checker import Property
-from invariants import catalog
-from reports.cli.app import app
-from reports.cli.options import chosen_spec
+from leadline.checker import Property
+from leadline.invariants import catalog
+from leadline.reports.cli.app import app
+from leadline.reports.cli.options import chosen_spec
 from tests.tools.audits import small_cluster, standard_batches
 from tests.tools.cli import call, environment
 from tests.tools.documents import DOCUMENTS, PROJECT, Block, blocks, every_block, text_of, write_files
@@ -47,12 +47,12 @@ PUBLIC = dict(re.findall(r"^\| `([\w.]+)` \| (`\w+`(?:, `\w+`)*) \|$", text_of("
 
 def test_the_table_of_imports_names_the_public_modules() -> None:
     assert set(PUBLIC) == {
-        "checker",
-        "checker.engines.oracle",
-        "checker.settings",
-        "checker.stateful",
-        "invariants.catalog",
-        "reports.testing",
+        "leadline.checker",
+        "leadline.checker.engines.oracle",
+        "leadline.checker.settings",
+        "leadline.checker.stateful",
+        "leadline.invariants.catalog",
+        "leadline.reports.testing",
     }
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from checker.engines.oracle import explore
-from checker.traces.itf import write_trace
-from invariants.catalog import CATALOG
+from leadline.checker.engines.oracle import explore
+from leadline.checker.traces.itf import write_trace
+from leadline.invariants.catalog import CATALOG
 from tests.tools.cli import STAIRS, Run, call, write
 
 CLIMB = "stairs.py-spec-top3-third_step_free.itf.json"

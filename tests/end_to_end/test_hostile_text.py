@@ -13,15 +13,15 @@ from unittest import mock
 import pytest
 from rich.text import Text
 
-import reports.cli.diff
-from checker.engines.oracle import explore
-from checker.stateful import Move, PropertyViolated
-from checker.visible import visible
-from reports.cli.trace import FORMATS as FORMATS_OF_TRACES
-from reports.lines import say, say_json
-from reports.loading import load_spec
-from reports.terminal import console
-from reports.testing import assert_holds, assert_violated
+import leadline.reports.cli.diff
+from leadline.checker.engines.oracle import explore
+from leadline.checker.stateful import Move, PropertyViolated
+from leadline.checker.support.visible import visible
+from leadline.reports.cli.trace import FORMATS as FORMATS_OF_TRACES
+from leadline.reports.lines import say, say_json
+from leadline.reports.loading import load_spec
+from leadline.reports.terminal.run import console
+from leadline.reports.testing import assert_holds, assert_violated
 from tests.tools.cli import ESCAPE, call, on_terminal
 
 CONTROLS = "".join(map(chr, [*range(1, 0x20), *range(0x7F, 0xA0)]))
@@ -47,8 +47,8 @@ from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
-from checker import Spec, action, bound, component, invariant, witness
-from checker.drawing import Cell, Drawing, Mark, Message, Row
+from leadline.checker import Spec, action, bound, component, invariant, witness
+from leadline.checker.drawing import Cell, Drawing, Mark, Message, Row
 
 NAME, VALUE = {NAME!r}, {VALUE!r}
 
@@ -343,7 +343,7 @@ def test_nothing_that_controls_anything_leaves_a_command(folder: Path, what: str
 
 
 def test_nor_does_it_leave_a_diff_that_is_cut_short(folder: Path) -> None:
-    with mock.patch.object(reports.cli.diff, "MOST_STATES", 2):
+    with mock.patch.object(leadline.reports.cli.diff, "MOST_STATES", 2):
         run = call("diff", f"{FILE}:harmless", f"{FILE}:harmless", folder=folder, COLUMNS="1000000")
     assert (run.code, run.out.count("\n"), run.err) == (3, 1, "")
     check_harmless(run.out, "diff")

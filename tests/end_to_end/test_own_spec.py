@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.cli import Run, call, leadline, write
+from tests.tools.cli import Run, call, run_leadline, write
 from tests.tools.documents import blocks
 
 (LOCK,) = (block.text for block in blocks("checker/README.md", "python") if block.file == "lock.py")
@@ -20,28 +20,28 @@ def ends_like(run: Run, *last: str) -> bool:
     return all(line in lines for line in last)
 
 
-@pytest.mark.parametrize(("name", "leadline"), [("lock", call), ("model", leadline)], ids=["lock.py", "model.py"])
+@pytest.mark.parametrize(("name", "command"), [("lock", call), ("model", run_leadline)], ids=["lock.py", "model.py"])
 def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of_ours(
-    tmp_path: Path, name: str, leadline: Callable[..., Run]
+    tmp_path: Path, name: str, command: Callable[..., Run]
 ) -> None:
     write(tmp_path, **{name: LOCK})
     spec = f"{name}.py:spec"
 
-    listed = leadline("specs", f"{name}.py", folder=tmp_path)
+    listed = run_leadline("specs", f"{name}.py", folder=tmp_path)
     assert (listed.code, listed.err) == (0, "")
     assert listed.lines[:2] == [spec, "processes that look at a lock, and then take it"]
 
-    explored = leadline("explore", spec, "--trace-out", "traces", folder=tmp_path)
+    explored = run_leadline("explore", spec, "--trace-out", "traces", folder=tmp_path)
     file = f"traces/{name}.py-spec-mutual_exclusion.itf.json"
     assert (explored.code, explored.err) == (1, "")
     assert ends_like(explored, "violated: mutual_exclusion", f"saved {file}")
     assert "9 distinct states, 15 generated, depth 5, 1 on queue" in explored.lines
 
-    fuzzed = leadline("fuzz", spec, "--trace-out", "fuzzed", folder=tmp_path)
+    fuzzed = run_leadline("fuzz", spec, "--trace-out", "fuzzed", folder=tmp_path)
     assert (fuzzed.code, fuzzed.err) == (1, "")
     assert ends_like(fuzzed, " 5/5  process 0 takes the lock and goes in  [violated]", "violated: mutual_exclusion")
 
-    shown = leadline("trace", file, "--spec", spec, folder=tmp_path)
+    shown = run_leadline("trace", file, "--spec", spec, folder=tmp_path)
     assert (shown.code, shown.err) == (0, "")
     assert ends_like(
         shown,
@@ -52,22 +52,22 @@ def test_every_command_works_on_it_also_where_its_file_is_called_as_a_package_of
     )
 
     for saved in (file, f"fuzzed/{name}.py-spec-seed0-mutual_exclusion.itf.json"):
-        replayed = leadline("replay", saved, "--spec", spec, folder=tmp_path)
+        replayed = run_leadline("replay", saved, "--spec", spec, folder=tmp_path)
         assert (replayed.code, replayed.err) == (0, "")
         assert replayed.out == f"as recorded: {spec}, 5 states, which violates mutual_exclusion\n"
 
     suite = f'[[check]]\nspec = "{spec}"\nexpect = "violated"\nviolates = "mutual_exclusion"\ntrace_length = 5\n'
     (tmp_path / "leadline.toml").write_text(suite, encoding="utf-8")
-    checked = leadline("check", folder=tmp_path)
+    checked = run_leadline("check", folder=tmp_path)
     assert (checked.code, checked.err) == (0, "")
     assert checked.lines[-2] == "1 of 1 checks as expected"
 
 
 def test_files_called_as_all_packages_of_ours_do_not_get_in_the_way(tmp_path: Path) -> None:
     write(tmp_path, checker=LOCK, invariants=LOCK, model=LOCK, reports=LOCK)
-    run = leadline("explore", "checker.py", "--json", "-", folder=tmp_path)
+    run = run_leadline("explore", "checker.py", "--json", "-", folder=tmp_path)
     assert (run.code, run.json["verdict"]) == (1, "violated")
-    kafka = leadline("explore", "atomic/kip-320", "--max-states", "9", "--json", "-", folder=tmp_path)
+    kafka = run_leadline("explore", "atomic/kip-320", "--max-states", "9", "--json", "-", folder=tmp_path)
     assert kafka.json["spec"] == "atomic/kip-320"
 
 
@@ -95,7 +95,7 @@ def test_it_may_import_its_neighbours_and_lie_in_another_folder(tmp_path: Path) 
     specs.mkdir()
     write(specs, lock=LOCK.replace('"at the door"', "places.DOOR").replace("# lock.py\n", "import places\n"))
     write(specs, places='DOOR = "at the door"\n')
-    run = leadline("explore", "specs of mine/lock.py:spec", "--trace-out", ".", "--json", "-", folder=tmp_path)
+    run = run_leadline("explore", "specs of mine/lock.py:spec", "--trace-out", ".", "--json", "-", folder=tmp_path)
     assert (run.code, run.json["distinct_states"]) == (1, 9)
     (mutual_exclusion,) = (item for item in run.json["properties"] if item["name"] == "mutual_exclusion")
     refused = call("replay", mutual_exclusion["trace_file"], folder=tmp_path).complaint

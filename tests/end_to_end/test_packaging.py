@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.suite import SHIPPED, read_suite
+from leadline.reports.suite import SHIPPED, read_suite
 from tests.tools.cli import environment
 
 PROJECT = Path(__file__).parents[2]
@@ -63,11 +63,12 @@ def metadata(wheel: Path) -> Message:
 def test_the_wheel_has_the_four_packages_whole_the_suite_and_the_licence(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     packages = ("checker", "invariants", "model", "reports")
-    sources = {str(path.relative_to(PROJECT)) for package in packages for path in (PROJECT / package).rglob("*.py")}
-    assert sources <= names
-    assert {"reports/suite.toml", "reports/html/page.html", "reports/html/page.css", "reports/html/page.js"} <= names
+    sources = {path.relative_to(PROJECT) for package in packages for path in (PROJECT / package).rglob("*.py")}
+    assert {f"leadline/{source}" for source in sources} | {"leadline/__init__.py", "leadline/__main__.py"} <= names
+    data = ("suite.toml", "html/page.html", "html/page.css", "html/page.js")
+    assert {f"leadline/reports/{name}" for name in data} <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
-    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == set(packages)
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"leadline"}
 
 
 def test_the_wheel_says_what_it_needs_and_what_it_is(metadata: Message) -> None:
@@ -87,11 +88,10 @@ def test_the_wheel_says_what_it_needs_and_what_it_is(metadata: Message) -> None:
 
 
 def test_what_is_installed_is_imported_and_not_the_checkout(installed: Path, tmp_path: Path) -> None:
-    paths = "; ".join(
-        f"import {name}; print({name}.__file__)" for name in ("checker", "invariants", "model", "reports")
-    )
-    files = run(installed / "python", "-c", paths, folder=tmp_path).split()
-    assert len(files) == 4
+    names = ("leadline", *(f"leadline.{name}" for name in ("checker", "invariants", "model", "reports")))
+    code = f"import sys, {', '.join(names)}; print(*(sys.modules[name].__file__ for name in {names}))"
+    files = run(installed / "python", "-c", code, folder=tmp_path).split()
+    assert len(files) == 5
     assert all(Path(file).is_relative_to(installed.parent) for file in files)
 
 
@@ -115,7 +115,7 @@ def test_the_installed_command_checks_a_suite_in_another_folder(installed: Path,
 
 
 def test_the_installed_command_finds_the_shipped_suite(installed: Path, tmp_path: Path) -> None:
-    code = "from reports.suite import SHIPPED, read_suite; print(len(read_suite(SHIPPED)))"
+    code = "from leadline.reports.suite import SHIPPED, read_suite; print(len(read_suite(SHIPPED)))"
     assert run(installed / "python", "-c", code, folder=tmp_path) == f"{len(read_suite(SHIPPED))}\n"
 
 
@@ -126,7 +126,7 @@ mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" "$0" && HOME=/proc XDG_C
 CACHE = """
 import logging, os, sys
 logging.basicConfig(format="%(message)s")
-import checker.engines.compiled.kernel
+import leadline.checker.engines.compiled.kernel
 import numba
 folder = numba.config.CACHE_DIR
 print(os.stat(folder).st_mode & 0o777 == 0o700, folder == os.environ["NUMBA_CACHE_DIR"], folder)
@@ -136,7 +136,7 @@ print(os.stat(folder).st_mode & 0o777 == 0o700, folder == os.environ["NUMBA_CACH
 def test_compiled_code_is_kept_for_a_run_where_it_cannot_be_kept_for_longer(tmp_path: Path) -> None:
     """As in a container with a read-only root and no home, in which Numba refuses to compile."""
     copied = tmp_path / "copied"
-    shutil.copytree(PROJECT / "checker", copied / "checker", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PROJECT / "src", copied, ignore=shutil.ignore_patterns("__pycache__"))
     command = ["unshare", "-m", "sh", "-c", READ_ONLY, str(copied), sys.executable, "-c", CACHE]
     if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no process may be given another view of the file system here")

@@ -13,13 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.tools.cli import COMMAND, STAIRS, environment, leadline, write
+from tests.tools.cli import COMMAND, STAIRS, environment, run_leadline, write
 
 SLOW = """
 import os, time
 from collections.abc import Iterator
 from attrs import frozen
-from checker import Spec, action
+from leadline.checker import Spec, action
 
 @frozen
 class Clock:
@@ -78,7 +78,7 @@ def test_a_signal_ends_a_search_with_a_report_and_a_last_checkpoint(number: sign
     assert (folder / "result.json").exists()
     if number != signal.SIGTERM:
         return
-    again = leadline("explore", "slow.py", "--resume", "saved", "--depth", "4", folder=folder)
+    again = run_leadline("explore", "slow.py", "--resume", "saved", "--depth", "4", folder=folder)
     assert (again.code, "4 distinct states" in again.out) == (3, True)
 
 
@@ -106,7 +106,7 @@ def test_a_signal_that_is_ignored_stays_so(folder: Path) -> None:
 LEARNING = """
 from collections.abc import Iterator
 from attrs import frozen
-from checker import Spec, action
+from leadline.checker import Spec, action
 
 @frozen
 class Number:
@@ -150,7 +150,7 @@ def test_a_signal_in_the_first_moments_is_one_line(number: signal.Signals, tmp_p
     """From the moment on at which Python has begun to load us; until then, it is Python's."""
     code = (
         "import os, signal, sys\n"
-        "from reports.cli import main\n"
+        "from leadline.reports.cli import main\n"
         f"load, number = __import__, {int(number)}\n"
         "def sent(name, *rest, **named):\n"
         "    if name == 'click':\n"
@@ -174,10 +174,12 @@ def test_a_spec_that_ends_its_process_is_an_error(engine: str, tmp_path: Path) -
     body = "    if state.height < state.top:\n"
     write(tmp_path, stairs=STAIRS.replace(body, f"    import os\n    os._exit(0)\n{body}", 1))
     command = ("fuzz", "stairs.py") if engine == "fuzz" else ("explore", "stairs.py", "--engine", engine)
-    complaint = leadline(*command, folder=tmp_path).complaint
+    complaint = run_leadline(*command, folder=tmp_path).complaint
     assert "action up(foot=left) must not exit, but raised SystemExit: os._exit(0)" in complaint
 
 
 def test_a_file_that_ends_its_process_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, it="import os\nos._exit(0)\n")
-    assert leadline("explore", "it.py", folder=tmp_path).complaint.startswith("cannot load it.py, line 2: SystemExit")
+    assert run_leadline("explore", "it.py", folder=tmp_path).complaint.startswith(
+        "cannot load it.py, line 2: SystemExit"
+    )

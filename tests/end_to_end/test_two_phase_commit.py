@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-from checker import Verdict
-from checker.engines.oracle import explore
-from checker.engines.random.search import fuzz
-from checker.result import ActionCount, Result
-from checker.stateful import state_machine
-from checker.traces.itf import decode_trace, encode_trace
-from checker.traces.replay import replay
+from leadline.checker import Verdict
+from leadline.checker.engines.oracle import explore
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.result import ActionCount, Result
+from leadline.checker.stateful import state_machine
+from leadline.checker.traces.itf import decode_trace, encode_trace
+from leadline.checker.traces.replay import replay
 from tests.tools.two_phase_commit import Outcome, Stage, tm_commits_too_soon, two_phase_commit
 
 TestTwoPhaseCommit = state_machine(two_phase_commit()).TestCase

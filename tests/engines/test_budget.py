@@ -16,12 +16,12 @@ from unittest import mock
 import attrs
 import pytest
 
-from checker import Limits, Result, Spec, Verdict, action, invariant
-from checker.engines import budget, compiled, oracle
-from checker.engines import spark as distributed
-from checker.engines.budget import Budget, LimitReached
-from checker.engines.memory import Memory
-from checker.settings import CompiledSettings
+from leadline.checker import Limits, Result, Spec, Verdict, action, invariant
+from leadline.checker.engines import budget, compiled, oracle
+from leadline.checker.engines import spark as distributed
+from leadline.checker.engines.budget import Budget, LimitReached
+from leadline.checker.engines.memory import Memory
+from leadline.checker.settings import CompiledSettings
 from tests.tools.cli import call, write
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from checker.engines.compiled.caching import SOURCES
+from leadline.checker.engines.learning.loop_cache import SOURCES
 
 PROJECT = Path(__file__).parents[2]
-FOLDER = Path("checker/engines/compiled")
+FOLDER = Path("leadline/checker/engines")
 
 LOOP = """
-from checker.engines.compiled import walk_arrays
+from leadline.checker.engines.random import arrays as walk_arrays
 
 @njit()
 def number() -> int:
@@ -25,7 +25,7 @@ def number() -> int:
 """
 
 CALL = """
-from checker.engines.compiled.walk_kernel import number
+from leadline.checker.engines.random.kernel import number
 print(number(), sum(number.stats.cache_hits.values()))
 """
 
@@ -38,10 +38,10 @@ def called(copied: Path) -> str:
 
 def test_a_constant_that_another_file_changes_is_compiled_again(tmp_path: Path) -> None:
     copied = tmp_path / "copied"
-    shutil.copytree(PROJECT / "checker", copied / "checker", ignore=shutil.ignore_patterns("__pycache__"))
-    with (copied / FOLDER / "walk_kernel.py").open("a", encoding="utf-8") as file:
+    shutil.copytree(PROJECT / "src", copied, ignore=shutil.ignore_patterns("__pycache__"))
+    with (copied / FOLDER / "random/kernel.py").open("a", encoding="utf-8") as file:
         file.write(LOOP)
-    arrays = copied / FOLDER / "walk_arrays.py"
+    arrays = copied / FOLDER / "random/arrays.py"
     before = arrays.read_text(encoding="utf-8")
     arrays.write_text(f"{before}\nNUMBER = 1\n", encoding="utf-8")
     assert [called(copied), called(copied)] == ["1 0", "1 1"]
@@ -51,7 +51,11 @@ def test_a_constant_that_another_file_changes_is_compiled_again(tmp_path: Path) 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_loops_are_compiled_from_these_files_only(name: str) -> None:
-    tree = ast.parse((PROJECT / FOLDER / name).read_text(encoding="utf-8"))
+    tree = ast.parse((PROJECT / "src" / FOLDER / name).read_text(encoding="utf-8"))
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    own = {f"{module}.py".removeprefix("checker.engines.compiled.") for module in imported if "checker" in str(module)}
-    assert own <= {*SOURCES, "caching.py"}
+    own = {
+        str(module).removeprefix("leadline.checker.engines.").replace(".", "/") + ".py"
+        for module in imported
+        if "checker" in str(module)
+    }
+    assert own <= {*SOURCES, "learning/loop_cache.py"}

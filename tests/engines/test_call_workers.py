@@ -10,14 +10,14 @@ from unittest import mock
 import attrs
 import pytest
 
-from checker import Limits, Spec, SpecError, action, component, put
-from checker.engines import compiled, oracle
-from checker.engines.compiled.learn import call_workers
-from checker.engines.compiled.learn.call_workers import Helper, Helpers
-from checker.engines.compiled.learn.calls import Caller, Job
-from checker.engines.compiled.learn.layout import Layout
-from checker.settings import CompiledSettings, Tuning
-from invariants.catalog import CATALOG
+from leadline.checker import Limits, Spec, SpecError, action, component, put
+from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines.learning import helpers as call_workers
+from leadline.checker.engines.learning.calls import Caller, Job
+from leadline.checker.engines.learning.helpers import Helper, Helpers
+from leadline.checker.observing.layout import Layout
+from leadline.checker.settings import CompiledSettings, Tuning
+from leadline.invariants.catalog import CATALOG
 
 SPEC = CATALOG["atomic/kip-101"].with_bounds({"log_size": 1, "records": 1})
 

@@ -15,11 +15,13 @@ from unittest import mock
 import pytest
 from attrs import evolve, frozen
 
-from checker import LeadlineError, Limits, Result, Spec, Verdict, action, invariant
-from checker.engines import budget, oracle
-from checker.engines.compiled import calling, explore, outlook
-from checker.result import Learning, Statistics, StopKind
-from checker.settings import CompiledSettings
+from leadline.checker import LeadlineError, Limits, Result, Spec, Verdict, action, invariant
+from leadline.checker.engines import budget, oracle
+from leadline.checker.engines.compiled import choose_engine as calling
+from leadline.checker.engines.compiled import explore
+from leadline.checker.engines.compiled import forecast as outlook
+from leadline.checker.result import Learning, Statistics, StopKind
+from leadline.checker.settings import CompiledSettings
 
 
 @frozen
@@ -269,8 +271,8 @@ def test_without_the_compiler_states_are_explored_by_calls_but_cannot_be_saved(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(calling, "LOOK_SECONDS", 0)
-    monkeypatch.setitem(sys.modules, "checker.engines.compiled.search", None)
-    monkeypatch.delattr("checker.engines.compiled.search", raising=False)
+    monkeypatch.setitem(sys.modules, "leadline.checker.engines.compiled.search", None)
+    monkeypatch.delattr("leadline.checker.engines.compiled.search", raising=False)
     if settings.checkpoint is not None:
         with pytest.raises(LeadlineError, match="checkpoints need the compiler, which cannot be loaded"):
             calling.explore(CHAIN, settings=settings)

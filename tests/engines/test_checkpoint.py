@@ -28,20 +28,20 @@ import psutil
 import pytest
 from numpy.typing import NDArray
 
-from checker import LeadlineError, Limits, Spec, Verdict, action
-from checker.durable import sealed, unsealed
-from checker.engines import compiled, oracle
-from checker.engines.compiled import checkpoint, kernel, store
-from checker.engines.compiled.checkpoint import Snapshot
-from checker.engines.compiled.packing import Packing
-from checker.engines.compiled.store import Store
-from checker.engines.compiled.threads import Workers
-from checker.errors import Damaged
-from checker.locks import FolderLock
-from checker.settings import CompiledSettings, Tuning
-from invariants.catalog import CATALOG
+from leadline.checker import LeadlineError, Limits, Spec, Verdict, action
+from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines.compiled import checkpoint, kernel, store
+from leadline.checker.engines.compiled.checkpoint import Snapshot
+from leadline.checker.engines.compiled.store import Store
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.errors import Damaged
+from leadline.checker.settings import CompiledSettings, Tuning
+from leadline.checker.support.durable import sealed, unsealed
+from leadline.checker.support.locks import FolderLock
+from leadline.invariants.catalog import CATALOG
 from tests.tools.agreement import Wide, answers
-from tests.tools.cli import STAIRS, leadline, write
+from tests.tools.cli import STAIRS, run_leadline, write
 
 SPEC = CATALOG["atomic/kip-279"]
 KEEP_GOING = Limits(keep_going=True)
@@ -87,10 +87,10 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from checker.engines import compiled\n"
-        "from checker.engines.compiled import calling\n"
-        "from checker.settings import CompiledSettings, Tuning\n"
-        "from invariants.catalog import CATALOG\n"
+        "from leadline.checker.engines import compiled\n"
+        "from leadline.checker.engines.compiled import calling\n"
+        "from leadline.checker.settings import CompiledSettings, Tuning\n"
+        "from leadline.invariants.catalog import CATALOG\n"
         "calling.LOOK_SECONDS = 0  # as in this process: it counts as code\n"
         f"spec = CATALOG['atomic/kip-320'].with_bounds({bounds!r}).with_properties([])\n"
         "settings = CompiledSettings(checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, tuning=Tuning(block=500))\n"
@@ -151,7 +151,7 @@ def test_a_checkpoint_of_something_else_is_refused(spec: Any, limits: Limits, me
 OWN = """
 from collections.abc import Iterator
 from attrs import frozen
-from checker import Spec, action
+from leadline.checker import Spec, action
 from helper import STEP
 import rules.most
 
@@ -174,13 +174,13 @@ def test_a_checkpoint_of_other_code_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "__init__.py").write_text("")
     (tmp_path / "rules" / "most.py").write_text("def most(): return 20")
-    assert leadline("explore", "count.py", "--checkpoint", "saved", folder=tmp_path).code == 0
-    assert leadline("explore", "count.py", "--resume", "saved", folder=tmp_path).code == 0
+    assert run_leadline("explore", "count.py", "--checkpoint", "saved", folder=tmp_path).code == 0
+    assert run_leadline("explore", "count.py", "--resume", "saved", folder=tmp_path).code == 0
     for name, old, new in (("count.py", "< 9", "< 8"), ("helper.py", "1", "2"), ("rules/most.py", "20", "30")):
         file = tmp_path / name
         before = file.read_text()
         file.write_text(before.replace(old, new))
-        refused = leadline("explore", "count.py", "--resume", "saved", folder=tmp_path)
+        refused = run_leadline("explore", "count.py", "--resume", "saved", folder=tmp_path)
         assert "saved is a checkpoint of other code: the spec or leadline has changed since" in refused.complaint, name
         file.write_text(before)
 
@@ -368,9 +368,9 @@ def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
 STOPPED = """
 import sys
 from pathlib import Path
-from checker.engines import compiled
-from checker.settings import CompiledSettings
-from invariants.catalog import CATALOG
+from leadline.checker.engines import compiled
+from leadline.checker.settings import CompiledSettings
+from leadline.invariants.catalog import CATALOG
 spec = CATALOG["atomic/kip-320"].with_bounds({"brokers": 3, "log_size": 2, "records": 2, "max_epoch": 3})
 settings = CompiledSettings(checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, workers=3)
 compiled.explore(spec.with_properties([]), settings=settings)
@@ -536,6 +536,9 @@ def test_control_c_is_heard_while_a_checkpoint_is_loaded(begin: Callable[[Store]
 
 def test_the_interval_is_an_option(tmp_path: Path) -> None:
     write(tmp_path, stairs=STAIRS)
-    assert leadline("explore", "stairs.py", "--checkpoint", "c", "--checkpoint-every", "0.5", folder=tmp_path).code == 0
-    alone = leadline("explore", "stairs.py", "--checkpoint-every", "5", folder=tmp_path)
+    assert (
+        run_leadline("explore", "stairs.py", "--checkpoint", "c", "--checkpoint-every", "0.5", folder=tmp_path).code
+        == 0
+    )
+    alone = run_leadline("explore", "stairs.py", "--checkpoint-every", "5", folder=tmp_path)
     assert "--checkpoint-every needs --checkpoint or --resume" in alone.complaint

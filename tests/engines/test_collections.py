@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Spec, action, component, invariant, put
-from checker.engines import compiled, oracle
-from checker.settings import CompiledSettings
+from leadline.checker import Spec, action, component, invariant, put
+from leadline.checker.engines import compiled, oracle
+from leadline.checker.settings import CompiledSettings
 from tests.tools.collection_constructs import CONSTRUCTS, spec_of
 from tests.tools.going_wrong import ONLY_LEARNED, answer
 

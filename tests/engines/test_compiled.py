@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checker import Limits, Spec, SpecError, Verdict, action, component, invariant
-from checker.engines import compiled, memory, oracle
-from checker.engines.budget import StopSearch
-from checker.engines.compiled import search
-from checker.result import Stop, StopKind
-from checker.settings import CompiledSettings
-from invariants.catalog import CATALOG
+from leadline.checker import Limits, Spec, SpecError, Verdict, action, component, invariant
+from leadline.checker.engines import compiled, memory, oracle
+from leadline.checker.engines.budget import StopSearch
+from leadline.checker.engines.compiled import search
+from leadline.checker.result import Stop, StopKind
+from leadline.checker.settings import CompiledSettings
+from leadline.invariants.catalog import CATALOG
 from tests.tools.agreement import (
     Board,
     Pair,

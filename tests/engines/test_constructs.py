@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
-from checker import Spec, Verdict, action, invariant
-from checker.engines import compiled, oracle
-from checker.engines.compiled.learn.reach import Reach
-from checker.engines.compiled.learn.recording import Precision
-from checker.settings import CompiledSettings
+from leadline.checker import Spec, Verdict, action, invariant
+from leadline.checker.engines import compiled, oracle
+from leadline.checker.observing.reach import Reach
+from leadline.checker.observing.recording import Precision
+from leadline.checker.settings import CompiledSettings
 from tests.tools.constructs import CONSTRUCTS, RARE, STEPS, Colour, State, is_rare, spec_of
 from tests.tools.going_wrong import ONLY_LEARNED, answer
 

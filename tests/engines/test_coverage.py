@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import (
+from leadline.checker import (
     Limits,
     Spec,
     SpecError,
@@ -26,14 +26,16 @@ from checker import (
     step_witness,
     witness,
 )
-from checker.covered import FieldCoverage, InstanceCoverage
-from checker.engines import ENGINES, source
-from checker.engines.compiled import calling, tally
-from checker.engines.compiled.learn.nodes import ShapeChanged
-from checker.engines.random.search import fuzz
-from checker.result import Result
-from invariants.catalog import CATALOG
-from reports.phrases import walked_lines
+from leadline.checker.coverage import FieldCoverage, InstanceCoverage
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.compiled import choose_engine as calling
+from leadline.checker.engines.compiled import coverage as tally
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.observing import line_coverage as source
+from leadline.checker.observing.nodes import ShapeChanged
+from leadline.checker.result import Result
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.runs.phrases import walked_lines
 
 COVERAGE = Limits(coverage=True)
 
@@ -241,7 +243,7 @@ def count_up(state: Count) -> Iterator[Count]:
 
 
 def test_many_values_are_not_counted_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("checker.covered", "checker.engines.compiled.tally"):
+    for module in ("leadline.checker.coverage", "leadline.checker.engines.compiled.coverage"):
         monkeypatch.setattr(f"{module}.MOST_VALUES", 100)
     spec = Spec(name="count", initial_states=lambda _: [Count()], actions=[count_up], bounds=Top())
     covered = explore(spec, COVERAGE).statistics.covered
@@ -360,7 +362,7 @@ def test_what_only_the_search_for_a_shorter_counterexample_runs_is_not_covered()
 
 def test_of_a_random_search_with_many_states_a_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("sample", "walk_coverage"):
-        monkeypatch.setattr(f"checker.engines.compiled.{module}.MOST", 40)
+        monkeypatch.setattr(f"leadline.checker.engines.compiled.{module}.MOST", 40)
     statistics = fuzz(ROOM, examples=300, coverage=True).statistics
     covered, plain = statistics.covered, fuzz(ROOM, examples=300).statistics
     assert covered is not None

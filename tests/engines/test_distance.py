@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from checker import Spec, SpecError, action, invariant
-from checker.engines.budget import Budget
-from checker.engines.compiled import walk_learner as module
-from checker.engines.compiled.learn.calls import Caller
-from checker.engines.compiled.threads import Workers
-from checker.engines.compiled.walk_learner import Learner
-from checker.engines.compiled.walks import Walks
-from checker.engines.compiled.watch import Watch
-from checker.engines.purity import Purity
-from checker.engines.random.search import fuzz
-from checker.result import Limits, Verdict
-from invariants.catalog import CATALOG
-from reports.loading import load_spec
+from leadline.checker import Spec, SpecError, action, invariant
+from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.learning.calls import Caller
+from leadline.checker.engines.learning.watch import Watch
+from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.engines.purity import Purity
+from leadline.checker.engines.random import learner as module
+from leadline.checker.engines.random.learner import Learner
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.engines.random.walkers import Walks
+from leadline.checker.result import Limits, Verdict
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.loading import load_spec
 from tests.tools.going_wrong import ONLY_LEARNED
 
 

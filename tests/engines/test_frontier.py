@@ -6,13 +6,13 @@ import attrs
 import numpy as np
 import pytest
 
-from checker import Spec, action, invariant, step_invariant
-from checker.engines.compiled import frontier as module
-from checker.engines.compiled.frontier import Arrivals, Frontier
-from checker.engines.oracle import explore
-from checker.engines.random.search import fuzz
-from checker.result import Result, Verdict
-from checker.trace import Trace
+from leadline.checker import Spec, action, invariant, step_invariant
+from leadline.checker.engines.oracle import explore
+from leadline.checker.engines.random import frontier as module
+from leadline.checker.engines.random.frontier import Arrivals, Frontier
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.result import Result, Verdict
+from leadline.checker.trace import Trace
 
 
 @attrs.frozen

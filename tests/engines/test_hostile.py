@@ -13,9 +13,9 @@ from unittest import mock
 
 import pytest
 
-from checker import Limits, SpecError
-from checker.engines import compiled, oracle, purity
-from checker.settings import CompiledSettings
+from leadline.checker import Limits, SpecError
+from leadline.checker.engines import compiled, oracle, purity
+from leadline.checker.settings import CompiledSettings
 from tests.tools import hostile
 from tests.tools.going_wrong import ONLY_LEARNED
 

@@ -9,9 +9,9 @@ from unittest import mock
 import attrs
 import pytest
 
-from checker import Limits, Spec, SpecError, Verdict, action, component, invariant, put
-from checker.engines import compiled, oracle, purity
-from checker.settings import CompiledSettings, Tuning
+from leadline.checker import Limits, Spec, SpecError, Verdict, action, component, invariant, put
+from leadline.checker.engines import compiled, oracle, purity
+from leadline.checker.settings import CompiledSettings, Tuning
 
 
 @attrs.frozen

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from checker.engines.compiled.interrupts import interrupts_wait
+from leadline.checker.engines.learning.interrupts import interrupts_wait
 
 
 def test_an_interrupt_waits_for_the_end_of_the_outermost() -> None:

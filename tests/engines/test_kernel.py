@@ -8,17 +8,19 @@ import attrs
 import numpy as np
 import pytest
 
-from checker import Limits, Result, Spec, SpecError, action, component, step_invariant, step_witness
-from checker.engines import compiled, oracle
-from checker.engines.compiled import chunks, kernel, search, warming
-from checker.engines.compiled.adjustments import Adjustments
-from checker.engines.compiled.learn.calls import NotRecorded
-from checker.engines.compiled.learn.forest import Forest
-from checker.engines.compiled.packing import Packing
-from checker.engines.compiled.store import Store
-from checker.engines.compiled.threads import Workers
-from checker.settings import DEFAULT
-from invariants.catalog import CATALOG
+from leadline.checker import Limits, Result, Spec, SpecError, action, component, step_invariant, step_witness
+from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines.compiled import block_parts as chunks
+from leadline.checker.engines.compiled import kernel, search
+from leadline.checker.engines.compiled.store import Store
+from leadline.checker.engines.learning import warm_up as warming
+from leadline.checker.engines.learning.calls import NotRecorded
+from leadline.checker.engines.learning.forest import Forest
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.restart import Adjustments
+from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.settings import DEFAULT
+from leadline.invariants.catalog import CATALOG
 from tests.tools.agreement import assert_same_answers
 
 MASK = 2**64 - 1

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from checker import Limits, Verdict
-from checker.engines import memory, oracle
-from checker.engines.memory import Memory, control_groups
-from invariants.catalog import CATALOG
+from leadline.checker import Limits, Verdict
+from leadline.checker.engines import memory, oracle
+from leadline.checker.engines.memory import Memory, control_groups
+from leadline.invariants.catalog import CATALOG
 from tests.tools.cli import COMMAND, environment, write
 
 MIB = 2**20
@@ -122,7 +122,7 @@ def test_the_scarcest_limit_is_the_one_that_counts(tmp_path: Path) -> None:
 FORKED = """
 import os
 import signal
-from checker.engines.memory import Memory
+from leadline.checker.engines.memory import Memory
 
 shared = bytearray(os.urandom(2**26))
 reading, writing = os.pipe()
@@ -152,7 +152,7 @@ GROWING = """
 import time
 from collections.abc import Iterator
 from attrs import frozen
-from checker import Spec, action, component
+from leadline.checker import Spec, action, component
 
 @frozen
 class Row:

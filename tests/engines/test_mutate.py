@@ -13,12 +13,12 @@ import attrs
 import psutil
 import pytest
 
-from checker import invariant
-from checker.durable import replace_file
-from checker.judging import Fate, Outcome, Way, judged, originals
-from checker.mutation import mutations_of
-from reports.loading import load_spec
-from reports.mutation import is_open, why_it_stays
+from leadline.checker import invariant
+from leadline.checker.mutation.changes import mutations_of
+from leadline.checker.mutation.run import Fate, Outcome, Way, judged, originals
+from leadline.checker.support.durable import replace_file
+from leadline.reports.loading import load_spec
+from leadline.reports.mutation import is_open, why_it_stays
 from tests.tools.cli import COMMAND, call, environment
 
 TANK = """
@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
-from checker import Spec, action, invariant, witness
+from leadline.checker import Spec, action, invariant, witness
 
 DOUBLE = lambda level: 2 * level
 

@@ -12,10 +12,10 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Limits, Result, Spec, Verdict, action
-from checker.engines.oracle import explore
-from checker.engines.progress import PROGRESS_EVERY
-from checker.result import ActionCount, Statistics
+from leadline.checker import Limits, Result, Spec, Verdict, action
+from leadline.checker.engines.oracle import explore
+from leadline.checker.engines.progress import PROGRESS_EVERY
+from leadline.checker.result import ActionCount, Statistics
 from tests.tools.machines import (
     all_at_limit,
     below_ceiling,

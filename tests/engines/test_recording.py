@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checker import Limits, component, constant
-from checker.engines import oracle
-from checker.engines.compiled.learn.layout import Layout
-from checker.engines.compiled.learn.lazy import lazy_instances, make_lazy, make_ordinary
-from checker.engines.compiled.learn.recording import Precision, Recorder
-from checker.engines.compiled.learn.tuple_views import LookedAt, TupleView
-from checker.spec import Spec
-from invariants.catalog import CATALOG
+from leadline.checker import Limits, component, constant
+from leadline.checker.engines import oracle
+from leadline.checker.observing.layout import Layout
+from leadline.checker.observing.lazy import lazy_instances, make_lazy, make_ordinary
+from leadline.checker.observing.recording import Precision, Recorder
+from leadline.checker.observing.tuple_views import LookedAt, TupleView
+from leadline.checker.spec import Spec
+from leadline.invariants.catalog import CATALOG
 
 
 @attrs.frozen

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker import Spec, action, invariant, witness
-from checker.engines import ENGINES, budget
-from checker.engines.progress import Pace
-from checker.engines.random import leave_out, search, shorten
-from checker.engines.random.search import fuzz
-from checker.errors import SpecError
-from checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
-from checker.settings import CompiledSettings
-from checker.trace import Trace
-from reports.terminal import progress_lines
+from leadline.checker import Spec, action, invariant, witness
+from leadline.checker.engines import ENGINES, budget
+from leadline.checker.engines.progress import Pace
+from leadline.checker.engines.random import leave_out, search, shorten
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.errors import SpecError
+from leadline.checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
+from leadline.checker.settings import CompiledSettings
+from leadline.checker.trace import Trace
+from leadline.reports.terminal.run import progress_lines
 
 
 @attrs.frozen

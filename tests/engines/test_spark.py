@@ -20,29 +20,29 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from checker import LeadlineError, Limits, Spec, SpecError, Verdict, action
-from checker.engines import compiled, oracle
-from checker.engines import spark as distributed
-from checker.engines.budget import StopSearch
-from checker.engines.compiled.packing import Packing
-from checker.engines.spark import claims, session, starting, tasks, visited
-from checker.engines.spark import java as java_module
-from checker.engines.spark.session import Session
-from checker.engines.spark.sharding import shards_of
-from checker.engines.spark.storage import Block, Storage
-from checker.engines.spark.visited import ShardStates, opened
-from checker.errors import Damaged
-from checker.result import Result, Stop, StopKind
-from checker.settings import SparkSettings, SparkTuning
-from checker.traces.itf import read_trace, write_trace
-from checker.traces.replay import replay
-from invariants.catalog import CATALOG
+from leadline.checker import LeadlineError, Limits, Spec, SpecError, Verdict, action
+from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import spark as distributed
+from leadline.checker.engines.budget import StopSearch
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.spark import claims, session, starting, tasks, visited
+from leadline.checker.engines.spark import java as java_module
+from leadline.checker.engines.spark.session import Session
+from leadline.checker.engines.spark.sharding import shards_of
+from leadline.checker.engines.spark.storage import Block, Storage
+from leadline.checker.engines.spark.visited import ShardStates, opened
+from leadline.checker.errors import Damaged
+from leadline.checker.result import Result, Stop, StopKind
+from leadline.checker.settings import SparkSettings, SparkTuning
+from leadline.checker.traces.itf import read_trace, write_trace
+from leadline.checker.traces.replay import replay
+from leadline.invariants.catalog import CATALOG
 from tests.language.test_within import Clocks, no_five, no_four, no_step_to_four
 from tests.language.test_within import spec_of as clocks
 from tests.tools.agreement import Row, Shelf, Slot, put, specs
 from tests.tools.agreement import spark_answers as answers
 from tests.tools.atomic_figures import STATE_SPACES, spec_of
-from tests.tools.cli import STAIRS, leadline, write
+from tests.tools.cli import STAIRS, run_leadline, write
 from tests.tools.constructs import CONSTRUCTS
 from tests.tools.constructs import spec_of as spec_with
 from tests.tools.machines import counters
@@ -332,11 +332,11 @@ def test_a_search_of_something_else_is_refused(spec: Any, limits: Limits, messag
 
 def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
     write(tmp_path, stairs=STAIRS)
-    assert leadline(
+    assert run_leadline(
         "explore", "stairs.py", "--engine", "spark", "--depth", "2", "--work-dir", "w", folder=tmp_path
     ).code
     write(tmp_path, stairs=STAIRS.replace("third step", "3rd step"))
-    refused = leadline("explore", "stairs.py", "--engine", "spark", "--resume", "w", folder=tmp_path)
+    refused = run_leadline("explore", "stairs.py", "--engine", "spark", "--resume", "w", folder=tmp_path)
     assert "holds a search of other code: the spec or leadline has changed since" in refused.complaint
 
 
@@ -521,8 +521,8 @@ def test_a_shard_with_more_states_than_can_be_numbered_is_an_error(tmp_path: Pat
 
 def test_shards_are_the_same_in_every_process_and_packing() -> None:
     code = (
-        "import numpy as np\nfrom checker.engines.compiled.packing import Packing\n"
-        "from checker.engines.spark.sharding import shards_of\npacking = Packing([{}] * 5)\n"
+        "import numpy as np\nfrom leadline.checker.engines.learning.packing import Packing\n"
+        "from leadline.checker.engines.spark.sharding import shards_of\npacking = Packing([{}] * 5)\n"
         "rows = [[a, b, 0, a, 1] for a in range(4) for b in range(4)]\n"
         "print(shards_of(np.array([packing.pack(row) for row in rows]), packing, 7).tolist())\n"
     )
@@ -595,7 +595,9 @@ def test_an_environment_that_is_wrong_is_found_at_once(
     name: str, value: str, complaint: str, java: None, tmp_path: Path
 ) -> None:
     """Although the driver could search so few states without it."""
-    refused = leadline("explore", "atomic/kip-101", "--engine", "spark", folder=tmp_path, **cast(Any, {name: value}))
+    refused = run_leadline(
+        "explore", "atomic/kip-101", "--engine", "spark", folder=tmp_path, **cast(Any, {name: value})
+    )
     assert refused.complaint.startswith(complaint)
 
 
@@ -664,9 +666,9 @@ def test_java_is_looked_for_and_named_when_it_will_not_do(tmp_path: Path, monkey
 
 def test_options_of_another_engine_are_refused(tmp_path: Path) -> None:
     for option in (("--shards", "2"), ("--master", "local[1]"), ("--work-dir", "w"), ("--keep-files",)):
-        refused = leadline("explore", "atomic/kip-101", *option, folder=tmp_path)
+        refused = run_leadline("explore", "atomic/kip-101", *option, folder=tmp_path)
         assert refused.complaint == f"{option[0]} is for the spark engine, not for the compiled"
-    refused = leadline("explore", "atomic/kip-101", "--engine", "spark", "--conf", "memory", folder=tmp_path)
+    refused = run_leadline("explore", "atomic/kip-101", "--engine", "spark", "--conf", "memory", folder=tmp_path)
     assert "--conf memory: write it as in --conf spark.executor.memory=2g" in refused.complaint
 
 

@@ -18,12 +18,12 @@ from unittest import mock
 import psutil
 import pytest
 
-from checker import Spec
-from checker.engines import compiled
-from checker.engines import spark as distributed
-from checker.engines.spark.session import Session
-from checker.settings import SparkSettings, SparkTuning
-from invariants.catalog import CATALOG
+from leadline.checker import Spec
+from leadline.checker.engines import compiled
+from leadline.checker.engines import spark as distributed
+from leadline.checker.engines.spark.session import Session
+from leadline.checker.settings import SparkSettings, SparkTuning
+from leadline.invariants.catalog import CATALOG
 from tests.tools.agreement import spark_answers as answers
 from tests.tools.cli import environment
 from tests.tools.sampled import sampled
@@ -33,9 +33,9 @@ SIZES = SparkTuning(large=300, small=200)
 
 DRIVER = f"""
 import json, sys
-from checker.engines import spark as distributed
-from checker.settings import SparkSettings, SparkTuning, Tuning
-from invariants.catalog import CATALOG
+from leadline.checker.engines import spark as distributed
+from leadline.checker.settings import SparkSettings, SparkTuning, Tuning
+from leadline.invariants.catalog import CATALOG
 tuning = {SIZES!r}
 spec = CATALOG["atomic/kip-320"].with_bounds({BOUNDS!r}).with_properties([])
 master, place = sys.argv[1:3]
@@ -47,10 +47,10 @@ print(json.dumps([found.distinct, found.generated, found.depth, {{k: v.distinct 
 
 COMMAND = f"""
 import attrs, sys
-from checker.engines import spark as distributed
-from checker.engines.spark import starting
-from checker.settings import SparkTuning, Tuning
-from reports.cli import main
+from leadline.checker.engines import spark as distributed
+from leadline.checker.engines.spark import starting
+from leadline.checker.settings import SparkTuning, Tuning
+from leadline.reports.cli import main
 def explore(spec, limits, progress, settings):
     return starting.explore(spec, limits, progress, attrs.evolve(settings, tuning={SIZES!r}))
 distributed.explore = explore
@@ -193,7 +193,7 @@ def cluster(folder: Path, hidden: Path | None = None) -> Iterator[str]:
     """
     import pyspark
 
-    from checker.engines.spark.java import java_home
+    from leadline.checker.engines.spark.java import java_home
 
     home = java_home()
     changes = {"SPARK_LOCAL_IP": "127.0.0.1"} | ({"JAVA_HOME": str(home)} if home else {})

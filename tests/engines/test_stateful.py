@@ -14,14 +14,14 @@ import pytest
 from hypothesis import Phase, settings, target
 from hypothesis.stateful import run_state_machine_as_test
 
-from checker import Spec, Verdict, action, invariant, step_invariant
-from checker.engines.code_digest import own_modules
-from checker.engines.oracle import explore
-from checker.engines.random.search import fuzz
-from checker.result import ActionCount, Result, Statistics
-from checker.stateful import PropertyViolated, SpecMachine, state_machine
-from checker.traces.itf import decode_trace, encode_trace
-from checker.traces.replay import replay
+from leadline.checker import Spec, Verdict, action, invariant, step_invariant
+from leadline.checker.engines.oracle import explore
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.observing.digest import own_modules
+from leadline.checker.result import ActionCount, Result, Statistics
+from leadline.checker.stateful import PropertyViolated, SpecMachine, state_machine
+from leadline.checker.traces.itf import decode_trace, encode_trace
+from leadline.checker.traces.replay import replay
 from tests.tools.machines import (
     Clock,
     Counters,
@@ -68,7 +68,7 @@ def violation(spec: Spec[Any]) -> PropertyViolated:
 
 PYTEST_FILE = """
 from hypothesis import settings
-from checker.stateful import state_machine
+from leadline.checker.stateful import state_machine
 from tests.tools.machines import below_ceiling, counters
 
 TestGood = state_machine(counters(below_ceiling, ceiling=4)).TestCase
@@ -279,7 +279,7 @@ def test_the_least_distance_of_each_test_case_is_the_target(monkeypatch: pytest.
         log.behaviours.clear()
         target(observation, label=label)
 
-    monkeypatch.setattr("checker.stateful.target", note)
+    monkeypatch.setattr("leadline.checker.stateful.target", note)
     run(log.machine())
 
     assert len(seen) >= FEW.max_examples
@@ -540,7 +540,7 @@ def tired(statistics: Statistics) -> None:
 
 @pytest.fixture
 def each_round_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checker.engines.compiled.walk_search.PROGRESS_SECONDS", 0)
+    monkeypatch.setattr("leadline.checker.engines.random.walk_search.PROGRESS_SECONDS", 0)
 
 
 @pytest.mark.usefixtures("each_round_is_told")

@@ -14,20 +14,20 @@ import attrs
 import numpy as np
 import pytest
 
-from checker import Spec, Trace, Verdict, action, component, explore, invariant, put, step_invariant
-from checker.content import content
-from checker.engines.budget import Budget
-from checker.engines.compiled.sample import MOST, StateSample
-from checker.engines.compiled.threads import Workers
-from checker.engines.compiled.walks import Walks
-from checker.engines.compiled.watch import Watch
-from checker.engines.purity import Purity
-from checker.engines.random import leave_out
-from checker.engines.random.search import fuzz
-from checker.engines.random.shorten import IN_ORDER, shorten_along
-from checker.errors import SpecError
-from checker.result import Limits, Result, WalkCounts
-from invariants.catalog import CATALOG
+from leadline.checker import Spec, Trace, Verdict, action, component, explore, invariant, put, step_invariant
+from leadline.checker.content import content
+from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.learning.watch import Watch
+from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.engines.purity import Purity
+from leadline.checker.engines.random import leave_out
+from leadline.checker.engines.random.distinct_estimate import MOST, StateSample
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.engines.random.shorten import IN_ORDER, shorten_along
+from leadline.checker.engines.random.walkers import Walks
+from leadline.checker.errors import SpecError
+from leadline.checker.result import Limits, Result, WalkCounts
+from leadline.invariants.catalog import CATALOG
 
 LOSS = CATALOG["atomic/hw-truncation"]
 
@@ -105,9 +105,9 @@ def test_what_was_learned_before_makes_no_difference() -> None:
 SETS = """
 from collections.abc import Iterator
 import attrs
-from checker import Spec, action, explore, invariant
-from checker.engines.random.search import fuzz
-from checker.engines.random.shorten import IN_ORDER
+from leadline.checker import Spec, action, explore, invariant
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.engines.random.shorten import IN_ORDER
 
 @attrs.frozen
 class Room:
@@ -144,7 +144,7 @@ def test_the_order_of_sets_makes_no_difference() -> None:
         subprocess.run(
             [sys.executable, "-c", SETS],
             cwd=root,
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(root), "PATH": ""},
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": f"{root / 'src'}:{root}", "PATH": ""},
             capture_output=True,
             text=True,
             check=True,

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Action, action
+from leadline.checker import Action, action
 from tests.tools.machines import Counter, Counters, CountersBounds, increment, values
 from tests.tools.refusals import refused
 

@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
-from checker.bounds import bound, change_bounds, describe_bounds, parse_bounds
-from checker.names import nearest
+from leadline.checker.bounds import bound, change_bounds, describe_bounds, parse_bounds
+from leadline.checker.support.names import nearest
 from tests.tools.refusals import refused
 
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker import Limits, Result, Verdict
-from checker.engines.oracle import OracleSearch, explore
-from checker.trace import Trace
-from checker.traces.graph import shortest_path_graph, shortest_traces, state_graph
+from leadline.checker import Limits, Result, Verdict
+from leadline.checker.engines.oracle import OracleSearch, explore
+from leadline.checker.trace import Trace
+from leadline.checker.traces.graph import shortest_path_graph, shortest_traces, state_graph
 from tests.tools.machines import (
     Edge,
     Graph,

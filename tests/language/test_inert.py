@@ -11,16 +11,16 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Spec, Verdict, action
-from checker.engines import compiled
-from checker.engines.code_digest import code_digest
-from checker.engines.compiled.learn.layout import Layout
-from checker.engines.compiled.learn.recording import Precision, Recorder
-from checker.engines.compiled.learn.tuple_views import Unread
-from checker.inert import is_a, stored
-from checker.names import counted
-from checker.settings import CompiledSettings
-from reports.loading import load_spec
+from leadline.checker import Spec, Verdict, action
+from leadline.checker.engines import compiled
+from leadline.checker.observing.digest import code_digest
+from leadline.checker.observing.layout import Layout
+from leadline.checker.observing.recording import Precision, Recorder
+from leadline.checker.observing.tuple_views import Unread
+from leadline.checker.settings import CompiledSettings
+from leadline.checker.support.inert import is_a, stored
+from leadline.checker.support.names import counted
+from leadline.reports.loading import load_spec
 
 
 @attrs.frozen
@@ -49,7 +49,7 @@ OWN = """
 from collections.abc import Iterator
 from functools import cache, partial
 from attrs import frozen
-from checker import Spec, action
+from leadline.checker import Spec, action
 from tests.language.test_inert import UNTOUCHABLE
 
 first, second = UNTOUCHABLE.values()
@@ -94,7 +94,7 @@ def test_attributes_are_found_as_python_finds_them() -> None:
     cached = functools.cache(counted)
     assert stored(Clock(3), "hour") == 3
     assert stored(Clock, "__module__") == __name__
-    assert stored(cached, "__module__") == stored(counted, "__module__") == "checker.names"
+    assert stored(cached, "__module__") == stored(counted, "__module__") == "leadline.checker.support.names"
     assert stored(cached, "__wrapped__") is counted
     assert stored(5, "nothing") is None
 

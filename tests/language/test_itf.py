@@ -19,10 +19,10 @@ from frozendict import frozendict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker import Spec, Trace, TraceError
-from checker.engines.oracle import explore
-from checker.state import component, constant
-from checker.traces.itf import (
+from leadline.checker import Spec, Trace, TraceError
+from leadline.checker.engines.oracle import explore
+from leadline.checker.state import component, constant
+from leadline.checker.traces.itf import (
     RecordedState,
     TraceFile,
     canonical,
@@ -320,7 +320,7 @@ def as_tuples(value: Any) -> Any:
 
 
 WRITE_NAMES = """
-from checker.traces.itf import encode
+from leadline.checker.traces.itf import encode
 import json
 print(json.dumps(encode(frozenset(["leader", "follower", ("a", frozenset("xyz")), "epoch", None]))))
 """

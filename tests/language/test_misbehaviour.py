@@ -10,10 +10,10 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Spec, action, invariant
-from checker.engines.oracle import explore
-from checker.engines.random.search import fuzz
-from checker.state import component, constant
+from leadline.checker import Spec, action, invariant
+from leadline.checker.engines.oracle import explore
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.state import component, constant
 from tests.tools.refusals import refused
 
 

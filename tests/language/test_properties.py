@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Kind, Property, invariant, step_invariant, step_witness, witness
+from leadline.checker import Kind, Property, invariant, step_invariant, step_witness, witness
 from tests.tools.machines import Counter, Counters, CountersBounds, below_ceiling
 from tests.tools.refusals import refused
 

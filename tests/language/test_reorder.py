@@ -10,13 +10,13 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Limits, Spec, Trace, action, component, invariant
-from checker.engines import ENGINES
-from checker.engines.oracle import explore
-from checker.properties import Property, step_invariant
-from checker.state import changed_parts
-from checker.traces.reorder import with_fewest_switches
-from invariants.catalog import CATALOG
+from leadline.checker import Limits, Spec, Trace, action, component, invariant
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.oracle import explore
+from leadline.checker.properties import Property, step_invariant
+from leadline.checker.state import changed_parts
+from leadline.checker.traces.reorder import with_fewest_switches
+from leadline.invariants.catalog import CATALOG
 
 
 def switches(trace: Trace[Any]) -> int:

@@ -10,10 +10,10 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Limits, Spec, Trace, TraceError, action
-from checker.engines.oracle import explore
-from checker.traces.itf import TraceFile, decode_trace, encode_trace, read_trace, write_trace
-from checker.traces.replay import replay
+from leadline.checker import Limits, Spec, Trace, TraceError, action
+from leadline.checker.engines.oracle import explore
+from leadline.checker.traces.itf import TraceFile, decode_trace, encode_trace, read_trace, write_trace
+from leadline.checker.traces.replay import replay
 from tests.tools.machines import (
     Counters,
     all_at_limit,

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Kind, Spec, Step, action, bound, invariant
-from checker.drawing import Drawing, Message, Row
+from leadline.checker import Kind, Spec, Step, action, bound, invariant
+from leadline.checker.drawing import Drawing, Message, Row
 from tests.tools.machines import (
     Clock,
     Counters,

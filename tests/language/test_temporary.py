@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from checker import LeadlineError
-from checker.engines.spark import java as java_module
-from checker.engines.spark import visited
-from checker.temporary import own_folder, private_folder
+from leadline.checker import LeadlineError
+from leadline.checker.engines.spark import java as java_module
+from leadline.checker.engines.spark import visited
+from leadline.checker.support.temporary import own_folder, private_folder
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def test_the_folders_of_killed_processes_are_removed(temporary: Path) -> None:
     code = (
         f"import tempfile; tempfile.tempdir = {str(temporary)!r}\n"
         "import os\n"
-        "from checker.temporary import private_folder\n"
+        "from leadline.checker.support.temporary import private_folder\n"
         "with private_folder() as folder:\n"
         "    print(folder, flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from checker import Limits, Spec, Step, Trace
-from checker.engines.oracle import explore
-from checker.trace import complaint_at_end
+from leadline.checker import Limits, Spec, Step, Trace
+from leadline.checker.engines.oracle import explore
+from leadline.checker.trace import complaint_at_end
 from tests.tools.machines import (
     below_ceiling,
     clock,

@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Limits, Result, Spec, SpecError, Verdict, action, invariant, step_invariant
-from checker.engines import compiled, oracle
-from checker.engines.random.search import fuzz
-from checker.settings import CompiledSettings, Tuning
+from leadline.checker import Limits, Result, Spec, SpecError, Verdict, action, invariant, step_invariant
+from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines.random.search import fuzz
+from leadline.checker.settings import CompiledSettings, Tuning
 
 
 @attrs.frozen

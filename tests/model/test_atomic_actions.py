@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Action
-from model.atomic.actions import (
+from leadline.checker import Action
+from leadline.model.atomic.actions import (
     ACTIONS,
     advance_high_watermark,
     become_follower,
@@ -22,8 +22,8 @@ from model.atomic.actions import (
     replicate,
     truncate,
 )
-from model.atomic.drawing import DRAWING
-from model.atomic.protocols import (
+from leadline.model.atomic.drawing import DRAWING
+from leadline.model.atomic.protocols import (
     HW_TRUNCATION,
     KIP_101,
     KIP_279,
@@ -32,8 +32,8 @@ from model.atomic.protocols import (
     PROTOCOLS,
     Protocol,
 )
-from model.atomic.state import Bounds, Partition, Replica, initial_states
-from model.quorum import NO_EPOCH, Quorum, Request, epochs
+from leadline.model.atomic.state import Bounds, Partition, Replica, initial_states
+from leadline.model.quorum import NO_EPOCH, Quorum, Request, epochs
 from tests.tools.atomic_states import ROOMY, log, partition, replica, sent
 
 ALL = {0, 1, 2}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from checker import Spec, Verdict
-from checker.engines.compiled import explore
-from invariants.catalog import CATALOG
-from model.atomic.state import Partition
+from leadline.checker import Spec, Verdict
+from leadline.checker.engines.compiled import explore
+from leadline.invariants.catalog import CATALOG
+from leadline.model.atomic.state import Partition
 from tests.tools.atomic_figures import FIGURES, STATE_SPACES, bounds_of, row, spec_of
 from tests.tools.scenario import Scenario
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import pytest
 
-from checker import Limits, Spec, Verdict
-from checker.engines.compiled import explore
-from invariants.catalog import ATOMIC_PROPERTIES, CATALOG, atomic_with_mistake
-from model.atomic.mistakes import MISTAKES
-from model.atomic.protocols import HW_TRUNCATION, KIP_320, Protocol
-from model.atomic.state import Partition
-from reports.mutation import why_it_stays
+from leadline.checker import Limits, Spec, Verdict
+from leadline.checker.engines.compiled import explore
+from leadline.invariants.catalog import ATOMIC_PROPERTIES, CATALOG, atomic_with_mistake
+from leadline.model.atomic.mistakes import MISTAKES
+from leadline.model.atomic.protocols import HW_TRUNCATION, KIP_320, Protocol
+from leadline.model.atomic.state import Partition
+from leadline.reports.mutation import why_it_stays
 from tests.tools.page_of_mutants import page
 from tests.tools.sampled import sampled
 from tests.tools.scenario import starting_after

@@ -8,10 +8,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from checker import Spec
-from invariants.catalog import CATALOG, atomic
-from model.atomic.protocols import KIP_279, high_watermark_in_own_epoch
-from model.atomic.state import Partition
+from leadline.checker import Spec
+from leadline.invariants.catalog import CATALOG, atomic
+from leadline.model.atomic.protocols import KIP_279, high_watermark_in_own_epoch
+from leadline.model.atomic.state import Partition
 from tests.tools.scenario import Scenario
 
 

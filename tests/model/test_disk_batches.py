@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.records.readers import read_batch
 
-from model.disk.batches import HEADER, Headers, Tail, read_headers
-from model.disk.files import LocalFiles, Unreadable, read_bytes
+from leadline.model.disk.batches import HEADER, Headers, Tail, read_headers
+from leadline.model.disk.files import LocalFiles, Unreadable, read_bytes
 from tests.tools.disks import Batch, batch, marker
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.disk import text
-from model.disk.directory import find_data_directories, read_data_directory, read_log_directory
-from model.disk.files import LocalFiles, Unreadable
-from model.disk.text import Epoch
-from model.disk.wire import text_of_uuid, uuid_of_text
+from leadline.model.disk import text
+from leadline.model.disk.directory import find_data_directories, read_data_directory, read_log_directory
+from leadline.model.disk.files import LocalFiles, Unreadable
+from leadline.model.disk.text import Epoch
+from leadline.model.disk.wire import text_of_uuid, uuid_of_text
 from tests.tools.disks import Disk, Log, batch, lines, text_of
 
 FILES = LocalFiles()

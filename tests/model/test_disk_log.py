@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invariants import durability, logs
-from invariants.view import Complaint
-from model.disk.batches import BATCH, DELETE_HORIZON, LARGEST_OFFSET
-from model.disk.log import DiskLog, log_of
-from model.log import Log, Record
-from model.quorum import Quorum
+from leadline.invariants import durability, logs
+from leadline.invariants.view import Complaint
+from leadline.model.disk.batches import BATCH, DELETE_HORIZON, LARGEST_OFFSET
+from leadline.model.disk.log import DiskLog, log_of
+from leadline.model.log import Log, Record
+from leadline.model.quorum import Quorum
 
 
 def batches(*rows: tuple[int, int, int, int], **columns: Any) -> np.ndarray[Any, Any]:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from kio.serial import writers as kio
 from kio.static.primitive import i16, i32
 
-from model.disk.directory import read_log_directory
-from model.disk.files import LocalFiles
-from model.disk.metadata import Metadata as Content
-from model.disk.metadata import read_metadata
-from model.disk.wire import Malformed, Wire
+from leadline.model.disk.directory import read_log_directory
+from leadline.model.disk.files import LocalFiles
+from leadline.model.disk.metadata import Metadata as Content
+from leadline.model.disk.metadata import read_metadata
+from leadline.model.disk.wire import Malformed, Wire
 from tests.tools import disks
 from tests.tools.disks import (
     Batch,

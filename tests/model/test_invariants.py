@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from checker import Property, Verdict
-from checker.engines.oracle import explore
-from invariants import durability, leadership, logs, watermarks, witnesses
-from invariants.catalog import ATOMIC_PROPERTIES, CATALOG
-from model.atomic.actions import truncate
-from model.atomic.protocols import KIP_320_FIRST_TRY
-from model.atomic.state import Partition, Replica
-from model.quorum import NO_EPOCH
+from leadline.checker import Property, Verdict
+from leadline.checker.engines.oracle import explore
+from leadline.invariants import durability, leadership, logs, watermarks, witnesses
+from leadline.invariants.catalog import ATOMIC_PROPERTIES, CATALOG
+from leadline.model.atomic.actions import truncate
+from leadline.model.atomic.protocols import KIP_320_FIRST_TRY
+from leadline.model.atomic.state import Partition, Replica
+from leadline.model.quorum import NO_EPOCH
 from tests.tools.atomic_states import partition, replica
 
 BOTH = {0, 1}

@@ -7,30 +7,37 @@ from typing import Any
 import attrs
 import pytest
 
-from model.kafka.controller import (
+from leadline.model.kafka.controller import (
     controller_elects,
     controller_elects_uncleanly,
     controller_notices_failure,
     session_expires,
 )
-from model.kafka.crash import crash, crash_after_append, crash_losing_tail, followers_first, offsets, restart
-from model.kafka.drawing import DRAWING
-from model.kafka.epochs import known_from_election
-from model.kafka.fetch import handle_fetch, handle_fetch_response, park_fetch
-from model.kafka.isr import shrink_isr
-from model.kafka.leadership import become_follower, become_leader
-from model.kafka.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse, Message, OffsetOutOfRange
-from model.kafka.produce import produce
-from model.kafka.protocols import (
+from leadline.model.kafka.crash import crash, crash_after_append, crash_losing_tail, followers_first, offsets, restart
+from leadline.model.kafka.drawing import DRAWING
+from leadline.model.kafka.epochs import known_from_election
+from leadline.model.kafka.fetch import handle_fetch, handle_fetch_response, park_fetch
+from leadline.model.kafka.isr import shrink_isr
+from leadline.model.kafka.leadership import become_follower, become_leader
+from leadline.model.kafka.messages import (
+    EpochRequest,
+    EpochResponse,
+    FetchRequest,
+    FetchResponse,
+    Message,
+    OffsetOutOfRange,
+)
+from leadline.model.kafka.produce import produce
+from leadline.model.kafka.protocols import (
     Truncation,
     end_of_the_epoch_in_both,
     end_only,
     epoch_and_end,
     the_answer_or_own_high_watermark,
 )
-from model.kafka.state import UNKNOWN_OFFSET, Partition, Replica, Spent, initial_states
-from model.kafka.truncation import handle_epoch_request, handle_epoch_response, truncated
-from model.quorum import Quorum, Request
+from leadline.model.kafka.state import UNKNOWN_OFFSET, Partition, Replica, Spent, initial_states
+from leadline.model.kafka.truncation import handle_epoch_request, handle_epoch_response, truncated
+from leadline.model.quorum import Quorum, Request
 from tests.tools.atomic_states import log
 from tests.tools.kafka_states import HW_TRUNCATION, KIP_279, KIP_320, ROOMY, down, follows, leads, partition, told
 

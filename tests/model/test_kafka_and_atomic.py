@@ -8,14 +8,14 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Limits, Spec, Verdict
-from checker.engines.compiled import explore
-from invariants.catalog import CATALOG, atomic, find
-from model.atomic import protocols as atomic_protocols
-from model.atomic.state import Replica as AtomicReplica
-from model.kafka.controller import controller_elects
-from model.kafka.state import Partition
-from model.log import Log
+from leadline.checker import Limits, Spec, Verdict
+from leadline.checker.engines.compiled import explore
+from leadline.invariants.catalog import CATALOG, atomic, find
+from leadline.model.atomic import protocols as atomic_protocols
+from leadline.model.atomic.state import Replica as AtomicReplica
+from leadline.model.kafka.controller import controller_elects
+from leadline.model.kafka.state import Partition
+from leadline.model.log import Log
 from tests.tools.kafka_mutants import replaced
 from tests.tools.kafka_states import KIP_279
 from tests.tools.scenario import Scenario

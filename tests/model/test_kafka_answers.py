@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from checker import Limits, Result, Verdict
-from checker.engines import oracle
-from checker.engines.compiled import explore
-from checker.engines.random.search import fuzz
-from invariants.catalog import CATALOG, KAFKA_PROPERTIES
-from model.kafka.protocols import at_the_start_of_the_epoch
+from leadline.checker import Limits, Result, Verdict
+from leadline.checker.engines import oracle
+from leadline.checker.engines.compiled import explore
+from leadline.checker.engines.random.search import fuzz
+from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from leadline.model.kafka.protocols import at_the_start_of_the_epoch
 from tests.tools.kafka_mutants import changed
 from tests.tools.kafka_states import KIP_279
 from tests.tools.sampled import sampled

@@ -10,17 +10,17 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Spec
-from invariants.catalog import CATALOG
-from model.kafka.consume import readable
-from model.kafka.fetch import handle_fetch, handle_fetch_response
-from model.kafka.high_watermark import smallest_leo
-from model.kafka.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse
-from model.kafka.protocols import Protocol, the_old_high_watermark
-from model.kafka.readings import the_leaders
-from model.kafka.state import Partition, Replica
-from model.kafka.truncation import handle_epoch_request, handle_epoch_response
-from model.log import Log, Record
+from leadline.checker import Spec
+from leadline.invariants.catalog import CATALOG
+from leadline.model.kafka.consume import readable
+from leadline.model.kafka.fetch import handle_fetch, handle_fetch_response
+from leadline.model.kafka.high_watermark import smallest_leo
+from leadline.model.kafka.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse
+from leadline.model.kafka.protocols import Protocol, the_old_high_watermark
+from leadline.model.kafka.readings import the_leaders
+from leadline.model.kafka.state import Partition, Replica
+from leadline.model.kafka.truncation import handle_epoch_request, handle_epoch_response
+from leadline.model.log import Log, Record
 from tests.tools.kafka_mutants import changed
 from tests.tools.kafka_states import HW_TRUNCATION, KIP_101, KIP_279, KIP_320, PROTOCOLS, follows, leads, partition
 from tests.tools.scenario import Scenario

@@ -7,12 +7,12 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Property, Verdict
-from checker.engines.compiled import explore
-from invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
-from invariants.catalog import CATALOG, KAFKA_PROPERTIES
-from model.kafka.messages import EpochRequest, EpochResponse, Proposal
-from model.kafka.state import Partition, Spent
+from leadline.checker import Property, Verdict
+from leadline.checker.engines.compiled import explore
+from leadline.invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
+from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from leadline.model.kafka.messages import EpochRequest, EpochResponse, Proposal
+from leadline.model.kafka.state import Partition, Spent
 from tests.tools.kafka_states import OF_RELEASE, ROOMY, down, follows, leads, partition, told
 
 RPC = [name for name in CATALOG if name.startswith("rpc/")]

@@ -11,24 +11,16 @@ from typing import Any
 
 import pytest
 
-from checker import Limits, Spec, Verdict
-from checker.bounds import bounds_text
-from checker.engines.compiled import explore
-from invariants.catalog import CATALOG, KAFKA_PROPERTIES, mutations
-from model.kafka import consume
-from model.kafka.fetch import handle_fetch, park_fetch
-from model.kafka.mistakes import (
-    MISTAKES,
-    mistake,
-)
-from model.kafka.protocols import (
-    end_only,
-    nothing,
-    own_high_watermark,
-    the_answer_or_own_high_watermark,
-)
-from model.kafka.state import Partition
-from reports.mutation import why_it_stays
+from leadline.checker import Limits, Spec, Verdict
+from leadline.checker.bounds import bounds_text
+from leadline.checker.engines.compiled import explore
+from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES, mutations
+from leadline.model.kafka import consume
+from leadline.model.kafka.fetch import handle_fetch, park_fetch
+from leadline.model.kafka.mistakes import MISTAKES, mistake
+from leadline.model.kafka.protocols import end_only, nothing, own_high_watermark, the_answer_or_own_high_watermark
+from leadline.model.kafka.state import Partition
+from leadline.reports.mutation import why_it_stays
 from tests.tools.kafka_mutants import changed, wrong
 from tests.tools.page_of_mutants import page
 from tests.tools.sampled import sampled

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from checker.engines import ENGINES
-from checker.result import Limits, Verdict
-from checker.spec import Spec
-from invariants.catalog import CATALOG
+from leadline.checker.engines import ENGINES
+from leadline.checker.result import Limits, Verdict
+from leadline.checker.spec import Spec
+from leadline.invariants.catalog import CATALOG
 
 BOUNDS = (
     {"brokers": 2, "log_size": 2, "records": 2, "max_epoch": 2},

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.atomic.protocols import end_of_own_last_epoch
-from model.atomic.state import Replica
-from model.log import Log, Record
+from leadline.model.atomic.protocols import end_of_own_last_epoch
+from leadline.model.atomic.state import Replica
+from leadline.model.log import Log, Record
 from tests.tools.atomic_states import log
 
 

@@ -6,9 +6,9 @@ import html
 
 import pytest
 
-from checker.bounds import bounds_text
-from invariants.catalog import ATOMIC_PROPERTIES, CATALOG, KAFKA_PROPERTIES, mutations
-from reports.mutation import why_it_stays
+from leadline.checker.bounds import bounds_text
+from leadline.invariants.catalog import ATOMIC_PROPERTIES, CATALOG, KAFKA_PROPERTIES, mutations
+from leadline.reports.mutation import why_it_stays
 from tests.tools.page_of_mutants import page
 
 SPECS = ("kafka/4.1", "rpc/kip-320", "atomic/kip-320")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from checker import Limits
-from checker.engines.oracle import OracleSearch
-from invariants.catalog import CATALOG
+from leadline.checker import Limits
+from leadline.checker.engines.oracle import OracleSearch
+from leadline.invariants.catalog import CATALOG
 
 LOSSY = {"records": 1, "max_epoch": 1, "crashes": 0, "lossy_crashes": 1}
 WITHOUT_ELR = ["isr_and_elr_disjoint"]

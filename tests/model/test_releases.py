@@ -7,11 +7,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from checker.errors import SpecError
-from invariants.catalog import CATALOG, find
-from model.kafka.protocols import Protocol
-from model.kafka.releases import COLUMNS, DESIGNS, RELEASES, Column, column_of
-from model.kafka.rules import RULES, protocol_of
+from leadline.checker.errors import SpecError
+from leadline.invariants.catalog import CATALOG, find
+from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.releases import COLUMNS, DESIGNS, RELEASES, Column, column_of
+from leadline.model.kafka.rules import RULES, protocol_of
 from tests.tools.cli import call
 
 FIELDS = {field.name for field in attrs.fields(Protocol)} - {"name", "summary"}

@@ -7,7 +7,7 @@ from itertools import product
 
 from attrs import evolve, frozen
 
-from checker import Spec, action, bound, component, constant, invariant, put
+from leadline.checker import Spec, action, bound, component, constant, invariant, put
 
 COLOURS = ("blue", "red", "yellow")
 

@@ -7,7 +7,7 @@ from itertools import product
 
 from attrs import evolve, frozen
 
-from checker import Spec, action, bound, component, invariant, put
+from leadline.checker import Spec, action, bound, component, invariant, put
 
 BOOLEANS, COLOURS = (False, True), ("white", "black")
 

@@ -11,7 +11,7 @@ from itertools import product
 
 from attrs import evolve, frozen
 
-from checker import Spec, action, bound, constant, invariant, put
+from leadline.checker import Spec, action, bound, constant, invariant, put
 
 BOOLEANS, COLOURS = (False, True), ("white", "black")
 

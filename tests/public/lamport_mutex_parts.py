@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
-from checker import Spec, action, bound, component, constant, invariant, put
+from leadline.checker import Spec, action, bound, component, constant, invariant, put
 
 Message = tuple[str, int]
 

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from attrs import evolve, frozen
 
-from checker import Spec, action, bound, component, constant, invariant, put
+from leadline.checker import Spec, action, bound, component, constant, invariant, put
 
 
 @frozen

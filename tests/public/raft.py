@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
-from checker import Bag, Spec, action, bound, constant, invariant, put, witness
+from leadline.checker import Bag, Spec, action, bound, constant, invariant, put, witness
 
 
 @frozen

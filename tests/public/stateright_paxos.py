@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from checker import Bag, Spec, action, bound, constant, invariant, put, witness
+from leadline.checker import Bag, Spec, action, bound, constant, invariant, put, witness
 
 Round = tuple[int, int]
 """A number, and the server that began it."""

@@ -7,11 +7,11 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Verdict
-from checker.engines import compiled, oracle
-from checker.settings import CompiledSettings, Tuning
-from checker.spec import Spec
-from reports.loading import load_spec
+from leadline.checker import Verdict
+from leadline.checker.engines import compiled, oracle
+from leadline.checker.settings import CompiledSettings, Tuning
+from leadline.checker.spec import Spec
+from leadline.reports.loading import load_spec
 from tests.public.figures import OWN, PROTOCOLS, Protocol, Size
 
 SIZES = [

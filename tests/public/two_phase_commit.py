@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
-from checker import Spec, action, bound, constant, invariant, put
+from leadline.checker import Spec, action, bound, constant, invariant, put
 
 
 @frozen

@@ -10,9 +10,9 @@ from uuid import UUID
 import attrs
 import pytest
 
-from checker import LeadlineError
-from checker.result import Verdict
-from invariants.audit.cluster import audit, compare
+from leadline.checker import LeadlineError
+from leadline.checker.result import Verdict
+from leadline.invariants.audit.cluster import audit, compare
 from tests.tools.audits import TOPIC_ID, SmallCluster, checks, notes, small_cluster, standard_batches
 from tests.tools.disks import (
     Batch,

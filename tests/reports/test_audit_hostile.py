@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from checker.result import Verdict
-from invariants.audit.cluster import audit
-from model.disk.batches import LARGEST_OFFSET
-from reports.audit.findings import audit_findings, audit_markdown
-from reports.audit.json_audit import audit_object
-from reports.audit.page import audit_page
+from leadline.checker.result import Verdict
+from leadline.invariants.audit.cluster import audit
+from leadline.model.disk.batches import LARGEST_OFFSET
+from leadline.reports.audit.findings import audit_findings, audit_markdown
+from leadline.reports.audit.json_audit import audit_object
+from leadline.reports.audit.page import audit_page
 from tests.tools.audits import checks, notes, small_cluster
 from tests.tools.disk_simulator import Simulation
 from tests.tools.disks import batch, lines
@@ -111,7 +111,7 @@ def test_a_file_that_declares_more_than_it_has_costs_no_memory(tmp_path: Path) -
         file.truncate(2**41)
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30));"
-        "from invariants.audit.cluster import audit; print(audit([sys.argv[1]], workers=1).verdict.value)"
+        "from leadline.invariants.audit.cluster import audit; print(audit([sys.argv[1]], workers=1).verdict.value)"
     )
     process = subprocess.run(
         [sys.executable, "-c", code, path],

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from invariants.audit.cluster import audit
-from reports.audit import counterexamples
-from reports.audit.counterexamples import with_counterexamples
-from reports.audit.page import audit_page
+from leadline.invariants.audit.cluster import audit
+from leadline.reports.audit import counterexamples
+from leadline.reports.audit.counterexamples import with_counterexamples
+from leadline.reports.audit.page import audit_page
 from tests.tools.audits import short_suite, small_cluster, standard_batches
 from tests.tools.browser import chromium, needs_chromium
 from tests.tools.disks import Log, batch

@@ -9,12 +9,12 @@ from uuid import UUID
 import attrs
 import pytest
 
-from invariants.audit.cluster import audit
-from invariants.audit.result import AuditResult
-from invariants.audit.spark import audit_with, merged
-from model.disk.cluster import Survey, survey
-from model.disk.files import LocalFiles, Unreadable
-from model.disk.remote import AnyFiles, canonical, without_secrets
+from leadline.invariants.audit.cluster import audit
+from leadline.invariants.audit.result import AuditResult
+from leadline.invariants.audit.spark import audit_with, merged
+from leadline.model.disk.cluster import Survey, survey
+from leadline.model.disk.files import LocalFiles, Unreadable
+from leadline.model.disk.remote import AnyFiles, canonical, without_secrets
 from tests.tools.audits import small_cluster, standard_batches
 from tests.tools.cli import call
 from tests.tools.disks import partition_record, topic_record

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from checker.properties import Kind, Property
-from checker.result import Verdict
-from checker.spec import Spec
-from invariants.audit.cluster import audit
-from invariants.audit.partition import CHECKS
-from invariants.catalog import CATALOG
-from invariants.logs import follower_log_is_prefix
-from invariants.promises import committed_never_lost
-from invariants.view import Complaint
-from reports.bugs import Run, read_archive
-from reports.loading import load_spec
-from reports.suite import SHIPPED, read_suite
+from leadline.checker.properties import Kind, Property
+from leadline.checker.result import Verdict
+from leadline.checker.spec import Spec
+from leadline.invariants.audit.cluster import audit
+from leadline.invariants.audit.partition import CHECKS
+from leadline.invariants.catalog import CATALOG
+from leadline.invariants.logs import follower_log_is_prefix
+from leadline.invariants.promises import committed_never_lost
+from leadline.invariants.view import Complaint
+from leadline.reports.bugs import Run, read_archive
+from leadline.reports.loading import load_spec
+from leadline.reports.suite import SHIPPED, read_suite
 from tests.tools.disk_states import write_state
 from tests.tools.sampled import EVERY
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checker.result import Verdict
+from leadline.checker.result import Verdict
 from tests.tools.disk_damage import KINDS
 from tests.tools.disk_trials import damaged, is_found, undamaged
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from checker.errors import LeadlineError
-from model.kafka.releases import RELEASES, column_of
-from reports.bugs import Bug, read_archive
+from leadline.checker.errors import LeadlineError
+from leadline.model.kafka.releases import RELEASES, column_of
+from leadline.reports.bugs import Bug, read_archive
 from tests.tools.cli import call
 
 ARCHIVE = read_archive()

@@ -18,15 +18,15 @@ import pytest
 import xmlschema
 from junitparser import Error, Failure, JUnitXml
 
-from checker import Limits, Verdict, invariant
-from checker.engines import ENGINES
-from checker.result import PropertyResult
-from invariants import durability
-from reports.findings import Finding, Place, findings, place_of
-from reports.github import summary, workflow_commands
-from reports.junit import junit
-from reports.sarif import sarif
-from reports.suite import Outcome, read_suite
+from leadline.checker import Limits, Verdict, invariant
+from leadline.checker.engines import ENGINES
+from leadline.checker.result import PropertyResult
+from leadline.invariants import durability
+from leadline.reports.ci.findings import Finding, Place, findings, place_of
+from leadline.reports.ci.github import summary, workflow_commands
+from leadline.reports.ci.junit import junit
+from leadline.reports.ci.sarif import sarif
+from leadline.reports.suite import Outcome, read_suite
 from tests.tools.browser import chromium, needs_chromium
 from tests.tools.cli import COMMAND, STAIRS, Run, call, write
 from tests.tools.documents import every_block

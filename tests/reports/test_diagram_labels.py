@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from checker import Trace
-from checker.action import ActionInstance
-from checker.spec import Spec
-from invariants.catalog import CATALOG
-from reports.html import chapter, page
-from reports.html.diagram import diagram_of
-from reports.html.labels import Segment, placed
-from reports.story import story_of
+from leadline.checker import Trace
+from leadline.checker.action import ActionInstance
+from leadline.checker.spec import Spec
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.html import chapter, page
+from leadline.reports.html.diagram import diagram_of
+from leadline.reports.html.labels import Segment, placed
+from leadline.reports.traces.story import story_of
 from tests.tools.browser import chromium, needs_chromium
 from tests.tools.opened import Opened
 

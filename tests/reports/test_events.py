@@ -8,16 +8,16 @@ from typing import Any
 import attrs
 import pytest
 
-from checker import Spec, Trace, action, component, invariant
-from checker.drawing import Drawing, Event, Row
-from checker.engines import ENGINES
-from checker.engines.oracle import explore
-from checker.traces.causes import Cause, causes
-from invariants.catalog import CATALOG
-from model.kafka.mistakes import the_leader_alone
-from model.kafka.releases import column_of
-from reports.rules import differing_rules
-from reports.story import what_happened
+from leadline.checker import Spec, Trace, action, component, invariant
+from leadline.checker.drawing import Drawing, Event, Row
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.causes import Cause, causes
+from leadline.checker.engines.oracle import explore
+from leadline.invariants.catalog import CATALOG
+from leadline.model.kafka.mistakes import the_leader_alone
+from leadline.model.kafka.releases import column_of
+from leadline.reports.rules import differing_rules
+from leadline.reports.traces.story import what_happened
 from tests.tools.kafka_mutants import of_release
 from tests.tools.refusals import refused
 

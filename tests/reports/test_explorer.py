@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from checker import LeadlineError, Trace, TraceError
-from checker.engines import ENGINES
-from invariants.catalog import CATALOG
-from reports.explorer import LOOPBACK, answer, path_of, server, trace_of
-from reports.loading import load_spec
+from leadline.checker import LeadlineError, Trace, TraceError
+from leadline.checker.engines import ENGINES
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.explorer import LOOPBACK, answer, path_of, server, trace_of
+from leadline.reports.loading import load_spec
 from tests.tools.cli import COMMAND, STAIRS, call, environment, write
 
 SPEC = CATALOG["atomic/hw-truncation"].with_properties(["strong_isr", "record_committed"])

@@ -15,14 +15,14 @@ from matplotlib.image import imread
 from playwright.sync_api import Browser
 from pypdf import PdfReader
 
-from checker import Spec, Trace, action, component, invariant
-from checker.engines import ENGINES
-from checker.engines.oracle import explore
-from checker.traces.itf import write_trace
-from invariants.catalog import CATALOG
-from reports.html import chapter, page
-from reports.mermaid import mermaid
-from reports.story import story_of
+from leadline.checker import Spec, Trace, action, component, invariant
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.oracle import explore
+from leadline.checker.traces.itf import write_trace
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.html import chapter, page
+from leadline.reports.traces.mermaid import mermaid
+from leadline.reports.traces.story import story_of
 from tests.tools.browser import chromium, needs_chromium
 from tests.tools.cli import STAIRS, call, write
 from tests.tools.opened import Opened

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from checker import Limits, Result
-from checker.engines import ENGINES
-from invariants.catalog import CATALOG
-from reports.html.run import run_page, with_traces
-from reports.run_view import view_of_result
+from leadline.checker import Limits, Result
+from leadline.checker.engines import ENGINES
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.html.run import run_page, with_traces
+from leadline.reports.runs.run_view import view_of_result
 from tests.tools.browser import chromium, needs_chromium
 from tests.tools.opened import Opened
 from tests.tools.sampled import sampled

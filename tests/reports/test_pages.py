@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from checker import Verdict
-from checker.errors import LeadlineError
-from invariants.catalog import CATALOG, KAFKA_PROPERTIES
-from model.kafka.releases import DESIGNS, RELEASES
-from reports.bugs import read_archive
-from reports.cli.answers import SHIPPED as ANSWERS
-from reports.markdown import answers_page, matrix_page
-from reports.matrix import SHIPPED, Column, read_matrix
-from reports.suite import read_suite
+from leadline.checker import Verdict
+from leadline.checker.errors import LeadlineError
+from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from leadline.model.kafka.releases import DESIGNS, RELEASES
+from leadline.reports.bugs import read_archive
+from leadline.reports.ci.markdown import answers_page, matrix_page
+from leadline.reports.cli.answers import SHIPPED as ANSWERS
+from leadline.reports.matrix import SHIPPED, Column, read_matrix
+from leadline.reports.suite import read_suite
 from tests.tools.cli import call
 from tests.tools.sampled import sampled
 

@@ -12,16 +12,16 @@ import attrs
 import pytest
 from playwright.sync_api import Browser
 
-from checker import Limits, Result
-from checker.engines import ENGINES
-from checker.engines.progress import MOST_SAMPLES, Pace, paced
-from checker.result import Statistics
-from invariants.catalog import CATALOG
-from reports.html.plots import levels_plot, rates
-from reports.html.run import run_page, with_traces
-from reports.json_report import read_run, result_object
-from reports.origin import Origin
-from reports.run_view import view_of_result
+from leadline.checker import Limits, Result
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.progress import MOST_SAMPLES, Pace, paced
+from leadline.checker.result import Statistics
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.html.plots import levels_plot, rates
+from leadline.reports.html.run import run_page, with_traces
+from leadline.reports.origin import Origin
+from leadline.reports.runs.json_report import read_run, result_object
+from leadline.reports.runs.run_view import view_of_result
 from tests.tools.browser import chromium, needs_chromium
 from tests.tools.cli import STAIRS, call, write
 from tests.tools.opened import Opened
@@ -176,7 +176,7 @@ def test_what_a_spec_raises_is_not_blamed_on_the_result(folder: Path) -> None:
     call("explore", "stairs.py", "-b", "top=3", "--json", "r.json", "--trace-out", ".", folder=folder)
     drawing = "bounds=Bounds(),\n    drawing=Drawing(rows=lambda state: {}['row']),\n"
     drawn = STAIRS.replace("bounds=Bounds(),\n", drawing).replace(
-        "\nfrom checker", "\nfrom checker.drawing import Drawing\nfrom checker"
+        "\nfrom checker", "\nfrom leadline.checker.drawing import Drawing\nfrom checker"
     )
     write(folder, stairs=drawn)
     complaint = call("report", "r.json", "--html", "x.html", "--spec", "stairs.py", folder=folder).complaint

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from checker import Limits, SpecError
-from checker.settings import RandomSettings
-from reports.loading import load_spec
-from reports.testing import assert_holds, assert_not_violated, assert_violated
+from leadline.checker import Limits, SpecError
+from leadline.checker.settings import RandomSettings
+from leadline.reports.loading import load_spec
+from leadline.reports.testing import assert_holds, assert_not_violated, assert_violated
 from tests.tools.cli import STAIRS, call, write
 
 
@@ -75,7 +75,7 @@ def test_a_mistake_is_no_failure_of_the_spec(stairs: str) -> None:
 
 def test_a_failing_test_of_a_users_shows_the_trace(stairs: str, tmp_path: Path, pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
-        f"from reports.testing import assert_holds\ndef test_it():\n    assert_holds({stairs!r}, top=3)\n"
+        f"from leadline.reports.testing import assert_holds\ndef test_it():\n    assert_holds({stairs!r}, top=3)\n"
     )
     outcome = pytester.runpytest("-q")
     outcome.assert_outcomes(failed=1)

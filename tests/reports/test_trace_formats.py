@@ -17,18 +17,18 @@ import networkx as nx
 import pytest
 from playwright.sync_api import Page
 
-from checker import Spec, Trace, action, invariant
-from checker.drawing import Cell, Drawing, Mark, Message, Row
-from checker.engines import ENGINES
-from checker.engines.oracle import explore
-from checker.traces.graph import neighbourhood
-from checker.traces.itf import decode_trace
-from invariants.catalog import CATALOG
-from reports import terminal
-from reports.dot import dot
-from reports.mermaid import MOST_CHARACTERS, mermaid
-from reports.shiviz import PATTERN, shiviz
-from reports.story import Story, story_of, story_of_file
+from leadline.checker import Spec, Trace, action, invariant
+from leadline.checker.drawing import Cell, Drawing, Mark, Message, Row
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.oracle import explore
+from leadline.checker.traces.graph import neighbourhood
+from leadline.checker.traces.itf import decode_trace
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.terminal import run as terminal
+from leadline.reports.traces.dot import dot
+from leadline.reports.traces.mermaid import MOST_CHARACTERS, mermaid
+from leadline.reports.traces.shiviz import PATTERN, shiviz
+from leadline.reports.traces.story import Story, story_of, story_of_file
 from tests.tools.browser import MERMAID, chromium, needs_chromium, needs_mermaid
 from tests.tools.cli import STAIRS, Run, call, write
 from tests.tools.two_phase_commit import tm_commits_too_soon, two_phase_commit

@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from checker import Limits, Result, Spec, action, component, constant, invariant
-from checker.engines import compiled, oracle
-from checker.properties import step_invariant, step_witness, witness
-from checker.settings import CompiledSettings, Tuning
+from leadline.checker import Limits, Result, Spec, action, component, constant, invariant
+from leadline.checker.engines import compiled, oracle
+from leadline.checker.properties import step_invariant, step_witness, witness
+from leadline.checker.settings import CompiledSettings, Tuning
 
 
 def answers(result: Result) -> Any:

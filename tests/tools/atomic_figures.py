@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from checker import Spec
-from invariants.catalog import CATALOG
-from model.atomic.state import Partition
+from leadline.checker import Spec
+from leadline.invariants.catalog import CATALOG
+from leadline.model.atomic.state import Partition
 
 FIGURES = json.loads((Path(__file__).parents[1] / "model" / "tla_figures.json").read_text())
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from model.atomic.protocols import KIP_320, Protocol
-from model.atomic.state import Bounds, Partition, Replica
-from model.log import Log, Record
-from model.quorum import NO_EPOCH, Quorum, Request
+from leadline.model.atomic.protocols import KIP_320, Protocol
+from leadline.model.atomic.state import Bounds, Partition, Replica
+from leadline.model.log import Log, Record
+from leadline.model.quorum import NO_EPOCH, Quorum, Request
 
 ROOMY = Bounds(brokers=3, log_size=9, records=9, max_epoch=3)
 """Bounds that keep no action of these states from being enabled."""

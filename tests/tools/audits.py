@@ -8,8 +8,8 @@ from uuid import UUID
 
 import attrs
 
-from invariants.audit.cluster import audit
-from invariants.audit.result import AuditResult, Finding
+from leadline.invariants.audit.cluster import audit
+from leadline.invariants.audit.result import AuditResult, Finding
 from tests.tools.disks import Batch, Disk, Log, Metadata, batch, partition_record, register_broker_record, topic_record
 
 TOPIC_ID = UUID(int=1 << 120)

@@ -27,7 +27,7 @@ from unittest import mock
 import attrs
 from rich.cells import cell_len
 
-from reports.cli import main
+from leadline.reports.cli import main
 
 COMMAND = str(Path(sys.executable).with_name("leadline"))
 """The installed command. Unlike ``python -m``, it does not import from the working directory first."""
@@ -42,7 +42,7 @@ from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
-from checker import Spec, action, bound, invariant, witness
+from leadline.checker import Spec, action, bound, invariant, witness
 
 
 @frozen
@@ -159,7 +159,7 @@ def environment(**changes: str) -> dict[str, str]:
     return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1", **changes}
 
 
-def leadline(*arguments: str, folder: Path, stdout: IO[str] | None = None, **changes: str) -> Run:
+def run_leadline(*arguments: str, folder: Path, stdout: IO[str] | None = None, **changes: str) -> Run:
     """Run the installed command in a folder, with some environment variables changed.
 
     Where standard output goes to a file, ``out`` is empty.

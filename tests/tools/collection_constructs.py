@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from checker import Action, Bag, Spec, action, component, put
+from leadline.checker import Action, Bag, Spec, action, component, put
 from tests.tools.going_wrong import spec_going_wrong
 
 

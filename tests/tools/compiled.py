@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from checker.engines.compiled import kernel, search, walk_kernel, walk_search
-from checker.engines.compiled.warming import compiled_ahead
+from leadline.checker.engines.compiled import kernel, search
+from leadline.checker.engines.learning.warm_up import compiled_ahead
+from leadline.checker.engines.random import kernel as walk_kernel
+from leadline.checker.engines.random import walk_search
 
 if __name__ == "__main__":
     compiled_ahead(search._search_once, kernel.expand)

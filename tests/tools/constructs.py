@@ -33,7 +33,7 @@ import attrs
 import numpy as np
 from attrs import evolve, frozen
 
-from checker import Spec, action, component, constant
+from leadline.checker import Spec, action, component, constant
 from tests.tools.going_wrong import spec_going_wrong
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from model.quorum import NO_EPOCH
+from leadline.model.quorum import NO_EPOCH
 from tests.tools.disks import Disk, Log, Metadata, batch, partition_record, topic_record
 
 TOPIC = "topic"

@@ -11,8 +11,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from invariants.audit.cluster import audit
-from invariants.audit.result import AuditResult
+from leadline.invariants.audit.cluster import audit
+from leadline.invariants.audit.result import AuditResult
 from tests.tools.disk_damage import KINDS, Damage, damage
 from tests.tools.disk_simulator import Simulation
 

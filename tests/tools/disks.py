@@ -18,7 +18,7 @@ from kio.records.writers import write_batch
 from kio.serial import writers as kio
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64, u32, uvarint
 
-from model.disk.batches import CONTROL, DELETE_HORIZON, TRANSACTIONAL
+from leadline.model.disk.batches import CONTROL, DELETE_HORIZON, TRANSACTIONAL
 
 EPOCH_BEGINS = datetime.datetime(2024, 5, 1, tzinfo=datetime.UTC)
 NOBODY = (-1, -1, -1)

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from checker import Action, Limits, Spec, SpecError, action, invariant
-from checker.settings import Tuning
+from leadline.checker import Action, Limits, Spec, SpecError, action, invariant
+from leadline.checker.settings import Tuning
 
 S = TypeVar("S", bound=attrs.AttrsInstance)
 

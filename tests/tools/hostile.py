@@ -28,7 +28,7 @@ import attr
 import attrs
 from attrs import evolve, frozen
 
-from checker import Spec, action, component, constant, invariant, step_invariant, step_witness, witness
+from leadline.checker import Spec, action, component, constant, invariant, step_invariant, step_witness, witness
 
 
 class Hue(enum.Enum):

@@ -6,14 +6,14 @@ from typing import Any
 
 import attrs
 
-from checker import Action, Spec
-from invariants.catalog import find, kafka, with_mistake
-from model.kafka.actions import actions_of
-from model.kafka.mistakes import mistake
-from model.kafka.protocols import Protocol
-from model.kafka.releases import DESIGNS, column_of
-from model.kafka.state import Partition
-from model.mistakes import Taken
+from leadline.checker import Action, Spec
+from leadline.invariants.catalog import find, kafka, with_mistake
+from leadline.model.kafka.actions import actions_of
+from leadline.model.kafka.mistakes import mistake
+from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.releases import DESIGNS, column_of
+from leadline.model.kafka.state import Partition
+from leadline.model.mistakes import Taken
 from tests.tools.kafka_states import KIP_320
 from tests.tools.mutants import with_actions
 

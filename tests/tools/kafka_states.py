@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from model.kafka.messages import FetchRequest, Message
-from model.kafka.protocols import Protocol
-from model.kafka.releases import DESIGNS, RELEASES
-from model.kafka.state import ACTIVE, FENCED, UNKNOWN_OFFSET, Bounds, Partition, Promise, Registration, Replica, Spent
-from model.log import Record
-from model.quorum import Quorum, Request
+from leadline.model.kafka.messages import FetchRequest, Message
+from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.releases import DESIGNS, RELEASES
+from leadline.model.kafka.state import (
+    ACTIVE,
+    FENCED,
+    UNKNOWN_OFFSET,
+    Bounds,
+    Partition,
+    Promise,
+    Registration,
+    Replica,
+    Spent,
+)
+from leadline.model.log import Record
+from leadline.model.quorum import Quorum, Request
 from tests.tools.atomic_states import log
 
 PROTOCOLS = HW_TRUNCATION, KIP_101, KIP_279, KIP_320 = tuple(column.protocol() for column in DESIGNS)

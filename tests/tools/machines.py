@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from checker import Property, Spec, Trace, action, invariant, step_invariant, step_witness, witness
-from checker.bounds import bound
-from checker.state import component, constant
+from leadline.checker import Property, Spec, Trace, action, invariant, step_invariant, step_witness, witness
+from leadline.checker.bounds import bound
+from leadline.checker.state import component, constant
 
 # A walk on a drawn graph. An edge is a word of three letters: "axb" leads from a by x to b.
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from checker import Action, Spec
-from model.mistakes import Taken
+from leadline.checker import Action, Spec
+from leadline.model.mistakes import Taken
 
 
 def with_actions(spec: Spec[Any], functions: Mapping[Action[Any, Any], Taken]) -> Spec[Any]:

@@ -32,7 +32,7 @@ from pathlib import Path
 
 import attrs
 
-from checker.mutants import Change, changes_of
+from leadline.checker.mutation.mutations import Change, changes_of
 
 PROJECT = Path(__file__).parents[2]
 SETTINGS = Path(__file__).with_suffix(".toml")
@@ -92,10 +92,10 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "project"
-        shutil.copytree(PROJECT, self.folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        shutil.copytree(PROJECT, self.folder, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
         self._environment = {
             **os.environ,
-            "PYTHONPATH": str(self.folder),
+            "PYTHONPATH": f"{self.folder / 'src'}:{self.folder}",
             "NUMBA_CACHE_DIR": str(folder / "numba"),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # halves the start of a run
         }

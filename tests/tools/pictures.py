@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from checker.engines import ENGINES
-from invariants.catalog import CATALOG
-from reports.html.run import run_page, title_of, with_traces
-from reports.run_view import view_of_result
+from leadline.checker.engines import ENGINES
+from leadline.invariants.catalog import CATALOG
+from leadline.reports.html.run import run_page, title_of, with_traces
+from leadline.reports.runs.run_view import view_of_result
 from tests.tools.browser import chromium
 
 PICTURE = Path(__file__).parents[2] / "reports" / "pages" / "page.png"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from checker.errors import LeadlineError, SpecError
+from leadline.checker.errors import LeadlineError, SpecError
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from checker import Spec
-from checker.trace import complaint_at_end
+from leadline.checker import Spec
+from leadline.checker.trace import complaint_at_end
 
 S = TypeVar("S")
 

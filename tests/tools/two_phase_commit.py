@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import attrs
 
-from checker import Action, Spec, action, invariant, witness
-from checker.bounds import bound
-from checker.state import component
+from leadline.checker import Action, Spec, action, invariant, witness
+from leadline.checker.bounds import bound
+from leadline.checker.state import component
 
 
 class Stage(enum.Enum):

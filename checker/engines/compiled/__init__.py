@@ -18,6 +18,6 @@ the states to be expanded; `contents` hashes states so that the result does not 
 `sample` counts distinct states, and `walk_coverage` reports what was tried.
 """
 
-from checker.engines.compiled.calling import explore
+from leadline.checker.engines.compiled.choose_engine import explore
 
 __all__ = ["explore"]

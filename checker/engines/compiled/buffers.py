@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.engines.compiled.arrays import SuccessorArrays
+from leadline.checker.engines.learning.arrays import SuccessorArrays
 
 STEPS_A_STATE = 4
 """Next states per state of a block for which there is room at first."""

@@ -23,17 +23,17 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.bounds import describe_bounds
-from checker.durable import replace_file, sealed, sealed_json, sync_folder, unsealed, unsealed_json
-from checker.engines.code_digest import code_digest
-from checker.engines.compiled import kernel
-from checker.engines.compiled.adjustments import Adjustments
-from checker.engines.compiled.packing import Packing
-from checker.engines.compiled.progression import Progression
-from checker.errors import Damaged, LeadlineError
-from checker.locks import FolderLock
-from checker.result import Limits
-from checker.spec import Spec
+from leadline.checker.bounds import describe_bounds
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.position import Progression
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.restart import Adjustments
+from leadline.checker.errors import Damaged, LeadlineError
+from leadline.checker.observing.digest import code_digest
+from leadline.checker.result import Limits
+from leadline.checker.spec import Spec
+from leadline.checker.support.durable import replace_file, sealed, sealed_json, sync_folder, unsealed, unsealed_json
+from leadline.checker.support.locks import FolderLock
 
 FORMAT = 5
 _SPEC, _SEARCH, _PARENTS, _ARRIVALS = "spec.json", "search.pickle", "parents.bin", "arrivals.bin"
@@ -260,7 +260,9 @@ def _write(file: io.FileIO, piece: memoryview) -> None:
         piece = piece[file.write(piece) :]
 
 
-def identity(spec: Spec[Any], limits: Limits, engine: str = "checker.engines.compiled.search") -> dict[str, Any]:
+def identity(
+    spec: Spec[Any], limits: Limits, engine: str = "leadline.checker.engines.compiled.search"
+) -> dict[str, Any]:
     """What must be the same for a search to go on. Other limits may change: a search may go on deeper.
 
     Parameters:

@@ -13,23 +13,23 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.budget import StopSearch
-from checker.engines.compiled import kernel
-from checker.engines.compiled.answers import Answers
-from checker.engines.compiled.arrays import CountArrays
-from checker.engines.compiled.buffers import Buffers
-from checker.engines.compiled.chunks import BlockParts
-from checker.engines.compiled.guards import Guards
-from checker.engines.compiled.interrupts import interrupts_wait
-from checker.engines.compiled.learn.calls import Call, Changes, Row
-from checker.engines.compiled.learn.comparison import Comparison
-from checker.engines.compiled.learn.forest import TABLES_FULL, TablesFull
-from checker.engines.compiled.learn.learned import Tables
-from checker.engines.compiled.packing import Packing
-from checker.engines.compiled.store import MOST_STATES, Store
-from checker.engines.compiled.threads import Workers
-from checker.engines.compiled.watch import Watch
-from checker.result import Stop, StopKind
+from leadline.checker.engines.budget import StopSearch
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.block_parts import BlockParts
+from leadline.checker.engines.compiled.buffers import Buffers
+from leadline.checker.engines.compiled.store import MOST_STATES, Store
+from leadline.checker.engines.compiled.unlearned_steps import Answers
+from leadline.checker.engines.learning.arrays import CountArrays
+from leadline.checker.engines.learning.calls import Call, Changes, Row
+from leadline.checker.engines.learning.comparison import Comparison
+from leadline.checker.engines.learning.enabled_index import Guards
+from leadline.checker.engines.learning.forest import TABLES_FULL, TablesFull
+from leadline.checker.engines.learning.interrupts import interrupts_wait
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.watch import Watch
+from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.result import Stop, StopKind
 
 S = TypeVar("S")
 

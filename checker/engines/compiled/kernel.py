@@ -7,7 +7,7 @@ search finds them: so no figure depends on the number of workers.
 
 Loops take their arrays in named tuples (see `arrays`). Compared with separate arguments, that costs 5 to 10
 microseconds a call, where a part of a block takes milliseconds, and 2 % of the time to compile. What they are compiled
-from is listed in `caching.SOURCES`.
+from is listed in `loop_cache.SOURCES`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.engines.compiled.caching import ensure_cache, njit
+from leadline.checker.engines.learning.loop_cache import ensure_cache, njit
 
 ensure_cache()  # before anything is compiled
 

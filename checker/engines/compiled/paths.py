@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from checker.action import ActionInstance
-from checker.spec import Spec
+from leadline.checker.action import ActionInstance
+from leadline.checker.spec import Spec
 
 S = TypeVar("S")
 P = TypeVar("P", bound=Hashable)

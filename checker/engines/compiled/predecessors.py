@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.compiled import kernel
-from checker.engines.compiled.chunks import BlockParts
-from checker.engines.compiled.expander import Expander
-from checker.engines.compiled.learn.forest import with_room
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.block_parts import BlockParts
+from leadline.checker.engines.compiled.expander import Expander
+from leadline.checker.engines.learning.forest import with_room
 
 Steps = list[tuple[int, int, int]]
 """Steps: the state before, the action instance, and the place of the state after among the targets."""

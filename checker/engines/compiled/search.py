@@ -13,36 +13,37 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.covered import CoverageCounts, InstanceCoverage
-from checker.engines.budget import Budget, LimitReached, StopSearch
-from checker.engines.compiled import kernel, tally
-from checker.engines.compiled.adjustments import CHANGES, Adjustments, Crowded
-from checker.engines.compiled.buffers import STEPS_A_STATE
-from checker.engines.compiled.checkpoint import Checkpoint, Snapshot
-from checker.engines.compiled.expander import Expander
-from checker.engines.compiled.interrupts import interrupts_wait
-from checker.engines.compiled.learn.calls import Caller
-from checker.engines.compiled.learn.layout import Layout
-from checker.engines.compiled.learn.lazy import make_ordinary
-from checker.engines.compiled.learn.learned import Tables
-from checker.engines.compiled.outlook import Outlook
-from checker.engines.compiled.packing import Packing
-from checker.engines.compiled.paths import Paths
-from checker.engines.compiled.predecessors import steps_into
-from checker.engines.compiled.progression import Progression
-from checker.engines.compiled.sightings import action_counts, sightings, violated
-from checker.engines.compiled.store import NotASearch, Store
-from checker.engines.compiled.threads import Workers, usable_cores
-from checker.engines.compiled.warming import compiled_ahead
-from checker.engines.compiled.watch import CutShort, Watch
-from checker.engines.evidence import nothing_searched, property_results, states_shown
-from checker.engines.progress import PROGRESS_SECONDS, Progress
-from checker.engines.purity import Purity
-from checker.errors import Damaged, LeadlineError
-from checker.names import counted
-from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
-from checker.settings import DEFAULT, CompiledSettings, Tuning
-from checker.spec import Spec
+from leadline.checker.coverage import CoverageCounts, InstanceCoverage
+from leadline.checker.engines.budget import Budget, LimitReached, StopSearch
+from leadline.checker.engines.compiled import coverage as tally
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
+from leadline.checker.engines.compiled.checkpoint import Checkpoint, Snapshot
+from leadline.checker.engines.compiled.evidence import action_counts, sightings, violated
+from leadline.checker.engines.compiled.expander import Expander
+from leadline.checker.engines.compiled.forecast import Outlook
+from leadline.checker.engines.compiled.paths import Paths
+from leadline.checker.engines.compiled.position import Progression
+from leadline.checker.engines.compiled.predecessors import steps_into
+from leadline.checker.engines.compiled.store import NotASearch, Store
+from leadline.checker.engines.evidence import nothing_searched, property_results, states_shown
+from leadline.checker.engines.learning.calls import Caller
+from leadline.checker.engines.learning.interrupts import interrupts_wait
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.restart import CHANGES, Adjustments, Crowded
+from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.warm_up import compiled_ahead
+from leadline.checker.engines.learning.watch import CutShort, Watch
+from leadline.checker.engines.learning.workers import Workers, usable_cores
+from leadline.checker.engines.progress import PROGRESS_SECONDS, Progress
+from leadline.checker.engines.purity import Purity
+from leadline.checker.errors import Damaged, LeadlineError
+from leadline.checker.observing.layout import Layout
+from leadline.checker.observing.lazy import make_ordinary
+from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
+from leadline.checker.settings import DEFAULT, CompiledSettings, Tuning
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import counted
 
 S = TypeVar("S")
 
@@ -431,7 +432,7 @@ def explore(
         spent: seconds that were spent before this call.
 
     Returns:
-        The result: but for the time and the memory it takes, what `checker.engines.oracle.explore` returns.
+        The result: but for the time and the memory it takes, what `leadline.checker.engines.oracle.explore` returns.
 
     Raises:
         GivenUp: learning turned out slower than calling.

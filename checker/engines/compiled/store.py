@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.compiled import kernel
-from checker.engines.compiled.arrays import Kept, Packed
-from checker.engines.compiled.packing import Packing
-from checker.engines.compiled.threads import Workers
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.learning.arrays import Kept, Packed
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.workers import Workers
 
 MOST_STATES = 2**32 - 2**27
 """States are numbered in 32 bits, those of a block before they are known to be new among them."""

@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, Phase, Verbosity, currently_in_test_context,
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from checker.action import ActionInstance
-from checker.content import in_order
-from checker.engines.evidence import Sighting, property_results
-from checker.engines.purity import leads_elsewhere
-from checker.engines.random.explored import Choice, VisitedStates
-from checker.properties import Property
-from checker.result import Limits
-from checker.trace import Trace, complaint_at_end
+from leadline.checker.action import ActionInstance
+from leadline.checker.content import in_order
+from leadline.checker.engines.evidence import Sighting, property_results
+from leadline.checker.engines.purity import leads_elsewhere
+from leadline.checker.engines.random.visited_states import Choice, VisitedStates
+from leadline.checker.properties import Property
+from leadline.checker.result import Limits
+from leadline.checker.trace import Trace, complaint_at_end
 
 S = TypeVar("S")
 

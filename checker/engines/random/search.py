@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from checker.engines.budget import LimitReached
-from checker.engines.evidence import nothing_searched, premise_shown
-from checker.engines.progress import Progress
-from checker.engines.source import with_source
-from checker.errors import SpecError
-from checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
-from checker.settings import RandomSettings
-from checker.spec import Spec
+from leadline.checker.engines.budget import LimitReached
+from leadline.checker.engines.evidence import nothing_searched, premise_shown
+from leadline.checker.engines.progress import Progress
+from leadline.checker.errors import SpecError
+from leadline.checker.observing.line_coverage import with_source
+from leadline.checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
+from leadline.checker.settings import RandomSettings
+from leadline.checker.spec import Spec
 
 if TYPE_CHECKING:
-    from checker.engines.compiled.walk_search import Sampling
+    from leadline.checker.engines.random.walk_search import Sampling
 
 MOST_STEPS = 1_000_000
 """The most steps that a behaviour can be allowed."""
@@ -55,11 +55,11 @@ def fuzz(
         seed_value: the same seed searches the same behaviours, whatever the number of workers.
         progress: called every so often with the counts so far; then with what is being shortened.
         max_seconds: seconds of the search and the shortening together; None: no limit. See `LEAST_SECONDS` in
-            `checker.engines.random.shorten`.
+            `leadline.checker.engines.random.shorten`.
         keep_going: continue until all behaviours are searched, even if every property is violated.
         workers: the number of threads; by default one for each core.
         uniform: only walk from initial states, and check only the steps taken. By default, most steps expand states in
-            random order; see `checker.engines.compiled.frontier`.
+            random order; see `leadline.checker.engines.random.frontier`.
         coverage: whether `Statistics.covered` is wanted. Then there is one thread.
 
     Returns:
@@ -76,7 +76,7 @@ def fuzz(
     for name, value, most in (("examples", examples, MOST_EXAMPLES), ("steps", steps, MOST_STEPS)):
         if value > most:
             raise SpecError(f"limit {name}={value} is out of range: it must be at most {most:,}")
-    from checker.engines.compiled.walk_search import search_at_random  # importing the compiler takes a second
+    from leadline.checker.engines.random.walk_search import search_at_random  # importing the compiler takes a second
 
     settings: dict[str, Any] = {"examples": examples, "steps": steps, "seed": seed_value}
     settings |= {"uniform": True} if uniform else {}
@@ -96,7 +96,7 @@ def fuzz(
     result = with_source(spec, walk) if coverage else walk(spec)
     if not any(item.traces for item in result.properties):
         return result
-    from checker.engines.random.shorten import shortened  # importing Hypothesis takes a tenth of a second
+    from leadline.checker.engines.random.shorten import shortened  # importing Hypothesis takes a tenth of a second
 
     return shortened(result, max_seconds, workers, progress)
 

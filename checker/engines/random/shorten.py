@@ -24,17 +24,17 @@ from typing import Any, TypeVar
 
 import attrs
 
-from checker.engines import ENGINES
-from checker.engines.budget import Budget, LimitReached, StopSearch
-from checker.engines.progress import PROGRESS_SECONDS, Progress
-from checker.engines.random.leave_out import Keep, shortest_nearby, without_needless_steps
-from checker.errors import SpecError
-from checker.names import counted
-from checker.properties import Kind, Property
-from checker.result import Limits, Result, Statistics, Stop, StopKind
-from checker.settings import CompiledSettings, Tuning
-from checker.spec import Spec
-from checker.trace import Trace, complaint_at_end
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.budget import Budget, LimitReached, StopSearch
+from leadline.checker.engines.progress import PROGRESS_SECONDS, Progress
+from leadline.checker.engines.random.leave_out import Keep, shortest_nearby, without_needless_steps
+from leadline.checker.errors import SpecError
+from leadline.checker.properties import Kind, Property
+from leadline.checker.result import Limits, Result, Statistics, Stop, StopKind
+from leadline.checker.settings import CompiledSettings, Tuning
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import counted
+from leadline.checker.trace import Trace, complaint_at_end
 
 S = TypeVar("S")
 

@@ -20,14 +20,14 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from checker.engines.progress import Progress
-from checker.errors import LeadlineError
-from checker.result import Limits, Result
-from checker.settings import SparkSettings
-from checker.spec import Spec
+from leadline.checker.engines.progress import Progress
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Limits, Result
+from leadline.checker.settings import SparkSettings
+from leadline.checker.spec import Spec
 
 if TYPE_CHECKING:
-    from checker.engines.spark.session import Session
+    from leadline.checker.engines.spark.session import Session
 
 
 def explore(
@@ -38,7 +38,7 @@ def explore(
     *,
     session: Session | None = None,
 ) -> Result:
-    """Search a spec's states breadth-first on Spark. See `checker.engines.spark.starting.explore`.
+    """Search a spec's states breadth-first on Spark. See `leadline.checker.engines.spark.starting.explore`.
 
     Raises:
         LeadlineError: pyspark, pyarrow or Java is missing, or too old.
@@ -46,6 +46,6 @@ def explore(
     for package in ("pyspark", "pyarrow"):
         if importlib.util.find_spec(package) is None:
             raise LeadlineError(f"the spark engine needs {package}: pip install 'leadline[spark]'")
-    from checker.engines.spark import starting  # which imports what may be missing
+    from leadline.checker.engines.spark import starting  # which imports what may be missing
 
     return starting.explore(spec, limits, progress, settings, session=session)

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from checker.engines.spark.storage import Storage
-from checker.errors import LeadlineError
-from checker.locks import FolderLock, owner, owner_named
+from leadline.checker.engines.spark.storage import Storage
+from leadline.checker.errors import LeadlineError
+from leadline.checker.support.locks import FolderLock, owner, owner_named
 
 FILE = "owner.json"
 

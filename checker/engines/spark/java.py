@@ -12,8 +12,8 @@ import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
-from checker.errors import LeadlineError
-from checker.temporary import private_folder
+from leadline.checker.errors import LeadlineError
+from leadline.checker.support.temporary import private_folder
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""

@@ -11,10 +11,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.durable import sealed_json, unsealed_json
-from checker.engines.compiled.packing import Packing
-from checker.engines.spark.storage import Block, Storage
-from checker.errors import Damaged
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.spark.storage import Block, Storage
+from leadline.checker.errors import Damaged
+from leadline.checker.support.durable import sealed_json, unsealed_json
 
 
 @attrs.frozen

@@ -13,15 +13,15 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.durable import sealed_json, unsealed_json
-from checker.engines.compiled.adjustments import Adjustments
-from checker.engines.compiled.checkpoint import identity, refuse_other, refuse_other_format
-from checker.engines.spark.numbering import Numbering
-from checker.engines.spark.storage import Storage
-from checker.engines.spark.tasks import FOUND, LEVELS
-from checker.errors import Damaged, LeadlineError
-from checker.result import Limits
-from checker.spec import Spec
+from leadline.checker.engines.compiled.checkpoint import identity, refuse_other, refuse_other_format
+from leadline.checker.engines.learning.restart import Adjustments
+from leadline.checker.engines.spark.numbering import Numbering
+from leadline.checker.engines.spark.storage import Storage
+from leadline.checker.engines.spark.tasks import FOUND, LEVELS
+from leadline.checker.errors import Damaged, LeadlineError
+from leadline.checker.result import Limits
+from leadline.checker.spec import Spec
+from leadline.checker.support.durable import sealed_json, unsealed_json
 
 _SPEC, _SEARCH = "spec.json", "search.pickle"
 
@@ -139,4 +139,4 @@ class Manifest:
 
 
 def _identity(spec: Spec[Any], limits: Limits) -> dict[str, Any]:
-    return identity(spec, limits, "checker.engines.spark.search")
+    return identity(spec, limits, "leadline.checker.engines.spark.search")

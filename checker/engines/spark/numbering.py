@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from checker.engines.compiled.packing import Packing
+from leadline.checker.engines.learning.packing import Packing
 
 
 class NewValues(Exception):

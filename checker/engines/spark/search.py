@@ -13,29 +13,29 @@ from typing import Any, Generic, TypeVar
 import attrs
 import numpy as np
 
-from checker.engines.budget import Budget, StopSearch
-from checker.engines.compiled import kernel
-from checker.engines.compiled.adjustments import Adjustments
-from checker.engines.compiled.interrupts import interrupts_wait
-from checker.engines.compiled.packing import Packing
-from checker.engines.compiled.paths import Paths
-from checker.engines.compiled.search import CompiledSearch, HandOver
-from checker.engines.compiled.sightings import action_counts, sightings, violated
-from checker.engines.compiled.store import add_expanded
-from checker.engines.compiled.threads import Workers
-from checker.engines.compiled.watch import Watch
-from checker.engines.evidence import property_results
-from checker.engines.progress import Progress
-from checker.engines.spark import tasks
-from checker.engines.spark.claims import Claim
-from checker.engines.spark.levels import Level, Part, in_order, read_states, split
-from checker.engines.spark.manifest import Manifest, Place, SearchPosition
-from checker.engines.spark.numbering import NewValues, Numbering
-from checker.engines.spark.session import Session
-from checker.engines.spark.sharding import by_shard
-from checker.engines.spark.shipping import cloudpickled, packed
-from checker.engines.spark.storage import Storage
-from checker.engines.spark.tasks import (
+from leadline.checker.engines.budget import Budget, StopSearch
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.evidence import action_counts, sightings, violated
+from leadline.checker.engines.compiled.paths import Paths
+from leadline.checker.engines.compiled.search import CompiledSearch, HandOver
+from leadline.checker.engines.compiled.store import add_expanded
+from leadline.checker.engines.evidence import property_results
+from leadline.checker.engines.learning.interrupts import interrupts_wait
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.restart import Adjustments
+from leadline.checker.engines.learning.watch import Watch
+from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.spark import tasks
+from leadline.checker.engines.spark.claims import Claim
+from leadline.checker.engines.spark.levels import Level, Part, in_order, read_states, split
+from leadline.checker.engines.spark.manifest import Manifest, Place, SearchPosition
+from leadline.checker.engines.spark.numbering import NewValues, Numbering
+from leadline.checker.engines.spark.session import Session
+from leadline.checker.engines.spark.sharding import by_shard
+from leadline.checker.engines.spark.shipping import cloudpickled, packed
+from leadline.checker.engines.spark.storage import Storage
+from leadline.checker.engines.spark.tasks import (
     BackDone,
     BackTask,
     ExpandDone,
@@ -45,12 +45,12 @@ from checker.engines.spark.tasks import (
     KeepTask,
     level_file,
 )
-from checker.engines.spark.worker import Run, Worker, forget_news, know
-from checker.errors import LeadlineError
-from checker.names import counted
-from checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
-from checker.settings import SparkTuning
-from checker.spec import Spec
+from leadline.checker.engines.spark.worker import Run, Worker, forget_news, know
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
+from leadline.checker.settings import SparkTuning
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import counted
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -21,12 +21,12 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
-import checker
-from checker.engines.budget import StopSearch
-from checker.engines.spark.java import use_java
-from checker.errors import LeadlineError
-from checker.result import Stop
-from checker.temporary import private_folder
+import leadline
+from leadline.checker.engines.budget import StopSearch
+from leadline.checker.engines.spark.java import use_java
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Stop
+from leadline.checker.support.temporary import private_folder
 
 T = TypeVar("T")
 
@@ -35,8 +35,6 @@ PATIENCE = 30
 
 TICK = 0.25
 """Seconds between two looks at a running job."""
-
-_PACKAGES = ("checker", "model", "invariants")
 
 _log = logging.getLogger("leadline")
 
@@ -97,16 +95,15 @@ class Session:
 
     def _ship(self, packed: Path) -> None:
         """Give leadline to executors, with what is compiled of it."""
-        folder = Path(checker.__file__).parent.parent
+        package = Path(leadline.__file__).parent
         if self.is_local:
-            self._context.environment["PYTHONPATH"] = str(folder)
+            self._context.environment["PYTHONPATH"] = str(package.parent)
             return
-        for package in _PACKAGES:
-            archive = packed / f"{package}.tar.gz"
-            with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
-                for path in (folder / package).iterdir():
-                    tar.add(path, path.name)
-            self._context.addArchive(f"{archive}#{package}")  # Python looks for packages where it is unpacked
+        archive = packed / "leadline.tar.gz"
+        with tarfile.open(archive, "w:gz", compresslevel=1, dereference=True) as tar:  # its folders may be links
+            for path in package.iterdir():
+                tar.add(path, path.name)
+        self._context.addArchive(f"{archive}#leadline")  # Python looks for packages where it is unpacked
 
     @property
     def master(self) -> str:

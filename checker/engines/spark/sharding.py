@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.compiled.packing import Packing
+from leadline.checker.engines.learning.packing import Packing
 
 _HALF = np.uint64(32)
 

@@ -18,10 +18,10 @@ from typing import Any
 import attrs
 from pyspark import cloudpickle
 
-from checker.engines.code_digest import own_modules
-from checker.engines.compiled.learn.learned import Tables
-from checker.errors import LeadlineError
-from checker.spec import Spec
+from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.errors import LeadlineError
+from leadline.checker.observing.digest import own_modules
+from leadline.checker.spec import Spec
 
 
 @attrs.frozen

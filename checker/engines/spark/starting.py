@@ -8,22 +8,22 @@ from typing import Any, TypeVar
 
 import attrs
 
-from checker.engines.budget import Budget, LimitReached
-from checker.engines.compiled.adjustments import CHANGES, Adjustments
-from checker.engines.compiled.learn.lazy import make_ordinary
-from checker.engines.compiled.threads import Workers, usable_cores
-from checker.engines.evidence import nothing_searched
-from checker.engines.progress import Progress
-from checker.engines.spark.claims import Claim, claimed
-from checker.engines.spark.manifest import Manifest, SearchPosition
-from checker.engines.spark.search import SparkSearch
-from checker.engines.spark.session import Session, check_environment
-from checker.engines.spark.storage import Storage
-from checker.errors import LeadlineError
-from checker.result import FIRST_VIOLATION, Limits, Result
-from checker.settings import SparkSettings
-from checker.spec import Spec
-from checker.temporary import private_folder
+from leadline.checker.engines.budget import Budget, LimitReached
+from leadline.checker.engines.evidence import nothing_searched
+from leadline.checker.engines.learning.restart import CHANGES, Adjustments
+from leadline.checker.engines.learning.workers import Workers, usable_cores
+from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.spark.claims import Claim, claimed
+from leadline.checker.engines.spark.manifest import Manifest, SearchPosition
+from leadline.checker.engines.spark.search import SparkSearch
+from leadline.checker.engines.spark.session import Session, check_environment
+from leadline.checker.engines.spark.storage import Storage
+from leadline.checker.errors import LeadlineError
+from leadline.checker.observing.lazy import make_ordinary
+from leadline.checker.result import FIRST_VIOLATION, Limits, Result
+from leadline.checker.settings import SparkSettings
+from leadline.checker.spec import Spec
+from leadline.checker.support.temporary import private_folder
 
 S = TypeVar("S")
 
@@ -47,7 +47,7 @@ def explore(
         session: a session to use, and to leave running; the master and Spark's settings are the session's.
 
     Returns:
-        The result: what `checker.engines.oracle.explore` returns. Its seconds do not count the start of Spark.
+        The result: what `leadline.checker.engines.oracle.explore` returns. Its seconds do not count the start of Spark.
 
     Raises:
         SpecError: the spec misbehaved.

@@ -20,8 +20,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import fs
 
-from checker.durable import sealed, sync_folder, unsealed
-from checker.errors import Damaged, LeadlineError
+from leadline.checker.errors import Damaged, LeadlineError
+from leadline.checker.support.durable import sealed, sync_folder, unsealed
 
 TROUBLE = (OSError, pa.ArrowException)
 """What pyarrow raises where a file cannot be read or written."""

@@ -10,20 +10,20 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.budget import StopSearch
-from checker.engines.compiled.expander import StepSeen
-from checker.engines.compiled.learn.calls import NotRecorded
-from checker.engines.compiled.learn.domains import NewKind
-from checker.engines.compiled.learn.nodes import ShapeChanged
-from checker.engines.compiled.packing import Packing
-from checker.engines.spark import visited
-from checker.engines.spark.levels import Level, Part, read_part, read_states
-from checker.engines.spark.numbering import NewValues
-from checker.engines.spark.sharding import by_shard
-from checker.engines.spark.storage import Block, Storage
-from checker.engines.spark.visited import ShardStates
-from checker.engines.spark.worker import Run, Worker, loaded
-from checker.errors import LeadlineError
+from leadline.checker.engines.budget import StopSearch
+from leadline.checker.engines.compiled.expander import StepSeen
+from leadline.checker.engines.learning.calls import NotRecorded
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.spark import visited
+from leadline.checker.engines.spark.levels import Level, Part, read_part, read_states
+from leadline.checker.engines.spark.numbering import NewValues
+from leadline.checker.engines.spark.sharding import by_shard
+from leadline.checker.engines.spark.storage import Block, Storage
+from leadline.checker.engines.spark.visited import ShardStates
+from leadline.checker.engines.spark.worker import Run, Worker, loaded
+from leadline.checker.errors import LeadlineError
+from leadline.checker.observing.domains import NewKind
+from leadline.checker.observing.nodes import ShapeChanged
 
 T = TypeVar("T")
 

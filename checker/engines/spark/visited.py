@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.compiled import kernel
-from checker.engines.compiled.store import FULLEST, MOST_STATES, SMALLEST_TABLE
-from checker.errors import LeadlineError
-from checker.temporary import own_folder
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.store import FULLEST, MOST_STATES, SMALLEST_TABLE
+from leadline.checker.errors import LeadlineError
+from leadline.checker.support.temporary import own_folder
 
 GROWTH = 2
 """The table grows by so much when it is full: to enter all states anew takes longer in a file than in memory."""

@@ -10,22 +10,22 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.engines.budget import Budget
-from checker.engines.compiled import kernel
-from checker.engines.compiled.adjustments import Adjustments
-from checker.engines.compiled.expander import Expander, StepSeen
-from checker.engines.compiled.interrupts import interrupts_wait
-from checker.engines.compiled.learn.learned import Tables
-from checker.engines.compiled.packing import Packing
-from checker.engines.compiled.predecessors import steps_into
-from checker.engines.compiled.store import Store
-from checker.engines.compiled.threads import Workers
-from checker.engines.compiled.watch import Watch
-from checker.engines.spark.numbering import NewValues, Numbering
-from checker.engines.spark.shipping import Crate, unpacked
-from checker.engines.spark.storage import Storage
-from checker.errors import LeadlineError
-from checker.result import Limits
+from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.expander import Expander, StepSeen
+from leadline.checker.engines.compiled.predecessors import steps_into
+from leadline.checker.engines.compiled.store import Store
+from leadline.checker.engines.learning.interrupts import interrupts_wait
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.restart import Adjustments
+from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.watch import Watch
+from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.engines.spark.numbering import NewValues, Numbering
+from leadline.checker.engines.spark.shipping import Crate, unpacked
+from leadline.checker.engines.spark.storage import Storage
+from leadline.checker.errors import LeadlineError
+from leadline.checker.result import Limits
 
 S = TypeVar("S")
 

@@ -1,0 +1,119 @@
+"""Causes: which steps of a trace its end depends on, by what each step wrote and what later ones read.
+
+This is a backward dynamic slice (Korel and Laski, "Dynamic program slicing", 1988). The reads are those that the
+compiled engine records. They are a safe overestimate: a guard that was looked at counts as read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from leadline.checker.errors import LeadlineError
+from leadline.checker.properties import Kind
+from leadline.checker.trace import Trace
+
+if TYPE_CHECKING:
+    from leadline.checker.engines.learning.calls import Caller
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Cause:
+    """A step that the end of a trace depends on.
+
+    Attributes:
+        state: the state that the step led to, counted from 0.
+        wrote: what it wrote that was read later: paths in the state, such as ``replicas[1].log``.
+        readers: the later states whose steps read that before it was written again, counted from 0.
+        read_by_property: whether the property read some of it at the end.
+    """
+
+    state: int
+    wrote: tuple[str, ...]
+    readers: tuple[int, ...]
+    read_by_property: bool
+
+
+def causes(trace: Trace[Any]) -> list[Cause]:
+    """The steps that the end of a trace depends on, in order.
+
+    Parameters:
+        trace: a trace about a property.
+
+    Returns:
+        Nothing if the trace is about no property, or reads of the spec cannot be recorded.
+    """
+    if trace.about is None or trace.about.kind is Kind.DEADLOCK or len(trace) < 2:
+        return []
+    try:
+        return _without_laziness(lambda: _slice(trace))
+    except LeadlineError:
+        raise
+    except Exception:  # what a spec's shape or code does not allow to record is not worth an error here
+        return []
+
+
+def _without_laziness(call: Callable[[], T]) -> T:
+    """Call a function that records, and let the spec's classes be ordinary again afterwards."""
+    from leadline.checker.observing.lazy import make_ordinary
+
+    try:
+        return call()
+    finally:
+        make_ordinary()
+
+
+def _slice(trace: Trace[Any]) -> list[Cause]:
+    spec, about = trace.spec, trace.about
+    assert about is not None
+    caller, rows = _caller(trace)
+    paths = [domain.path.partition(".")[2] for domain in caller.layout.domains]
+    slots, last = len(paths), len(rows) - 1
+    reads, writes = [set[int]()], [set[int]()]
+    for number, instance in enumerate(trace.instances):
+        call = caller.make(spec.instances.index(instance), (rows[number],))
+        reads.append(set(call.reads))
+        writes.append({slot for slot in range(slots) if rows[number][slot] != rows[number + 1][slot]})
+    checks = (*caller.state_checks, *caller.step_checks)
+    ends = tuple(rows[-2:] if about.kind.of_steps else rows[-1:])
+    at_end = caller.make(caller.instances + checks.index(about), ends).reads
+    # who reads each slot from here on, before it is written again: states, and `last + 1` for the property
+    readers: dict[int, set[int]] = {}
+    for slot in at_end:
+        readers.setdefault(slot % slots, set()).add(last + 1)
+    found = []
+    for number in range(last, 0, -1):
+        read_later = {slot: readers.pop(slot) for slot in writes[number] & readers.keys()}
+        if not read_later:
+            continue
+        by = set[int]().union(*read_later.values())
+        found.append(
+            Cause(
+                state=number,
+                wrote=tuple(paths[slot] for slot in sorted(read_later)),
+                readers=tuple(sorted(by - {last + 1})),
+                read_by_property=last + 1 in by,
+            )
+        )
+        for slot in reads[number]:
+            readers.setdefault(slot, set()).add(number)
+    return found[::-1]
+
+
+def _caller(trace: Trace[Any]) -> tuple[Caller[Any], list[Sequence[int]]]:
+    """What makes recorded calls, and the states of the trace as rows. A component whose shape changes is kept whole."""
+    from leadline.checker.engines.learning.calls import Caller
+    from leadline.checker.observing.layout import Layout
+    from leadline.checker.observing.nodes import ShapeChanged
+
+    whole = frozenset[str]()
+    while True:
+        layout = Layout(trace.states[0], whole)
+        try:
+            return Caller(trace.spec, layout, frozenset()), [layout.row(state) for state in trace.states]
+        except ShapeChanged as changed:
+            whole |= {changed.path}

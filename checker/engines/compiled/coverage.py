@@ -1,0 +1,89 @@
+"""What a compiled search has tried: which action instances are enabled, and which values fields take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.coverage import MOST_VALUES, FieldCoverage, FieldValues
+from leadline.checker.engines.compiled.expander import Expander
+from leadline.checker.observing.nodes import Leaf, Node, Parts, Struct
+from leadline.checker.state import is_component
+
+S = TypeVar("S")
+
+BLOCK = 16_384
+"""States that are looked at together."""
+
+
+def enabled(expander: Expander[S], last: int) -> NDArray[np.int64]:
+    """For each action instance, how many of the first states enable it, those outside of `Spec.within` not counted.
+
+    Parameters:
+        last: the end of these states, which are expanded.
+    """
+    tables = expander.tables
+    found = np.zeros(tables.instances, np.int64)
+    for first in range(0, last, BLOCK):
+        indices = expander.indices_within(first, min(first + BLOCK, last))
+        codes = expander.leaves(indices, 0, tables.instances)
+        found += ((codes < 0) & (tables.leaf_count[np.maximum(-codes - 1, 0)] > 0)).sum(axis=0)
+        for place, tree in np.argwhere(codes == 0).tolist():  # it was called, or forgotten
+            found[tree] += expander.is_enabled(tree, int(indices[place]))
+    return found
+
+
+def fields(expander: Expander[S], last: int) -> dict[str, FieldCoverage]:
+    """The values that fields take in the first states, those outside of `Spec.within` not counted.
+
+    Parameters:
+        last: the end of these states.
+    """
+    store, layout = expander.store, expander.layout
+    values, packing = FieldValues(), store.packing
+    name = type(layout.state([0] * layout.slots)).__name__
+    parts = [(node, path, apart, _slots(node)) for node, path, apart in _parts(layout.root, name)]
+    met: list[set[bytes]] = [set() for _ in parts]
+    for first in range(0, last, BLOCK):
+        states = store.states[expander.indices_within(first, min(first + BLOCK, last))]
+        for (node, path, apart, slots), known in zip(parts, met, strict=True):
+            held = [slot for slot in slots if slot < len(packing.sizes)]
+            numbers = (states[:, packing.word[held]] >> packing.shift[held]) & packing.mask[held]
+            if len(known) > MOST_VALUES:
+                values.stop(path)
+                continue
+            for row in np.unique(numbers, axis=0) if len(numbers) else ():
+                if row.tobytes() not in known:
+                    known.add(row.tobytes())
+                    whole = [0] * layout.slots
+                    for slot, number in zip(held, row.tolist(), strict=True):
+                        whole[slot] = number
+                    values.add(layout.part(node, whole), path, apart)
+    return values.fields
+
+
+def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, str, bool]]:
+    """The parts of a state whose values are looked at one by one, each with its path, and whether it is a component."""
+    if isinstance(node, Struct):
+        for field in attrs.fields(node.cls):
+            if field.name in node.children:
+                yield from _parts(node.children[field.name], f"{path}.{field.name}", is_component(field))
+    elif isinstance(node, Parts) and (apart or node.whole):
+        for element in node.elements:
+            yield from _parts(element, f"{path}[]", True)
+    else:
+        yield node, path, apart
+
+
+def _slots(node: Node) -> Sequence[int]:
+    """The slots of a part."""
+    if isinstance(node, Leaf):
+        return [node.slot]
+    if isinstance(node, Struct | Parts):
+        further = [slot for collection in node.collections for slot in collection.slots]
+        return [*range(node.slots.start, node.slots.stop), *further]
+    return node.slots

@@ -1,0 +1,75 @@
+"""The hashes of contents, kept for the values of all slots: the compiled loop of random walks reads them.
+
+The engine numbers slots and values in the order in which it meets them, which depends on the order of sets. A random
+search must not. The hash of a state is the sum of the hashes of its parts, each with its path, so that a step needs to
+add only what it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.content import ALL_BITS, content, digest, member_parts
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.observing.layout import Layout
+
+
+class Contents:
+    """The hashes of all values of all slots, for the compiled loop.
+
+    Parameters:
+        layout: the slots.
+        packing: how many values each slot has room for.
+
+    Attributes:
+        table: the hashes of the values of all slots, one slot after the other.
+        base: for each slot, where its values begin there.
+        offset: what all states have in common: to be added to the sum of their slots.
+    """
+
+    def __init__(self, layout: Layout, packing: Packing) -> None:
+        self.layout, self.packing = layout, packing
+        self.base = np.zeros(0, np.int64)
+        self.table = np.zeros(0, np.uint64)
+        self.offset = 0
+        self._known: list[int] = []
+        self._hash: list[Callable[[Any], int]] = []
+        self.update()
+
+    def update(self) -> None:
+        """Take note of slots and values that are new, for all of which the packing has room."""
+        layout, first = self.layout, self.layout.slots - len(self.layout.members)
+        for slot in range(len(self._known), layout.slots):
+            room = 1 << self.packing.width(slot)
+            self.base = np.append(self.base, len(self.table))
+            self.table = np.append(self.table, np.zeros(room, np.uint64))
+            self._known.append(0)
+            self._hash.append(self._of_leaf(slot) if slot < first else self._of_member(slot - first))
+        for slot, domain in enumerate(layout.domains):
+            for number in range(self._known[slot], len(domain.values)):
+                self.table[self.base[slot] + number] = self._hash[slot](domain.values[number])
+            self._known[slot] = len(domain.values)
+
+    def calibrate(self, state: Any) -> None:
+        """Find the offset, by a state whose values are all known."""
+        self.offset = 0
+        (found,) = self.of(np.array([self.layout.row(state)])).tolist()
+        self.offset = (content(type(state).__name__, state) - found) & ALL_BITS
+
+    def of(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The hashes of some states, given the numbers of their slots' values: a row for each state."""
+        hashes: NDArray[np.uint64] = self.table[self.base[: rows.shape[1]] + rows].sum(axis=1, dtype=np.uint64)
+        return hashes + np.uint64(self.offset)
+
+    def _of_leaf(self, slot: int) -> Callable[[Any], int]:
+        path = self.layout.domains[slot].path
+        return lambda value: content(path, value)
+
+    def _of_member(self, number: int) -> Callable[[Any], int]:
+        short, member = self.layout.members[number]
+        path = self.layout._full(short)
+        return lambda count: digest(*member_parts(path, member, count)) if count else 0

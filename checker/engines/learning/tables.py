@@ -1,0 +1,308 @@
+"""Tables: what recorded calls taught, as paths in decision trees and as packed changes of states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.engines.compiled.kernel import NOT_SHOWN, SECOND, SHOWN
+from leadline.checker.engines.learning.arrays import Learned
+from leadline.checker.engines.learning.calls import Call, Caller, Changes, Row
+from leadline.checker.engines.learning.effort import Effort
+from leadline.checker.engines.learning.forest import Forest, TablesFull, with_room
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.observing.recording import Precision
+from leadline.checker.properties import Kind
+from leadline.checker.result import Learning
+from leadline.checker.spec import Spec
+
+S = TypeVar("S")
+
+OUTCOME_BYTES, VALUE_BYTES = 400, 300
+"""Bytes that Python takes, about, for an outcome, and for a value of a slot with its number."""
+
+MOST_OUTCOMES = 2**31 - 1
+"""Most outcomes: they have 32-bit numbers."""
+
+ALL_BITS = np.uint64(2**64 - 1)
+
+
+class Tables(Generic[S]):
+    """What is known of a spec's actions and predicates.
+
+    Parameters:
+        caller: makes the calls.
+
+    Attributes:
+        caller: as given; it numbers the trees.
+        forest: a tree for each action instance, then for each state predicate, then for each step predicate, and last
+            for the distance, if that is called.
+        predicates: the trees of predicates.
+        outcomes: every change that a leaf of an action's tree stands for.
+        leaf_start, leaf_count: for each leaf of an action's tree, its first outcome and how many it has.
+        distances: for each leaf of the distance's tree, the distance.
+        keep, put: for each outcome, by word: the bits it keeps, and then those it sets.
+        slots_read: for each predicate, all slots that it was seen to read; those of a second state are counted
+            on from the first's.
+        reads: the same by word, as bits that are set, of either state.
+        effort: how often each action instance, each predicate and the distance were called.
+        compared: comparisons made; see `comparison`.
+        agreed: how many values of each slot have numbers that other processes know too; None: there are no others.
+    """
+
+    def __init__(self, caller: Caller[S]) -> None:
+        self.caller, self.spec, self.layout = caller, caller.spec, caller.layout
+        self.state_checks, self.step_checks = caller.state_checks, caller.step_checks
+        self.instances, self.first_step = caller.instances, caller.first_step
+        self.predicates = range(self.instances, caller.distance_tree)
+        self.forest = Forest([caller.name_of(tree) for tree in range(caller.distance_tree + caller.with_distance)])
+        self.outcomes: list[Changes] = []
+        self.leaf_start = np.zeros(16, np.int32)
+        self.leaf_count = np.zeros(16, np.int32)
+        self.distances = np.zeros(16)
+        self.keep = self.put = self.reads = np.zeros((0, 0), np.uint64)
+        self.slots_read: list[set[int]] = [set() for _ in (*self.state_checks, *self.step_checks)]
+        self.compared = 0
+        self.agreed: list[int] | None = None
+        self._unsure: set[int] = set()
+        self.effort = Effort(len(self.forest.names), caller.tuning)
+        self._reads_all: set[int] = set()
+        self._packed, self._packing = 0, Packing([])
+        self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
+        self._leaves_of_distances: dict[float, int] = {}
+        self._learned_as = self._recorded_as()
+        self._enumerating: dict[str, set[int]] = {}
+        self._members = 0
+
+    @property
+    def arrays(self) -> Learned:
+        """What is known of the actions, for the compiled loops."""
+        return Learned(self.forest.pool, self.leaf_start, self.leaf_count, self.keep, self.put)
+
+    @property
+    def calls(self) -> int:
+        """Calls learned from so far."""
+        return sum(self.effort.learned)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all this takes."""
+        arrays = self.leaf_start, self.leaf_count, self.keep, self.put
+        values = sum(self.layout.sizes())
+        objects = len(self.outcomes) * OUTCOME_BYTES + values * VALUE_BYTES
+        return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects
+
+    def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
+        """What was learned, for a person.
+
+        Parameters:
+            expanded, distinct, steps: the states expanded, those found, and the steps between them.
+        """
+        learned = self.effort.learned
+        actions = dict.fromkeys((action.name for action in self.spec.actions), 0)
+        for instance, calls in zip(self.spec.instances, learned, strict=False):
+            actions[instance.action.name] += calls
+        checks = (*self.state_checks, *self.step_checks)
+        properties = dict.fromkeys((item.name for item in checks), 0)
+        for item, calls in zip(checks, learned[self.instances : self.predicates.stop], strict=True):
+            properties[item.name] += calls  # a premise may be a witness too
+        return Learning(
+            actions=actions,
+            properties=properties,
+            called=sum(self.effort.called),
+            by_oracle=calls_by_oracle(self.spec, expanded, distinct, steps),
+            memory=self.nbytes,
+            widest=self.layout.widest(),
+        )
+
+    @property
+    def most_outcomes(self) -> int:
+        """The most steps that one action instance was seen to have from one state."""
+        return int(self.leaf_count.max())
+
+    def leaf_of(self, call: Call) -> int:
+        """The code of the leaf at the end of a call's path. Its outcomes may be new, and have to be packed first."""
+        if isinstance(call.gave, bool):
+            return SHOWN if call.gave else NOT_SHOWN
+        if isinstance(call.gave, float):
+            leaf = self._leaves_of_distances.setdefault(call.gave, len(self._leaves_of_distances))
+            self.distances = with_room(self.distances, leaf + 1)
+            self.distances[leaf] = call.gave
+            return -leaf - 1
+        written = tuple(tuple(sorted(step.items())) for step in call.gave)
+        if call.enumerated:
+            written = tuple(sorted(written))  # the order of the steps may be that of a set, which means nothing
+        if written not in self._leaves:
+            self._leaves[written] = self._new_leaf(call.gave)
+        return -self._leaves[written] - 1
+
+    def note_members(self) -> bool:
+        """Take note of members of collections that are new; whether there are any.
+
+        Of a call that looked through a collection it is not known what it does if a new member is in there, so what
+        was learned from it is forgotten.
+        """
+        new = self.layout.members[self._members :]
+        self._members = len(self.layout.members)
+        first = self.layout.slots - len(new)
+        for slot, (path, _) in enumerate(new, first):
+            for tree in self._enumerating.get(path, ()):
+                self.forest.forget(tree)
+                if tree in self.predicates:  # its verdicts depend on the new member too
+                    self.slots_read[tree - self.instances] |= {slot, slot + SECOND}
+                    self.reads[tree - self.instances] = ALL_BITS  # until there are bits for it
+        return bool(new)
+
+    def learn(self, tree: int, rows: tuple[Row, ...], call: Call, leaf: int) -> None:
+        """Add what a call showed to the tree it is of.
+
+        Parameters:
+            tree, rows: of what the call is, and on which states it was made.
+            leaf: its code.
+
+        Raises:
+            SpecError: the tree knows another path for what was read: what was called is not a pure function.
+            NewKind: a slot that was copied unread has values that the code may tell apart by identity.
+        """
+        self.effort.learned[tree] += 1
+        if self.agreed is not None and call.writes_beyond(self.agreed):
+            self._unsure.add(tree)
+        for slot in call.copied:
+            self.layout.domains[slot].note_copy(self.caller.told_apart[tree])
+        for path in call.enumerated:
+            self._enumerating.setdefault(path, set()).add(tree)
+        if self._learned_as[tree] != (self.caller.precision[tree], self.caller.told_apart[tree]):
+            self._learned_as[tree] = self.caller.precision[tree], self.caller.told_apart[tree]
+            self.forest.forget(tree)  # what it reads from here on, it may read in another order
+        reads = call.reads
+        if call.enumerated:  # the order in which members were looked at may be that of a set, which means nothing
+            reads = self.forest.in_its_order(tree, reads, *rows)
+        self.forest.learn(tree, reads, leaf)
+        if tree in self.predicates:
+            self._note_reads(tree - self.instances, call.reads)
+
+    def _recorded_as(self) -> list[tuple[Precision, frozenset[type]]]:
+        """What decides how the calls of each tree are recorded."""
+        return list(zip(self.caller.precision, self.caller.told_apart, strict=True))
+
+    def _note_reads(self, predicate: int, slots: Iterable[int]) -> None:
+        noted = self.slots_read[predicate]
+        if not noted.issuperset(slots) or (self.reads[predicate] == ALL_BITS).all():
+            noted.update(slots)
+            if predicate not in self._reads_all:
+                self.reads[predicate] = self._bits(noted)
+
+    def note_called(self, tree: int) -> None:
+        """Note that a call was not recorded. What a predicate may have read is everything."""
+        self.effort.called[tree] += 1
+        predicate = tree - self.instances
+        if tree in self.predicates and predicate not in self._reads_all:
+            self._reads_all.add(predicate)
+            self.reads[predicate] = ALL_BITS
+
+    def read_by_slot(self, words: int) -> NDArray[np.uint64]:
+        """For each slot, bits of the predicates that were seen to read it.
+
+        Parameters:
+            words: the 64-bit words of the predicates.
+        """
+        found = np.zeros((self.layout.slots, words), np.uint64)
+        for predicate, (bits, slots) in enumerate(zip(self.reads, self.slots_read, strict=True)):
+            reads_all = len(bits) and (bits == ALL_BITS).all()
+            read = range(self.layout.slots) if reads_all else {slot % SECOND for slot in slots}
+            found[list(read), predicate // 64] |= np.uint64(1 << predicate % 64)
+        return found
+
+    def _bits(self, slots: set[int]) -> NDArray[np.uint64]:
+        return self._packing.bits({slot % SECOND for slot in slots})
+
+    def _new_leaf(self, steps: list[Changes]) -> int:
+        leaf = len(self._leaves)
+        if len(self.outcomes) + len(steps) > MOST_OUTCOMES:
+            raise TablesFull
+        self.leaf_start = with_room(self.leaf_start, leaf + 1)
+        self.leaf_count = with_room(self.leaf_count, leaf + 1)
+        self.leaf_start[leaf], self.leaf_count[leaf] = len(self.outcomes), len(steps)
+        self.outcomes += steps
+        return leaf
+
+    @property
+    def all_packed(self) -> bool:
+        """Whether no outcome is left to pack."""
+        return self._packed == len(self.outcomes)
+
+    def pack(self, packing: Packing) -> None:
+        """Pack the outcomes that are not packed this way."""
+        if self._packing is not packing:
+            self._packing, self._packed = packing, 0
+            self.keep, self.put = (np.zeros((16, packing.words), np.uint64) for _ in range(2))
+            self.reads = np.zeros((len(self.slots_read), packing.words), np.uint64)
+            for predicate, slots in enumerate(self.slots_read):
+                self.reads[predicate] = ALL_BITS if predicate in self._reads_all else self._bits(slots)
+        self.keep, self.put = with_room(self.keep, len(self.outcomes)), with_room(self.put, len(self.outcomes))
+        for number in range(self._packed, len(self.outcomes)):
+            self.keep[number], self.put[number] = packing.change(self.outcomes[number])
+        self._packed = len(self.outcomes)
+
+    def steps(self, tree: int, row: Sequence[int]) -> list[Changes] | None:
+        """What is known of an action instance in a state; None if nothing is."""
+        leaf = self.forest.leaf(tree, row)
+        if leaf is None:
+            return None
+        return self.outcomes[self.leaf_start[leaf] : self.leaf_start[leaf] + self.leaf_count[leaf]]
+
+    def agree(self) -> None:
+        """Note that other processes know all values that have numbers now."""
+        self.agreed = self.layout.sizes()
+
+    def news(self) -> list[tuple[int, Any]]:
+        """The values that other processes do not know, each with its slot."""
+        assert self.agreed is not None
+        domains = enumerate(zip(self.layout.domains, self.agreed, strict=True))
+        return [(slot, value) for slot, (domain, known) in domains for value in domain.values[known:]]
+
+    def forget_news(self) -> bool:
+        """Take back the numbers that other processes do not know, and what was learned with them.
+
+        Returns:
+            Whether there were any.
+        """
+        if not self.news():
+            return False
+        assert self.agreed is not None
+        of_steps = range(self.first_step, self.first_step + len(self.step_checks))
+        self._forget([*self._unsure, *of_steps], self.agreed)
+        self.layout.forget(self.agreed)
+        self._unsure.clear()
+        return True
+
+    def _forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
+        """Take back what was learned of some trees, and all outcomes with numbers that are taken back.
+
+        Parameters:
+            trees: those that may lead to such outcomes, or ask for such numbers.
+            sizes: how many numbers of each slot stay.
+        """
+        for tree in trees:
+            self.forest.forget(tree)
+        for number, step in enumerate(self.outcomes):
+            if any(value >= sizes[slot] for slot, value in step.items()):
+                self.outcomes[number] = {}
+        self._leaves = {
+            written if all(value < sizes[slot] for step in written for slot, value in step) else (((-1, leaf),),): leaf
+            for written, leaf in self._leaves.items()
+        }
+
+
+def calls_by_oracle(spec: Spec[Any], expanded: int, distinct: int, steps: int) -> int:
+    """The calls of a spec's functions that the oracle makes for some states.
+
+    Parameters:
+        expanded, distinct, steps: the states expanded, those found, and the steps between them.
+    """
+    of_states = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+    of_steps = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+    return expanded * len(spec.instances) + distinct * len(of_states) + steps * len(of_steps)

@@ -1,0 +1,73 @@
+"""Compiling ahead: the loops are compiled before a search begins, so that this counts neither as search nor as silence.
+
+Numba compiles a function when it is first called, and keeps the result in a file. So the first search on a machine, or
+after an update, compiles for some ten seconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from leadline.checker.action import action
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.properties import invariant, step_invariant
+from leadline.checker.spec import Spec
+
+_log = logging.getLogger("leadline")
+
+
+@attrs.frozen
+class _Tick:
+    count: int = 0
+    even: bool = True
+
+
+@action(by=(1, 2))
+def _ticks(state: _Tick, by: int) -> Iterator[_Tick]:
+    if state.count + by < 6:
+        yield _Tick(state.count + by, (state.count + by) % 2 == 0)
+
+
+@invariant("the count is small")
+def _is_small(state: _Tick) -> bool:
+    return state.count < 5
+
+
+@step_invariant("the count grows")
+def _grows(before: _Tick, after: _Tick) -> bool:
+    return after.count > before.count
+
+
+def _spec() -> Spec[_Tick]:
+    return Spec(
+        name="warming",
+        initial_states=lambda _: [_Tick()],
+        actions=[_ticks],
+        properties=[_is_small, _grows],
+        within=lambda state: state.count < 4,
+    )
+
+
+@functools.cache
+def compiled_ahead(search: Callable[[Spec[Any]], object], loop: Any = kernel.expand) -> None:
+    """Compile what a search needs, if it is not compiled yet.
+
+    Parameters:
+        search: searches a small spec, and so calls all loops.
+        loop: the largest of them.
+    """
+    if not _is_kept(loop):
+        _log.warning("compiling the engine, once on this machine; this takes about ten seconds")
+    search(_spec())
+
+
+def _is_kept(loop: Any) -> bool:
+    """Whether a file holds a compiled loop, as far as its name tells."""
+    index = getattr(getattr(getattr(loop, "_cache", None), "_cache_file", None), "_index_path", "")
+    return Path(index).is_file()

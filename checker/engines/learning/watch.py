@@ -1,0 +1,58 @@
+"""The watch: ends a compiled search when its time or memory is used up.
+
+The expander asks it between two of its steps, and before it takes more memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from leadline.checker.engines.budget import Budget, StopSearch
+from leadline.checker.engines.learning.workers import Workers
+
+
+class CutShort(StopSearch):
+    """The search ended in the middle of a state's steps, or a call was lost: it cannot go on from here."""
+
+
+class Watch:
+    """Checks a budget on behalf of a search.
+
+    Parameters:
+        budget: the time and memory that the search may take.
+        workers: its threads and processes; the processes are ended before the search runs out of memory.
+        report: called at every pause, for progress.
+    """
+
+    def __init__(self, budget: Budget, workers: Workers, report: Callable[[], None] | None = None) -> None:
+        self.budget, self.workers, self._report = budget, workers, report
+
+    def pause(self) -> None:
+        """Check the time between two steps.
+
+        Raises:
+            StopSearch: the time is up.
+            CutShort: an interrupt was swallowed by the spec.
+        """
+        if stop := self.budget.swallowed:
+            raise CutShort(stop)
+        if stop := self.budget.out_of_time():
+            raise StopSearch(stop)
+        if self._report is not None:
+            self._report()
+
+    def need(self, more: int) -> None:
+        """Check that there is memory.
+
+        Parameters:
+            more: bytes that are about to be taken.
+
+        Raises:
+            StopSearch: the limit, or all memory, would be exceeded.
+        """
+        stop = self.budget.out_of_memory(more)
+        if stop and self.workers.processes:
+            self.workers.end_helpers(for_good=True)  # the search can do without them
+            stop = self.budget.out_of_memory(more)
+        if stop:
+            raise StopSearch(stop)

@@ -1,0 +1,94 @@
+"""Workers: threads that run compiled loops side by side, and processes that make calls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+from leadline.checker.engines.learning.calls import Caller
+from leadline.checker.engines.learning.helpers import Helpers
+from leadline.checker.engines.learning.interrupts import interrupts_wait
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Workers:
+    """A number of threads, and processes besides this one, started when they are first needed.
+
+    Parameters:
+        count: how many threads; and how many processes, this one among them.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._threads: ThreadPoolExecutor | None = None
+        self._helpers: Helpers | None = None
+        self._most_helpers = count - 1
+
+    def run(self, kernel: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], alone: bool = False) -> list[Any]:
+        """Call a compiled loop once with each tuple of arguments.
+
+        Parameters:
+            kernel: a function that lets go of the interpreter's lock.
+            arguments: of each call.
+            alone: whether it is so little work that one thread is faster.
+
+        Returns:
+            What each call returned, in order, once all have. An interrupt waits for that.
+        """
+        with interrupts_wait():
+            if alone or len(arguments) == 1 or self.count == 1:
+                return [kernel(*given) for given in arguments]
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self.count - 1)
+            returned: list[Any] = [None] * len(arguments)
+            waiting = iter(range(len(arguments)))
+
+            def work() -> None:
+                for place in waiting:  # whoever is free takes the next
+                    returned[place] = kernel(*arguments[place])
+
+            futures = [self._threads.submit(work) for _ in range(min(self.count, len(arguments)) - 1)]
+            try:
+                work()
+            finally:
+                wait(futures)
+            for future in futures:
+                future.result()
+            return returned
+
+    @property
+    def processes(self) -> list[int]:
+        """The helpers that run, by their process ids."""
+        return [] if self._helpers is None else self._helpers.processes
+
+    def helpers(self, caller: Caller[Any]) -> Helpers:
+        """Those who make a search's calls with it. Those of another search are let go."""
+        if self._helpers is None or self._helpers.caller is not caller:
+            self.end_helpers()
+            self._helpers = Helpers(caller, self._most_helpers)
+        return self._helpers
+
+    def end_helpers(self, for_good: bool = False) -> None:
+        """Let the processes go, as numbers are about to be taken back that they know.
+
+        Parameters:
+            for_good: whether none may be forked any more, as it would inherit what is started from now on.
+        """
+        if self._helpers is not None:
+            self._helpers.end()
+        if for_good:
+            self._helpers, self._most_helpers = None, 0
+
+    def close(self) -> None:
+        """End the threads and the processes."""
+        self.end_helpers()
+        if self._threads is not None:
+            self._threads.shutdown()

@@ -1,0 +1,497 @@
+"""The compiled loop of a random search: it moves walkers and expands states by the learned trees.
+
+A walker is a row of slot numbers, not packed, since it changes with each step. What it does next must not depend on how
+values are numbered, nor on which thread moves it. So where an order matters, it is that of the spec's action instances,
+and then that of the hashes of the contents of the next states.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc,call-overload"
+
+from __future__ import annotations
+
+import numpy as np
+
+from leadline.checker.engines.compiled.kernel import _DE_BRUIJN, _LOWEST_BIT, ONE, SECOND, SHOWN, SLOT, _edge
+from leadline.checker.engines.learning.loop_cache import njit
+from leadline.checker.engines.random.arrays import (
+    ARRIVED,
+    AT_REST,
+    BEGUN,
+    CHECKS,
+    CONSTRAINED,
+    DEAD_END,
+    DEADLOCKS,
+    ENDED,
+    EXPANDED,
+    FILLED,
+    FINISHED,
+    FIRST_CHECK,
+    FIRST_STEP,
+    FROM_FRONTIER,
+    LENGTH,
+    LONGEST,
+    LOOKED,
+    LOOKS,
+    OUTSIDE,
+    SEED,
+    SEEN,
+    STEPS,
+    WALKING,
+    WALKS,
+    WANTS,
+)
+
+
+@njit(inline="always")
+def mixed(number):
+    """A number from 0 to 2 ** 64 - 1 that looks random: the finalizer of SplitMix64."""
+    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return number ^ (number >> np.uint64(31))
+
+
+@njit(inline="always")
+def _random(seed, walk, step, use):
+    """A random number for one step of one walk, another one for each use."""
+    of_walk = mixed(np.uint64(seed) + np.uint64(walk) * np.uint64(0x9E3779B97F4A7C15))
+    return mixed(of_walk + np.uint64(step) * np.uint64(0xD1342543DE82EF95) + np.uint64(use))
+
+
+@njit(inline="always")
+def _below(random, bound):
+    """A random number below a bound of at most 32 bits."""
+    return np.int64(((random >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@njit(inline="always")
+def _lowest(bits):
+    """The place of the lowest bit that is set."""
+    return _LOWEST_BIT[((bits & (~bits + ONE)) * _DE_BRUIJN) >> np.uint64(58)]
+
+
+# Tuples of arrays are not handed to what is called in each step: that would count a reference to each array anew.
+
+
+@njit(inline="always")
+def _code(pool, tree, before, after):
+    """The leaf that a state's values, or those before and after a step, reach in a tree; 0 if it is not known."""
+    code = pool[tree]
+    while code > 0:
+        slot = pool[code + SLOT]
+        edge = _edge(pool, code, before[slot] if slot < SECOND else after[slot - SECOND])
+        code = pool[edge] if edge else np.int32(0)
+    return code
+
+
+@njit(nogil=True)
+def leaves(rows, tree, pool, codes):
+    """The leaves that a tree leads to from some states.
+
+    Parameters:
+        rows: of each state, the numbers of the slots' values.
+        codes: for each state, set to the code of the leaf; 0 if the path is not known.
+    """
+    for place in range(len(rows)):
+        codes[place] = _code(pool, tree, rows[place], rows[place])
+
+
+@njit()
+def _answered(answers_begin, trees, contents, walker, tree, content):
+    """The place of what was answered to a walker about a tree; -1 if nothing was.
+
+    Parameters:
+        trees, contents: by walker, in order.
+        content: the hash of the state that is asked about, or that the step leads to.
+    """
+    first, last = answers_begin[walker], answers_begin[walker + 1]
+    while first < last:
+        middle = (first + last) // 2
+        if trees[middle] < tree or (trees[middle] == tree and contents[middle] < content):
+            first = middle + 1
+        else:
+            last = middle
+    if first < answers_begin[walker + 1] and trees[first] == tree and contents[first] == content:
+        return first
+    return np.int64(-1)
+
+
+@njit()
+def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
+    """Note the path that values take in a tree and that is not known, if there is room.
+
+    Parameters:
+        content: see `_answered`.
+        outcome: of the step from a walker's state that this is about; -1 if of none.
+    """
+    noted = wanted[walker]
+    if noted == WANTS:
+        return
+    node, number, code = np.int64(tree), np.int64(0), pool[tree]
+    while code > 0:
+        slot = pool[code + SLOT]
+        node = np.int64(code)
+        number = before[slot] if slot < SECOND else after[slot - SECOND]
+        edge = _edge(pool, code, number)
+        code = pool[edge] if edge else np.int32(0)
+    wants[walker, noted, 0], wants[walker, noted, 1], wants[walker, noted, 2] = tree, node, number
+    wants[walker, noted, 3], wants[walker, noted, 4] = outcome, np.int64(content)
+    wanted[walker] = noted + 1
+
+
+@njit(inline="always")
+def _shown(learned, answers, walkers, walker, tree, content, outcome, before, after):
+    """What a predicate says of a state or step: `SHOWN` or `NOT_SHOWN`; 0 if it is not known, which is noted.
+
+    Parameters: see `_want`.
+    """
+    code = _code(learned.pool, tree, before, after)
+    if code == 0:
+        answer = np.int64(-1)
+        if walkers.fresh[walker]:
+            answer = _answered(answers.begins, answers.trees, answers.contents, walker, tree, content)
+        if answer >= 0:
+            code = np.int32(answers.start[answer])
+        else:
+            _want(learned.pool, tree, content, outcome, before, after, walkers.wants, walkers.wanted, walker)
+    return code
+
+
+@njit()
+def _begin(plan, walkers, walker, own):
+    """Begin the walk whose number the walker has."""
+    numbers = plan.numbers
+    if walkers.walk[walker] >= numbers[WALKS]:
+        walkers.phase[walker] = FINISHED
+        return
+    random = _random(numbers[SEED], walkers.walk[walker], -1, 1)
+    if len(plan.starts) and random & np.uint64(255) < np.uint64(numbers[FROM_FRONTIER]):
+        start = _below(random, len(plan.starts))
+        for slot in range(plan.starts.shape[1]):
+            walkers.values[walker, slot] = plan.starts[start, slot]
+        for step in range(plan.start_step[start] + 1):
+            walkers.trees[walker, step] = plan.start_trees[start, step]
+            walkers.path[walker, step] = plan.start_path[start, step]
+        walkers.step[walker] = plan.start_step[start]
+        walkers.hashes[walker] = walkers.path[walker, walkers.step[walker]]
+        walkers.by[walker] = walkers.trees[walker, walkers.step[walker] - 1] if walkers.step[walker] else -1
+    else:
+        initial = _below(random, len(plan.initials))
+        for slot in range(plan.initials.shape[1]):
+            walkers.values[walker, slot] = plan.initials[initial, slot]
+        walkers.hashes[walker] = plan.initial_hashes[initial]
+        walkers.path[walker, 0] = walkers.hashes[walker]
+        walkers.step[walker], walkers.by[walker] = 0, -1
+    walkers.phase[walker] = ARRIVED
+    walkers.fresh[walker] = False
+    for predicate in range(walkers.seen.shape[1]):
+        walkers.seen[walker, predicate] = -1
+    own[BEGUN] += 1
+
+
+@njit(inline="always")
+def _see(walkers, walker, predicate, step, tree, content):
+    """Note that a walk has shown a property, unless it has shown it before.
+
+    Of several next states of one action instance, that with the least hash counts.
+
+    Parameters:
+        step: the steps that show it.
+        tree, content: the action instance of the last of these and the hash of the state that it leads to, if the walk
+            only looked at it; else -1 and any hash.
+    """
+    seen, last_tree, last_hash = walkers.seen, walkers.last_tree, walkers.last_hash
+    is_same = seen[walker, predicate] == step and last_tree[walker, predicate] == tree
+    if seen[walker, predicate] < 0 or (is_same and content < last_hash[walker, predicate]):
+        seen[walker, predicate] = step
+        last_tree[walker, predicate], last_hash[walker, predicate] = tree, content
+
+
+@njit(inline="always")
+def _look(plan, learned, answers, walkers, walker, values, after, touched, outcome, tree_taken, content):
+    """Evaluate the predicates on a step and on the state that it leads to; or all state predicates on a state.
+
+    Parameters:
+        values, after: those before and after the step; twice the same if it changes nothing, or if there is none.
+        touched: bits of the predicates that read what the step changes.
+        outcome: of the step; -1 if it changes nothing, or if there is none.
+        tree_taken: its action instance; -1 if there is none.
+        content: the hash of the state that it leads to.
+
+    Returns:
+        1 if the state is outside of `Spec.within`, else 0; -1 if not all is known.
+    """
+    numbers, known, outside = plan.numbers, True, 0
+    for cell in range(len(plan.sought)):
+        bits = plan.sought[cell]
+        if tree_taken < 0:
+            bits &= plan.of_states[cell]
+        else:
+            bits &= touched[cell] | ~walkers.calm[walker, cell]
+        while bits:
+            predicate = cell * 64 + _lowest(bits)
+            bit = bits & (~bits + ONE)
+            bits &= bits - ONE
+            tree = numbers[FIRST_CHECK] + predicate
+            is_of_step = tree >= numbers[FIRST_STEP]
+            before = values if is_of_step else after
+            code = _shown(learned, answers, walkers, walker, tree, content, outcome, before, after)
+            if code == 0:
+                known = False
+            elif code == SHOWN:
+                if numbers[CONSTRAINED] and tree == numbers[FIRST_STEP] - 1:
+                    outside = 1
+                else:
+                    _see(walkers, walker, predicate, walkers.step[walker] + (tree_taken >= 0), tree_taken, content)
+            elif is_of_step and not touched[cell] & bit:
+                walkers.calm[walker, cell] |= bit
+    return outside if known else -1
+
+
+@njit(inline="always")
+def _note(plan, walkers, walker, degree, own, sample):
+    """Note a state from which all steps are known, if it belongs to the sample."""
+    number = mixed(walkers.hashes[walker])
+    if number > plan.limit[0]:
+        return
+    by = walkers.by[walker]
+    order = (walkers.step[walker] << 32) + by
+    place = np.int64(number % np.uint64(SEEN))
+    if sample.seen[place] == number and sample.seen_order[place] <= order:
+        return
+    sample.seen[place], sample.seen_order[place] = number, order
+    filled = own[FILLED]
+    sample.hashes[filled] = number
+    sample.depths[filled] = walkers.step[walker]
+    sample.by[filled] = by
+    sample.degrees[filled] = degree
+    for slot in range(sample.rows.shape[1]):
+        sample.rows[filled, slot] = walkers.values[walker, slot]
+    own[FILLED] += 1
+
+
+@njit()
+def _end(plan, walkers, walker, reason, own, sample):
+    """End a walk. If it has shown anything, the walker stays until that was collected; else it begins another one."""
+    sample.ends[reason, walkers.step[walker]] += 1
+    for predicate in range(walkers.seen.shape[1]):
+        if walkers.seen[walker, predicate] >= 0:
+            walkers.phase[walker] = ENDED
+            walkers.left[walker] = 0
+            return
+    walkers.walk[walker] += plan.numbers[WALKING]
+    _begin(plan, walkers, walker, own)
+
+
+@njit(inline="always")
+def _chosen(numbers, walk, step, count, trees, hashes, outside):
+    """The place of a candidate, chosen at random, that leads to a state inside of `Spec.within`; -1 if none does.
+
+    It does not depend on the order of the candidates, as that of next states of one action instance may differ.
+    """
+    random = _random(numbers[SEED], walk, step, 2)
+    chosen, least = np.int64(-1), np.uint64(0)
+    for candidate in range(count):
+        if not outside[candidate]:
+            turn = mixed(random ^ mixed(hashes[candidate] + np.uint64(trees[candidate])))
+            if chosen < 0 or turn < least:
+                chosen, least = np.int64(candidate), turn
+    return chosen
+
+
+@njit()
+def _note_next(walkers, walker, values, count, outcomes, trees, hashes, outside, learned, scratch):
+    """Note the next states of an expanded state, except those outside of `Spec.within`.
+
+    Parameters:
+        count: how many candidates there are.
+        outcomes, trees, hashes, outside: of each; see `Scratch`.
+    """
+    for candidate in range(count):
+        if outside[candidate]:
+            continue
+        child = scratch.filled[0]
+        for slot in range(len(values)):
+            scratch.rows[child, slot] = values[slot]
+        for change in range(learned.begins[outcomes[candidate]], learned.begins[outcomes[candidate] + 1]):
+            scratch.rows[child, learned.slots[change]] = learned.numbers[change]
+        scratch.found[child], scratch.by[child], scratch.of[child] = hashes[candidate], trees[candidate], walker
+        scratch.filled[0] = child + 1
+
+
+@njit(nogil=True, _nrt=False)  # counting references to arrays would take half of the time
+def walk(first, last, plan, learned, answers, walkers, sample, scratch):
+    """Move walkers until each has taken its steps or expanded its state, waits for what it wants, or has no room.
+
+    Returns:
+        The most candidates that a state had, if there was no room for them; else 0.
+    """
+    numbers, words = plan.numbers, len(plan.sought)
+    own = sample.counters
+    left, touched = scratch.left, scratch.touched
+    outcomes, trees, hashes, outside = scratch.outcomes, scratch.trees, scratch.hashes, scratch.outside
+    room = len(outcomes)
+    pool, always, pairs, guards = learned.pool, learned.always, learned.pairs, learned.guards
+    leaf_start, leaf_count = learned.leaf_start, learned.leaf_count
+    begins, slots, changed = learned.begins, learned.slots, learned.numbers
+    base, contents = learned.base, learned.hashes
+    for walker in range(first, last):
+        walkers.parked[walker] = False
+        values, after = walkers.values[walker], walkers.after[walker]
+        while walkers.left[walker] > 0 and walkers.phase[walker] != FINISHED:
+            walkers.wanted[walker] = 0
+            if walkers.phase[walker] == ENDED:
+                walkers.walk[walker] += numbers[WALKING]
+                _begin(plan, walkers, walker, own)
+                continue
+            if walkers.phase[walker] == ARRIVED:
+                is_outside = _look(
+                    plan, learned, answers, walkers, walker, values, values, touched, -1, -1, walkers.hashes[walker]
+                )
+                if is_outside < 0:
+                    walkers.parked[walker] = True
+                    break
+                walkers.fresh[walker] = False
+                for cell in range(words):
+                    walkers.calm[walker, cell] = plan.of_states[cell]
+                walkers.phase[walker] = AT_REST
+                if is_outside and walker >= numbers[WALKING]:
+                    walkers.phase[walker] = FINISHED
+                    break
+                if is_outside:
+                    walkers.left[walker] -= 1
+                    _end(plan, walkers, walker, OUTSIDE, own, sample)
+                    continue
+            # which action instances may be enabled
+            for cell in range(len(left)):
+                left[cell] = always[cell]
+            for pair in range(len(pairs)):
+                number = values[pairs[pair, 0]] * pairs[pair, 1] + values[pairs[pair, 2]] * pairs[pair, 3]
+                entry = pairs[pair, 4] + number * len(left)
+                for cell in range(len(left)):
+                    left[cell] |= guards[entry + cell]
+            # the steps from here
+            known, count, degree, idle, content = True, 0, 0, -1, walkers.hashes[walker]
+            for group in range(len(left)):
+                bits = left[group]
+                while bits:
+                    tree = group * 64 + _lowest(bits)
+                    bits &= bits - ONE
+                    code = _code(pool, tree, values, values)
+                    if code == 0:
+                        answer = np.int64(-1)
+                        if walkers.fresh[walker]:
+                            answer = _answered(answers.begins, answers.trees, answers.contents, walker, tree, content)
+                        if answer < 0:
+                            known = False
+                            _want(pool, tree, content, -1, values, values, walkers.wants, walkers.wanted, walker)
+                            continue
+                        start, stop = answers.start[answer], answers.start[answer] + answers.count[answer]
+                    else:
+                        start = np.int64(leaf_start[-code - 1])
+                        stop = start + leaf_count[-code - 1]
+                    if count + stop - start > room:
+                        return count + stop - start
+                    if start == stop:
+                        left[group] &= ~(ONE << np.uint64(tree % 64))  # what is left in the end is enabled
+                    degree += stop - start
+                    for outcome in range(start, stop):
+                        hashed, moves = content, False
+                        for change in range(begins[outcome], begins[outcome + 1]):
+                            slot = slots[change]
+                            old, new = values[slot], changed[change]
+                            if old != new:
+                                moves = True
+                                hashed += contents[base[slot] + new] - contents[base[slot] + old]
+                        if not moves:
+                            idle = tree if idle < 0 else idle
+                            continue
+                        outcomes[count], hashes[count], trees[count] = outcome, hashed, tree
+                        count += 1
+            if not known:
+                walkers.parked[walker] = True
+                break
+            if walker >= numbers[WALKING] and scratch.filled[0] + count > len(scratch.found):
+                break
+            touched[:] = 0
+            step, inside, chosen = walkers.step[walker], count, -1
+            is_last = step == numbers[LENGTH]
+            if idle >= 0 and not is_last:
+                known = _look(
+                    plan, learned, answers, walkers, walker, values, values, touched, -1, idle, content
+                ) >= 0  # fmt: skip
+            for candidate in range(count):
+                outside[candidate] = False
+            if not is_last and not numbers[LOOKS]:
+                chosen = _chosen(numbers, walkers.walk[walker], step, count, trees, hashes, outside)
+            for slot in range(len(values)):
+                after[slot] = values[slot]
+            for candidate in range(count):
+                if is_last or (chosen >= 0 and candidate != chosen):
+                    continue
+                outcome = outcomes[candidate]
+                touched[:] = 0
+                for change in range(begins[outcome], begins[outcome + 1]):
+                    slot, new = slots[change], changed[change]
+                    if values[slot] != new:
+                        after[slot] = new
+                        for cell in range(words):
+                            touched[cell] |= learned.reads[slot, cell]
+                is_outside = _look(
+                    plan, learned, answers, walkers, walker, values, after, touched, outcome, trees[candidate],
+                    hashes[candidate],
+                )  # fmt: skip
+                for change in range(begins[outcome], begins[outcome + 1]):
+                    after[slots[change]] = values[slots[change]]
+                if is_outside < 0:
+                    known = False
+                elif is_outside:
+                    outside[candidate] = True
+                    inside -= 1
+            if not known:
+                for predicate in range(walkers.seen.shape[1]):
+                    if walkers.seen[walker, predicate] > step:  # by a next state that need not be the first to show it
+                        walkers.seen[walker, predicate] = -1
+                walkers.parked[walker] = True
+                break
+            # from here on, nothing is undone
+            if chosen >= 0:
+                own[LOOKED] += 1
+                if outside[chosen]:
+                    inside, chosen = 0, -1
+            elif not is_last:
+                own[LOOKED] += count
+                chosen = _chosen(numbers, walkers.walk[walker], step, count, trees, hashes, outside)
+            _note(plan, walkers, walker, degree, own, sample)
+            for group in range(len(left)):
+                bits = left[group]
+                while bits:
+                    sample.enabled[group * 64 + _lowest(bits)] += 1
+                    bits &= bits - ONE
+            if degree == 0 and numbers[DEADLOCKS]:
+                _see(walkers, walker, numbers[CHECKS], step, -1, content)
+            walkers.left[walker] -= 1
+            if walker >= numbers[WALKING]:
+                walkers.phase[walker] = FINISHED
+                own[EXPANDED] += 1
+                if step:
+                    sample.taken[walkers.by[walker]] += 1
+                if not is_last:
+                    _note_next(walkers, walker, values, count, outcomes, trees, hashes, outside, learned, scratch)
+                break
+            if chosen < 0:
+                reason = DEAD_END if count == 0 else LONGEST if inside else OUTSIDE
+                _end(plan, walkers, walker, reason, own, sample)
+                continue
+            walkers.fresh[walker] = False
+            for change in range(begins[outcomes[chosen]], begins[outcomes[chosen] + 1]):
+                slot = slots[change]
+                if values[slot] != changed[change]:
+                    values[slot] = changed[change]
+                    for cell in range(words):
+                        walkers.calm[walker, cell] &= plan.of_states[cell] | ~learned.reads[slot, cell]
+            walkers.hashes[walker] = hashes[chosen]
+            walkers.by[walker] = walkers.trees[walker, step] = trees[chosen]
+            walkers.path[walker, step + 1] = hashes[chosen]
+            walkers.step[walker] = step + 1
+            sample.taken[trees[chosen]] += 1
+            own[STEPS] += 1
+    return 0

@@ -1,0 +1,94 @@
+"""The states that Hypothesis state machines and the shortening have visited, each with the steps from it.
+
+An action that yields several next states may do so in the order of a set, which differs from process to process. Here
+they are in the order of what they hold, so that the same choices lead through the same states everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from leadline.checker.action import ActionInstance
+from leadline.checker.content import in_order
+from leadline.checker.engines.purity import Purity
+from leadline.checker.errors import SpecError
+from leadline.checker.spec import Spec
+
+S = TypeVar("S")
+
+Choice = tuple[ActionInstance[Any], int]
+"""An action instance, and which of its next states is taken; if there are fewer, the last."""
+
+
+@attrs.frozen(eq=False)
+class Steps(Generic[S]):
+    """The steps from one state.
+
+    Attributes:
+        enabled: the action instances enabled there, each with its next states.
+        moves: the same without the steps that lead back to the state itself.
+        idle: the action instances that have such a step: they stutter.
+    """
+
+    enabled: dict[ActionInstance[S], list[S]]
+    moves: dict[ActionInstance[S], list[S]]
+    idle: list[ActionInstance[S]]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.enabled.values()))
+
+
+class VisitedStates(Generic[S]):
+    """The states visited. Each is expanded once, and the first ones are checked for purity.
+
+    Parameters:
+        spec: whose states they are.
+    """
+
+    def __init__(self, spec: Spec[S]) -> None:
+        self.spec = spec
+        self._purity = Purity(spec)
+        self._steps: dict[S, Steps[S]] = {}
+        self._same: dict[S, S] = {}
+        self._failures: dict[S, SpecError] = {}
+
+    def __contains__(self, state: S) -> bool:
+        return state in self._steps
+
+    def steps(self, state: S) -> Steps[S]:
+        """The steps from a state, which thereby counts as visited.
+
+        Raises:
+            SpecError: the spec misbehaved.
+        """
+        if state in self._failures:
+            raise self._failures[state]  # a retry, as by Hypothesis, gets the same error
+        known = self._steps.get(state)
+        if known is None:
+            try:
+                known = self._steps[state] = self._expanded(state)
+            except SpecError as error:
+                self._failures[state] = error
+                raise
+        return known
+
+    def _expanded(self, state: S) -> Steps[S]:
+        self._purity.check(state)
+        enabled: dict[ActionInstance[S], list[S]] = {}
+        for instance, successor in self.spec.successors(state):
+            same = self._same.setdefault(successor, successor)  # one object for a state: quick to compare
+            enabled.setdefault(instance, []).append(same)
+        enabled = {instance: in_order(states) for instance, states in enabled.items()}
+        moves = {instance: [after for after in states if after != state] for instance, states in enabled.items()}
+        idle = [instance for instance, states in enabled.items() if len(moves[instance]) < len(states)]
+        return Steps(enabled, {instance: states for instance, states in moves.items() if states}, idle)
+
+    def follow(self, state: S, choices: Iterable[Choice]) -> None:
+        """Visit the states along some choices, passing over the action instances that are not enabled."""
+        for instance, choice in choices:
+            enabled = self.steps(state).enabled.get(instance, [state])
+            state = enabled[min(choice, len(enabled) - 1)]
+        self.steps(state)

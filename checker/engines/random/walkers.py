@@ -1,0 +1,500 @@
+"""Random search by the learned tables: walks, and states expanded in random order, with every property checked.
+
+Walkers make some steps each, then all meet: what they have shown and counted is collected, and they go on. So what a
+walker does depends on the seed and on what all had done by the last meeting, not on the number of threads.
+
+Most walkers expand states: they look at all next states of one state of the frontier, which the new ones join. The
+others walk, from an initial state or one of the frontier, and look at all next states on their way.
+
+The frontier decides only where walks begin and which states are expanded. Every property that is sought is
+evaluated in each state and on each step looked at, and a counterexample is taken again by calls of the spec. So
+collisions of hashes can make a search longer, but not its answer wrong.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.action import ActionInstance
+from leadline.checker.content import content
+from leadline.checker.coverage import CoverageCounts
+from leadline.checker.engines.budget import LOOK_SECONDS
+from leadline.checker.engines.learning.interrupts import interrupts_wait
+from leadline.checker.engines.learning.restart import CHANGES, Adjustments, Crowded
+from leadline.checker.engines.learning.watch import Watch
+from leadline.checker.engines.purity import Purity, leads_elsewhere
+from leadline.checker.engines.random import arrays as arrays
+from leadline.checker.engines.random import kernel as kernel
+from leadline.checker.engines.random.coverage import WalkCoverage
+from leadline.checker.engines.random.distinct_estimate import StateSample
+from leadline.checker.engines.random.frontier import NUMBERS, Arrivals, Frontier
+from leadline.checker.engines.random.learner import Learner, padded
+from leadline.checker.observing.domains import NewKind
+from leadline.checker.observing.layout import Layout
+from leadline.checker.observing.nodes import ShapeChanged
+from leadline.checker.properties import DEADLOCK, Property
+from leadline.checker.result import ActionCount, Statistics, WalkCounts
+from leadline.checker.spec import Spec
+from leadline.checker.trace import Trace
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+WALKERS = 512
+"""Walkers, for short walks."""
+
+PLACES = 2**22
+"""Steps of all walkers together that are remembered: for long walks, there are fewer walkers."""
+
+ROUND = 64
+"""The most steps of each walker between two meetings."""
+
+FIRST, SHARE = 8, 16
+"""Steps that all walkers make together before the first meeting; later, one step for every 16 made so far. So a flaw
+that is found soon ends the search soon."""
+
+FEWEST, STEPS_EACH = 2, 2
+"""Walkers that move at first, and steps of all of them for each further one that moves."""
+
+EXPANDERS, EXPANSIONS = 4096, 192
+"""Walkers that expand states at the same time; and of 256 steps, those that expand a state."""
+
+FROM_FRONTIER, STARTS = 192, 1024
+"""Of 256 walks, those that begin in the frontier, and the states of it at which they may begin."""
+
+ALONE = 64
+"""Fewer walkers are not worth waking a second thread for."""
+
+COMPARED = 32
+"""Walkers at whose states learned paths are compared with calls, after each time that something was learned."""
+
+
+class Walks(Generic[S]):
+    """A random search of one spec.
+
+    Parameters:
+        spec: what to walk.
+        walks: how many walks there are to be.
+        steps: the most steps of each.
+        seed: the same seed gives the same walks.
+        watch: checks the time and memory that all of it may take, and has the threads that share the work.
+        purity: checks some of the states.
+        uniform: whether to walk from initial states only, and to look only at the steps taken.
+        coverage: whether `covered` is wanted.
+
+    Attributes:
+        traces: for each property that was shown violated (a witness: satisfied), the walk that showed it.
+        sampled: the distinct states, as far as they are known.
+        taken, enabled: for each action instance, how often it was taken, and from how many states it was possible.
+        ends: for each reason and number of steps, how many walks ended so; see `walk_arrays.DEAD_END`.
+        steps, begun, expanded: steps taken and states expanded; walks begun; and states expanded.
+    """
+
+    def __init__(
+        self, spec: Spec[S], walks: int, steps: int, seed: int, watch: Watch, purity: Purity[S],
+        *, uniform: bool = False, coverage: bool = False,
+    ) -> None:  # fmt: skip
+        self.spec, self.workers, self.watch, self._purity = spec, watch.workers, watch, purity
+        self._walks, self._length = walks, steps
+        self._adjustments = Adjustments()
+        self._initials = sorted(spec.initials(), key=self._content)
+        self._covers, self._room = coverage, 256
+        self._learner = self._new_learner()
+        self.begin(seed, uniform=uniform)
+
+    def begin(self, seed: int, *, uniform: bool) -> None:
+        """Forget all walks, and begin them with another seed.
+
+        What was learned of the spec is kept: it saves time, and makes no difference to the walks, unless states are
+        given up for want of room.
+
+        Parameters:
+            seed, uniform: see `Walks`.
+        """
+        instances, steps = len(self.spec.instances), self._length
+        self.traces: dict[Property, Trace[S]] = {}
+        self.sampled = StateSample()
+        self.taken, self.enabled = np.zeros(instances, np.int64), np.zeros(instances, np.int64)
+        self.ends = np.zeros((arrays.REASONS, steps + 1), np.int64)
+        self.steps = self.begun = self.expanded = self._looked = self._deepest = 0
+        count = max(1, min(WALKERS, self._walks, PLACES // (steps + 1)))
+        self._numbers = np.zeros(arrays.NUMBERS, np.int64)
+        seed = (seed + 2**63) % 2**64 - 2**63
+        self._numbers[[arrays.SEED, arrays.WALKS, arrays.LENGTH]] = seed, self._walks, steps
+        self._numbers[[arrays.LOOKS, arrays.FROM_FRONTIER, arrays.WALKING]] = not uniform, FROM_FRONTIER, count
+        self._coverage = WalkCoverage(self.spec) if self._covers else None
+        self._learner.widen()
+        expanders = 0 if uniform else EXPANDERS
+        slots = self._learner.layout.slots
+        checks, words = len(self._learner.checks), self._learner.words
+        self._walkers = arrays.new_walkers(count, expanders, slots, checks + 1, words, steps)
+        self._walkers.phase[count:] = arrays.FINISHED
+        self._walkers.walk[:] = np.arange(count + expanders) - count
+        sizes = [ROUND * (min(last, count) - min(first, count)) + last - first for first, last in self._parts()]
+        noted = slots if self._covers else 0
+        self._samples = [arrays.new_sample(size, instances, steps, noted) for size in sizes]
+        self._frontier, self._expanding = Frontier(seed, slots), np.zeros(0, np.int64)
+        self._starts = self._frontier.starts(0, steps)
+        self._found: list[Arrivals] = []
+        if not uniform:
+            rows = self._learner.initial_rows
+            none = np.full(len(rows), -1)
+            hashes = self._learner.contents.of(rows)
+            self._found.append(Arrivals(rows.astype(np.int32), hashes, none, none.astype(np.int32)))
+
+    def _new_learner(self) -> Learner[S]:
+        """A learner to which nothing is known but what was found out about the spec so far."""
+        return Learner(self.spec, self._initials, self._adjustments, self.watch, self._purity)
+
+    # The walkers.
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """The walkers of each thread's turn: the first, and where they end."""
+        count = len(self._walkers.walk)
+        parts = min(count, 1 if self.workers.count == 1 else 4 * self.workers.count)
+        return list(itertools.pairwise(count * part // parts for part in range(parts + 1)))
+
+    def _plan(self) -> arrays.Plan:
+        numbers, learner, caller = self._numbers, self._learner, self._learner.tables.caller
+        sought = [item not in self.traces for item in learner.checks]
+        numbers[arrays.FIRST_CHECK], numbers[arrays.FIRST_STEP] = caller.instances, caller.first_step
+        numbers[arrays.CHECKS] = len(learner.checks)
+        numbers[arrays.CONSTRAINED] = self.spec.constraint is not None
+        numbers[arrays.DEADLOCKS] = self.spec.check_deadlock and DEADLOCK not in self.traces
+        return arrays.Plan(
+            numbers,
+            learner.initial_rows,
+            learner.contents.of(learner.initial_rows),
+            learner.bits(itertools.compress(range(len(sought)), sought)),
+            learner.of_states,
+            np.array([self.sampled.limit], np.uint64),
+            *self._starts,
+        )
+
+    def _widen(self) -> None:
+        """Give walkers the slots that are new, in which all have 0.
+
+        Raises:
+            Crowded: there would be too many.
+        """
+        layout = self._learner.layout
+        if layout.crowded:
+            raise Crowded(frozenset(layout.crowded))
+        slots = layout.slots
+        if slots > self._walkers.values.shape[1]:
+            self._learner.widen()
+            wider = {name: arrays.widened(getattr(self._walkers, name), slots) for name in arrays.ROWS}
+            self._walkers = self._walkers._replace(**wider)
+            self._frontier.widen(slots)
+            self._found = [found._replace(rows=arrays.widened(found.rows, slots)) for found in self._found]
+            self._starts = self._starts._replace(rows=arrays.widened(self._starts.rows, slots))
+            if self._coverage is not None:
+                self._samples = [sample._replace(rows=arrays.widened(sample.rows, slots)) for sample in self._samples]
+
+    def _translate(self, before: Layout) -> None:
+        """After the layout has changed: write the walkers' states in the new one, and look at all again."""
+        walkers, frontier = self._walkers, self._frontier
+        under_way = np.flatnonzero(walkers.phase < arrays.ENDED)
+        old = [walkers.values[under_way], frontier.rows, self._starts.rows, *(found.rows for found in self._found)]
+        layout = self._learner.layout
+        new = [[layout.row(before.state(row)) for row in rows.tolist()] for rows in old]
+        self._learner.note_values()
+        self._learner.widen()
+        slots = layout.slots
+        translated = [padded(rows, slots) for rows in new]
+        values = np.zeros((len(walkers.walk), slots), np.int64)
+        values[under_way], of_frontier, starts, *found = translated
+        frontier.rows = of_frontier.astype(np.int32)
+        self._starts = self._starts._replace(rows=starts)
+        self._found = [
+            entries._replace(rows=rows.astype(np.int32)) for entries, rows in zip(self._found, found, strict=True)
+        ]
+        self._walkers = walkers = walkers._replace(values=values, after=np.zeros_like(values))
+        if self._coverage is not None:
+            self._samples = [
+                sample._replace(rows=np.zeros((len(sample.rows), slots), np.int64)) for sample in self._samples
+            ]
+        walkers.phase[under_way] = arrays.ARRIVED
+        walkers.parked[:] = walkers.fresh[:] = False
+
+    # The walks.
+
+    def round(self) -> bool:
+        """Have walkers take steps and expand states, and collect what they have shown; whether any walk is left.
+
+        Raises:
+            StopSearch, KeyboardInterrupt, MemoryError: before they were made.
+            SpecError: the spec misbehaved.
+        """
+        self._join()  # before the first round, initial states
+        steps = max(FIRST, self.steps // SHARE)
+        walking, walkers = int(self._numbers[arrays.WALKING]), self._walkers
+        if len(walkers.walk) > walking:
+            steps -= steps * EXPANSIONS // 256
+        moving = np.flatnonzero(walkers.phase[:walking] != arrays.FINISHED)[: max(FEWEST, steps // STEPS_EACH)]
+        walkers.left[moving] = min(max(steps // max(len(moving), 1), 1), ROUND)
+        walked = self.steps - self.expanded + int(walkers.left[moving].sum())
+        to_expand = max(0, min(walked * EXPANSIONS // (256 - EXPANSIONS) - self.expanded, len(self._frontier)))
+        while True:
+            self._expand(min(to_expand, self._expanders_at_once()))
+            self._move()
+            self._join()
+            to_expand -= len(self._expanding)
+            if to_expand <= 0 or not len(self._expanding):
+                break
+        self._starts = self._frontier.starts(min(STARTS, PLACES // (self._length + 1)), self._length)
+        return bool((self._walkers.phase[:walking] != arrays.FINISHED).any())
+
+    def _expanders_at_once(self) -> int:
+        """How many walkers may expand states at once, so that there is room for the next states."""
+        per_state = self._looked // max(self.steps, 1) + 1
+        room = NUMBERS // (self._learner.layout.slots * per_state)
+        return max(1, min(len(self._walkers.walk) - int(self._numbers[arrays.WALKING]), room))
+
+    def _expand(self, most: int) -> None:
+        """Have walkers expand the next states of the frontier."""
+        taken, walkers = self._frontier.take(most), self._walkers
+        self._expanding, self._deepest = taken.nodes, max(self._deepest, int(taken.steps.max(initial=0)))
+        first = int(self._numbers[arrays.WALKING])
+        some = slice(first, first + len(taken.nodes))
+        walkers.values[some], walkers.hashes[some] = taken.rows, taken.hashes
+        walkers.step[some], walkers.by[some] = taken.steps, taken.trees
+        # initial states are to be checked yet; the others were when they were found
+        walkers.phase[some] = np.where(taken.steps > 0, arrays.AT_REST, arrays.ARRIVED)
+        walkers.calm[some] = self._learner.of_states
+        walkers.fresh[some] = False
+        walkers.left[some] = 1
+
+    def _note_found(self, scratches: Iterable[arrays.Scratch]) -> None:
+        """Keep the next states of expanded ones until all walkers meet."""
+        first = int(self._numbers[arrays.WALKING])
+        for scratch in scratches:
+            if filled := int(scratch.filled[0]):
+                own = scratch.rows, scratch.found, scratch.by, scratch.of
+                rows, hashes, trees, of = (array[:filled] for array in own)
+                self._found.append(Arrivals(rows, hashes, self._expanding[of - first], trees))
+
+    def _join(self) -> None:
+        """Add the states that were found to the frontier.
+
+        Raises: see `round`.
+        """
+        if not self._found:
+            return
+        # it stays there until it has been added, so that it changes with the layout
+        self._found = [self._frontier.new_among(Arrivals.joined(self._found))]
+        distances = None if self.spec.distance is None else self._adjusting(self._distances)
+        self._frontier.add(self._found.pop(), distances)
+
+    def _distances(self) -> NDArray[np.float64]:
+        """The distance of each state that was found."""
+        (found,) = self._found
+        distances = self._learner.distances(found.rows)
+        self._widen()
+        return distances
+
+    def _move(self) -> None:
+        """Move walkers as far as they are to go, and collect what they have shown.
+
+        Raises: see `round`.
+        """
+        self._adjusting(self._make_round)
+        self.collect()
+        self._look_at_sample()
+
+    def _adjusting(self, do: Callable[[], T]) -> T:
+        """Do something, again if the spec turns out to be other than it was taken for.
+
+        Raises: see `round`.
+        """
+        while True:
+            try:
+                return do()
+            except CHANGES as change:
+                self._look_at_sample()
+                self._purity.check_again()
+                while True:
+                    before, self._adjustments = self._learner, self._adjustments.after(change)
+                    try:
+                        self._learner = self._new_learner()
+                        self._translate(before.layout)
+                        break
+                    except (ShapeChanged, NewKind) as again:
+                        self._learner, change = before, again
+
+    def _make_round(self) -> None:
+        looked = time.monotonic()
+        while True:
+            walkers = self._walkers
+            busy = (walkers.left > 0) & (walkers.phase != arrays.FINISHED)
+            if not busy.any():
+                return
+            learner = self._learner
+            learner.drop_answers(walkers.fresh)
+            learned = learner.learned()
+            given = self._plan(), learned, learner.answers(len(walkers.walk)), walkers
+            room = len(learned.always), learner.words, self._room, learner.layout.slots
+            parts = [
+                (first, last, *given, sample, arrays.new_scratch(*room))
+                for (first, last), sample in zip(self._parts(), self._samples, strict=True)
+                if busy[first:last].any()
+            ]
+            full = self.workers.run(kernel.walk, parts, alone=int(busy.sum()) < ALONE)
+            self._note_found(part[-1] for part in parts)
+            self._room = max(self._room, *(2 * most for most in full))
+            if walkers.parked.any():
+                self._learn()
+            self.watch.pause()
+            if time.monotonic() - looked > LOOK_SECONDS:
+                looked = time.monotonic()
+                self.watch.need(0)
+
+    def _learn(self) -> None:
+        """Learn what walkers wait for."""
+        has_learned = self._learner.learn(self._walkers, self.steps + self._looked + 1)
+        self._widen()
+        walkers = self._walkers
+        if has_learned:
+            some = np.unique(np.linspace(0, len(walkers.walk) - 1, COMPARED, dtype=np.int64))
+            some = some[walkers.phase[some] < arrays.ENDED]
+            self._learner.compare(walkers.values[some].tolist())
+        walkers.parked[:] = False
+
+    # What was found.
+
+    def _note_sample(self) -> None:
+        """Keep the states that were noted for the sample until they are looked at."""
+        if self._coverage is not None:
+            for sample in self._samples:
+                filled = sample.counters[arrays.FILLED]
+                self._coverage.add(sample.hashes[:filled], sample.rows[:filled], self.sampled.limit)
+
+    def _look_at_sample(self) -> None:
+        """Look at the states that were noted for the sample, while their layout is the present one."""
+        if self._coverage is not None:
+            self._note_sample()
+            self._coverage.look(self._learner.layout, self.watch)
+
+    def collect(self) -> None:
+        """Count what the walkers have done since they last met, and keep what they have shown."""
+        with interrupts_wait():
+            self._note_sample()
+            for sample in self._samples:
+                filled = sample.counters[arrays.FILLED]
+                self.sampled.add(*(array[:filled] for array in sample[1:5]))
+                self.steps += int(sample.counters[arrays.STEPS] + sample.counters[arrays.EXPANDED])
+                self.expanded += int(sample.counters[arrays.EXPANDED])
+                self._looked += int(sample.counters[arrays.LOOKED])
+                self.begun += int(sample.counters[arrays.BEGUN])
+                self.taken += sample.taken
+                self.enabled += sample.enabled
+                self.ends += sample.ends
+                for array in (sample.counters, sample.taken, sample.enabled, sample.ends):
+                    array[...] = 0
+        walkers = self._walkers
+        for column, item in enumerate((*self._learner.checks, DEADLOCK)):
+            shown = np.flatnonzero(walkers.seen[:, column] >= 0)
+            if item in self.traces or not len(shown):
+                continue
+            first = shown[np.lexsort((walkers.walk[shown], walkers.seen[shown, column]))[0]]
+            self.traces[item] = self._trace(int(first), column, item)
+        walkers.seen[:] = -1
+
+    def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
+        """The path that showed a property, taken again by calls.
+
+        Raises:
+            SpecError: it leads elsewhere by now.
+        """
+        walkers = self._walkers
+        steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])
+        taken = steps - (last >= 0)
+        walking = int(self._numbers[arrays.WALKING])
+        if walker < walking:
+            trees, hashes = walkers.trees[walker, :taken].tolist(), walkers.path[walker, : taken + 1].tolist()
+        else:
+            trees, hashes = self._frontier.path(self._expanding[walker - walking])
+        if last >= 0:
+            trees.append(last)
+            hashes.append(int(walkers.last_hash[walker, column]))
+        state = next(state for state in self._initials if self._content(state) == hashes[0])
+        states, instances = [state], []
+        for step in range(steps):
+            instance: ActionInstance[S] = self.spec.instances[trees[step]]
+            successors = [
+                after for after in self.spec.take(instance, state) if self._content(after) == hashes[step + 1]
+            ]
+            if not successors:
+                raise leads_elsewhere(instance)
+            state = successors[0]
+            states.append(state)
+            instances.append(instance)
+        return Trace(self.spec, states, instances, item)
+
+    def _content(self, state: S) -> int:
+        return content(type(state).__name__, state)
+
+    @property
+    def covered(self) -> CoverageCounts | None:
+        """What was tried; None if that is not wanted."""
+        if self._coverage is None:
+            return None
+        new = self.sampled.led_to(len(self.spec.instances))
+        return self._coverage.covered(self.sampled, self.enabled, self.taken, new)
+
+    @property
+    def _found_last(self) -> int:
+        """The states that have not joined the frontier yet, as the search was interrupted."""
+        return len(self._frontier.new_among(Arrivals.joined(self._found)).rows) if self._found else 0
+
+    @property
+    def statistics(self) -> Statistics:
+        """The counts so far."""
+        sampled, spec, tables = self.sampled, self.spec, self._learner.tables
+        names = [instance.action.name for instance in spec.instances]
+        actions = {action.name: ActionCount() for action in spec.actions}
+        enabled = dict.fromkeys(actions, 0)
+        new = sampled.led_to(len(names)).tolist()
+        for name, taken, of_sample, states in zip(names, self.taken.tolist(), new, self.enabled.tolist(), strict=True):
+            actions[name].generated += taken
+            actions[name].distinct += sampled.scaled(of_sample)
+            enabled[name] += states
+        under_way = self._walkers.step[self._walkers.phase < arrays.ENDED]
+        ended = np.flatnonzero(self.ends.any(axis=0))
+        lengths = self.ends.sum(axis=0)[: ended.max() + 1].tolist() if len(ended) else []
+        degrees = sampled.degrees
+        return Statistics(
+            distinct=sampled.distinct,
+            outside=0,
+            generated=self.steps + self.begun,
+            depth=max(int(under_way.max(initial=0)), len(lengths) - 1, self._deepest) + (self.begun > 0),
+            queue=None,
+            expanded=sampled.distinct,
+            successors=sampled.scaled(int(degrees.sum())),
+            out_degree_min=int(degrees.min(initial=2**62)) if len(degrees) else 0,
+            out_degree_max=int(degrees.max(initial=0)),
+            deadlocks=sampled.scaled(int(np.count_nonzero(degrees == 0))),
+            seconds=self.watch.budget.seconds,
+            actions=actions,
+            memory=tables.nbytes + self._frontier.nbytes + sum(array.nbytes for array in self._walkers),
+            calls=tables.calls,
+            compared=tables.compared,
+            walked=WalkCounts(
+                behaviours=self.begun,
+                steps=self.steps - self.expanded,
+                expanded=self.expanded,
+                waiting=len(self._frontier) + self._frontier.given_up + self._found_last,
+                is_exact=sampled.is_exact,
+                lengths=tuple(lengths),
+                depths=tuple(map(sampled.scaled, np.bincount(sampled.depths).tolist())),
+                dead_ends=int(self.ends[arrays.DEAD_END].sum()),
+                outside=int(self.ends[arrays.OUTSIDE].sum()),
+                enabled=enabled,
+            ),
+        )

@@ -1,0 +1,418 @@
+"""Judging mutations: a search of each mutated spec, in a process of its own, up to the first violation.
+
+Processes are forked, so that each has the very objects of the spec, and nothing that it changes stays. One that does
+not end, or that ends without an answer, is a result too.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import attrs
+import psutil
+
+from leadline.checker.action import action
+from leadline.checker.bounds import bounds_text
+from leadline.checker.engines import ENGINES, memory
+from leadline.checker.errors import LeadlineError, SpecError, error_line
+from leadline.checker.mutation.changes import Mutation, NotMutated
+from leadline.checker.observing.digest import code_digest
+from leadline.checker.properties import invariant
+from leadline.checker.result import Limits, Result, Verdict
+from leadline.checker.settings import CompiledSettings
+from leadline.checker.spec import Spec
+from leadline.checker.support.names import counted
+from leadline.checker.traces.itf import encode_state
+
+EXACT = 20_000
+"""Distinct states up to which a survivor's steps are compared with those of the original, one by one."""
+
+TIMES, FEWEST = 10, 10_000
+"""Limits on a mutant's states by default: this many times those of the original, and at least `FEWEST`."""
+
+GRACE_SECONDS = 10.0
+"""Seconds beyond its limits after which a process is killed."""
+
+
+class Fate(enum.Enum):
+    """What became of a mutant."""
+
+    KILLED = "killed"
+    """A property is violated, or a witness is never shown."""
+    ERROR = "error"
+    """An action or a property raised an exception, or did what a spec must not do."""
+    EQUIVALENT = "equivalent"
+    """No property is violated, and the state graph is that of the original, within the bounds."""
+    SURVIVED = "survived"
+    """No property is violated, though the state graph differs, or is too large to compare."""
+    INCOMPLETE = "incomplete"
+    """A limit came before a verdict."""
+    NOT_MUTATED = "not mutated"
+    """Python does not allow the change."""
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """What became of one mutant.
+
+    Attributes:
+        name, kind: of the mutation.
+        fate: what became of it.
+        violated: the properties that it violates, each with the states of a shortest counterexample; 0 of a witness
+            that is never shown.
+        is_partial: whether more properties may be violated, as a limit was reached with `Way.all_properties`.
+        text: why, for a person; empty if the above says all.
+        bounds: the bounds of the search.
+        distinct, generated: states of the search.
+        seconds: that it took.
+    """
+
+    name: str
+    kind: str
+    fate: Fate
+    violated: dict[str, int] = attrs.field(factory=dict)
+    is_partial: bool = False
+    text: str = ""
+    bounds: str = ""
+    distinct: int = 0
+    generated: int = 0
+    seconds: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
+class Original:
+    """The unmutated spec within some bounds: what its mutants are compared with.
+
+    Attributes:
+        bounds: the bounds.
+        changes: those that differ from the spec's own.
+        properties: the names of the properties that hold, and the witnesses that are seen: what mutants are judged by.
+        left_out: those that are violated already, or never shown.
+        vacuous: those of `properties` whose premise is never true, so that only a mutant that makes it true can
+            violate them.
+        counts: what is compared first: distinct and generated states, outside ones, deadlocks, levels, steps by action.
+        steps: a digest of each step; None if there are more than `EXACT` states.
+        code: a digest of the code that the spec is made of.
+    """
+
+    bounds: str
+    changes: str
+    properties: tuple[str, ...]
+    left_out: tuple[str, ...]
+    vacuous: tuple[str, ...]
+    counts: tuple[Any, ...]
+    steps: frozenset[bytes] | None
+    code: str
+
+    @property
+    def distinct(self) -> int:
+        """Distinct states."""
+        return int(self.counts[0])
+
+
+@attrs.frozen
+class _Bit:
+    is_set: bool = False
+
+
+@action()
+def _flip(state: _Bit) -> Iterator[_Bit]:
+    yield _Bit(not state.is_set)
+
+
+@invariant("the bit is not set")
+def _is_clear(state: _Bit) -> bool:
+    return not state.is_set
+
+
+_SMALL: Spec[_Bit] = Spec(name="small", initial_states=lambda _: [_Bit()], actions=[_flip], properties=[_is_clear])
+
+
+class NotSearched(LeadlineError):
+    """The original was not searched completely, so that nothing can be said of its mutants."""
+
+
+@attrs.frozen(kw_only=True)
+class Way:
+    """How mutants are searched.
+
+    Attributes:
+        engine: the name of an engine.
+        max_seconds: seconds for each mutant, and for the original.
+        max_states: distinct states for each; None: see `TIMES`; the original has no limit then.
+        all_properties: whether to search on after a violation, so that each property has its say.
+        workers: how many are searched at the same time.
+    """
+
+    engine: str = "compiled"
+    max_seconds: float = 60.0
+    max_states: int | None = None
+    all_properties: bool = False
+    workers: int = 1
+
+    def search(self, spec: Spec[Any], keep_going: bool, max_states: int | None) -> Result:
+        """Search a spec, in this process."""
+        bytes_each = int(memory.SHARE * psutil.virtual_memory().available / self.workers)
+        limits = Limits(
+            max_states=max_states, max_seconds=self.max_seconds, keep_going=keep_going, max_memory=bytes_each
+        )
+        settings = CompiledSettings(workers=1) if self.engine == "compiled" else None
+        return ENGINES[self.engine](spec, limits, settings=settings)
+
+
+def originals(spec: Spec[Any], mutations: Sequence[Mutation], way: Way) -> dict[str, Original]:
+    """The unmutated spec in all bounds in which it is mutated, by the text of the bounds.
+
+    Raises:
+        SpecError: the spec misbehaves.
+        NotSearched: a limit came first.
+    """
+    way.search(_SMALL, True, None)  # which loads what every process needs, for a counterexample too
+    found: dict[str, Original] = {}
+    for each in {bounds_text(mutation.bounds): mutation for mutation in mutations}.values():
+        bounded = spec.with_bounds(each.bounds)
+        if bounded.named_bounds not in found:
+            answer = _answer(functools.partial(_original, bounded, way), 2 * way.max_seconds + GRACE_SECONDS)
+            if isinstance(answer, LeadlineError):
+                raise answer
+            if not isinstance(answer, Original):
+                raise NotSearched(f"{spec.name} was not searched: {answer}")
+            found[bounded.named_bounds] = attrs.evolve(answer, changes=bounds_text(each.bounds))
+    return found
+
+
+def judged(
+    spec: Spec[Any], mutations: Sequence[Mutation], originals: dict[str, Original], way: Way
+) -> Iterator[Outcome]:
+    """What becomes of mutants, each as soon as it is known.
+
+    Parameters:
+        spec: the original.
+        mutations: what to do to it.
+        originals: as `originals` returns them.
+        way: how to search.
+    """
+    waiting = list(mutations)[::-1]
+    running: dict[Connection, tuple[Mutation, Process, float]] = {}
+    seconds = 2 * way.max_seconds + GRACE_SECONDS
+    try:
+        while waiting or running:
+            while waiting and len(running) < way.workers:
+                mutation = waiting.pop()
+                original = originals[spec.with_bounds(mutation.bounds).named_bounds]
+                process = Process(functools.partial(_judge, mutation, spec, original, way))
+                running[process.pipe] = mutation, process, time.monotonic()
+            over = min(began for *_, began in running.values()) + seconds
+            wait(list(running), max(0.0, over - time.monotonic()))
+            for pipe, (mutation, process, began) in list(running.items()):
+                taken = time.monotonic() - began
+                is_late = not pipe.poll() and taken > seconds
+                if pipe.poll() or is_late:
+                    answer = f"it did not end within {seconds:g} seconds" if is_late else process.answer()
+                    del running[pipe]
+                    process.end()
+                    yield _outcome(mutation, spec, answer, taken, is_late)
+    finally:
+        for _, process, _ in running.values():
+            process.end()
+
+
+def _outcome(mutation: Mutation, spec: Spec[Any], answer: Any, seconds: float, is_late: bool) -> Outcome:
+    if isinstance(answer, Outcome):
+        return attrs.evolve(answer, seconds=seconds)
+    bounds = spec.with_bounds(mutation.bounds).named_bounds
+    fate = Fate.INCOMPLETE if is_late else Fate.NOT_MUTATED if isinstance(answer, NotMutated) else Fate.ERROR
+    return Outcome(name=mutation.name, kind=mutation.kind, fate=fate, text=str(answer), bounds=bounds, seconds=seconds)
+
+
+# --- in a process of its own --------------------------------------------------------------------------------
+
+
+def _original(spec: Spec[Any], way: Way) -> Original:
+    result = way.search(spec, True, way.max_states)
+    if not result.exhausted:
+        raise NotSearched(
+            f"{spec.name} was not searched completely: {result.reason}; "
+            "choose smaller bounds with -b, or larger limits with --max-seconds and --max-states"
+        )
+    wrong = tuple(item.property.name for item in result.properties if item.verdict is Verdict.VIOLATED)
+    right = tuple(item.property.name for item in result.properties if item.verdict is Verdict.HOLDS)
+    steps = frozenset(_steps(spec)) if result.statistics.distinct <= EXACT else None
+    return Original(
+        bounds=spec.named_bounds,
+        changes="",
+        properties=right,
+        left_out=wrong,
+        vacuous=tuple(item.property.name for item in result.properties if item.says_nothing),
+        counts=_counts(result),
+        steps=steps,
+        code=code_digest(spec),
+    )
+
+
+def _judge(mutation: Mutation, spec: Spec[Any], original: Original, way: Way) -> Outcome:
+    bounded = spec.with_bounds(mutation.bounds)
+    mutant = mutation.made(bounded.with_properties(original.properties))
+    max_states = way.max_states or max(TIMES * original.distinct, FEWEST)
+    result = way.search(mutant, way.all_properties, max_states)
+    violated = {
+        item.property.name: len(item.traces[0]) if item.traces else 0
+        for item in result.properties
+        if item.verdict is Verdict.VIOLATED
+    }
+    statistics, text = result.statistics, ""
+    is_partial = way.all_properties and bool(violated) and not result.exhausted
+    if violated:
+        fate = Fate.KILLED
+        if is_partial:
+            text = f"{result.reason}; other properties may be violated later"
+    elif not result.exhausted:
+        fate, text = Fate.INCOMPLETE, f"{result.reason}; no property was violated before that"
+    else:
+        fate, text = _compared(mutant, result, original)
+    return Outcome(
+        name=mutation.name,
+        kind=mutation.kind,
+        fate=fate,
+        violated=violated,
+        is_partial=is_partial,
+        text=text,
+        bounds=bounded.named_bounds,
+        distinct=statistics.distinct,
+        generated=statistics.generated,
+    )
+
+
+def _compared(mutant: Spec[Any], result: Result, original: Original) -> tuple[Fate, str]:
+    """Whether a survivor has the state graph of the original, and what is to be said of it."""
+    states, same_counts = counted(original.distinct, "state"), _counts(result) == original.counts
+    if original.steps is None or result.statistics.distinct > EXACT:
+        if same_counts:
+            return Fate.SURVIVED, f"no difference in the counts of {states}, too many to compare step by step"
+        return Fate.SURVIVED, f"it behaves differently: {_size(_counts(result))} instead of {_size(original.counts)}"
+    steps = _steps(mutant)
+    new = Counter(action for step, action in steps.items() if step not in original.steps)
+    lost = len(original.steps.difference(steps))
+    if not new and not lost:
+        return Fate.EQUIVALENT, f"the same {len(steps):,} steps between {states}: no difference within these bounds"
+    if not new:
+        kept = f"{len(original.steps) - lost:,} of {counted(len(original.steps), 'step')}"
+        return Fate.SURVIVED, f"it takes {kept}, and no new one: only a witness could notice"
+    taken = ", ".join(f"{action or 'initial states'} {count:,}" for action, count in new.most_common())
+    return Fate.SURVIVED, f"no property notices {counted(new.total(), 'new step')}: {taken}"
+
+
+def _size(counts: tuple[Any, ...]) -> str:
+    return f"{counted(counts[0], 'state')} and {counts[1]:,} generated"
+
+
+def _counts(result: Result) -> tuple[Any, ...]:
+    """What a search counted, as far as it does not depend on time."""
+    found = result.statistics
+    actions = tuple((name, count.generated) for name, count in found.actions.items())
+    return found.distinct, found.generated, found.outside, found.deadlocks, found.levels, actions
+
+
+def _steps(spec: Spec[Any]) -> dict[bytes, str]:
+    """All reachable steps by a digest of their states and action instance, each with the name of its action.
+
+    That a state is initial counts as a step of an action without a name.
+    """
+    first, texts, waiting = spec.initials()[0], {}, []
+
+    def text(state: Any) -> str:
+        if state not in texts:
+            texts[state] = json.dumps(encode_state(state, first), sort_keys=True)
+            waiting.append(state)
+        return texts[state]
+
+    found = {_digest("", "", text(state)): "" for state in spec.initials()}
+    while waiting:
+        state = waiting.pop()
+        for instance, after in spec.successors(state):
+            found[_digest(texts[state], str(instance), text(after))] = instance.action.name
+    return found
+
+
+def _digest(*texts: str) -> bytes:
+    return hashlib.blake2b("\0".join(texts).encode(), digest_size=12).digest()
+
+
+# --- processes ----------------------------------------------------------------------------------------------
+
+
+class Process:
+    """A forked process that makes one call and sends what it returns, or the error that it raises."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.pipe, end = multiprocessing.Pipe(duplex=False)
+        context = multiprocessing.get_context("fork")
+        self._process = context.Process(target=_run, args=(end, call), daemon=True)
+        sys.stdout.flush()
+        with warnings.catch_warnings():
+            # in a process with threads, Python warns of locks that these may hold; the call takes none of them
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._process.start()
+        end.close()
+
+    def answer(self) -> Any:
+        """What it has sent; a sentence if it has gone without."""
+        try:
+            return self.pipe.recv()
+        except (EOFError, OSError):
+            self._process.join(GRACE_SECONDS)
+            return f"the process ended with exit code {self._process.exitcode} and without an answer"
+
+    def end(self) -> None:
+        """Kill it, if it still runs, and whatever it has started."""
+        self.pipe.close()
+        pid = self._process.pid
+        if self._process.is_alive() and pid is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+            self._process.kill()
+        self._process.join()
+
+
+def _answer(call: Callable[[], Any], seconds: float) -> Any:
+    """What a call returns that is made in another process; an error that it raises; a sentence if it does not end."""
+    process = Process(call)
+    try:
+        if not process.pipe.poll(seconds):
+            return f"it did not end within {seconds:g} seconds"
+        return process.answer()
+    finally:
+        process.end()
+
+
+def _run(pipe: Connection, call: Callable[[], Any]) -> None:
+    with suppress(OSError):
+        os.setsid()  # no Ctrl-C is meant for it
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # a spec may print
+        os.dup2(nowhere, stream)
+    try:
+        answer = call()
+    except SpecError as error:
+        answer = SpecError(str(error))
+    except LeadlineError as error:
+        answer = type(error)(str(error))
+    except BaseException as error:
+        answer = error_line(error)
+    with suppress(OSError):
+        pipe.send(answer)
+    pipe.close()

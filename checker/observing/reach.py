@@ -1,0 +1,385 @@
+"""Reach: all code that an action or a predicate can run, and how precisely its reads can be recorded.
+
+What recording sees is known of Python's operators, of the functions listed here, and of nothing else. A function that
+stays with those is recorded with full precision; one that reaches anything else is recorded less precisely, which is
+slower and as exact; see `Precision`. The code that a function can reach is overestimated: whatever its names stand for,
+and every method with one of the names, of every class that is met on the way.
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import functools
+import gc
+import sys
+import sysconfig
+import weakref
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+import attrs
+
+import leadline.checker
+from leadline.checker.observing import lazy
+from leadline.checker.observing import opcodes as constructs
+from leadline.checker.observing.recording import Precision
+from leadline.checker.support.inert import is_a, stored
+
+_BUILTINS = {
+    Precision.COPIES: (
+        "abs all any ascii bin bool bytes chr classmethod complex dict divmod enumerate filter float format frozenset"
+        " hash hex int isinstance issubclass iter len list map max min next object oct ord pow print property range"
+        " repr reversed round set slice sorted staticmethod str sum super tuple zip"
+    ),
+    Precision.FIELDS: "callable delattr dir getattr hasattr memoryview setattr type vars",
+    Precision.STATES: "__import__ breakpoint compile eval exec globals id input locals open",
+}
+_LIBRARIES = {
+    Precision.COPIES: (
+        "__future__ abc attr._make._CacheHashWrapper attr._make.evolve leadline.checker cmath collections"
+        " collections.abc dataclasses.replace decimal enum"
+        " fractions functools.cached_property functools.partial _functools.cmp_to_key _functools.reduce itertools math"
+        " numbers _operator operator typing"
+    ),
+    Precision.ELEMENTS: "collections.ChainMap itertools.accumulate",  # ask whether an argument is None
+    Precision.FIELDS: (
+        "attr attrs cattr cattrs collections.abc.Generator frozendict immutables networkx numpy operator.attrgetter"
+        " _operator.length_hint operator.methodcaller pyrsistent sortedcontainers"
+    ),
+    Precision.STATES: (
+        "_contextvars _operator.is_ _operator.is_not ctypes gc importlib inspect os socket subprocess sys threading"
+    ),
+}
+"""Modules, and members of modules, by the precision that they allow. The rest of Python's library allows that of
+fields, and other libraries, which may be written in C and read a value's memory, that of states."""
+
+_NAMES_AT_RUN_TIME = "getattr setattr delattr attrgetter methodcaller format format_map vformat"
+"""What leads to attributes whose names may not be in the code."""
+
+_ATTRIBUTES = {
+    Precision.COPIES: (
+        "__attrs_post_init__ __class__ __doc__ __members__ __module__ __name__ __qualname__ __wrapped__"
+    ),
+    Precision.FIELDS: "format format_map vformat",
+    Precision.STATES: (
+        "__delattr__ __delete__ __get__ __getattribute__ __init__ __set__ __setattr__ __setstate__ __subclasses__"
+        " _getframe getrefcount setprofile settrace"
+    ),
+}
+"""Attributes by the precision that they allow. Other special methods, called by name, allow that of fields."""
+
+_WRITERS = ("abc", "attr", "attrs", "collections", "dataclasses", "enum", "functools", "reprlib", "typing")
+"""Libraries that write methods of other classes, all of which look at their arguments in ways that are seen."""
+
+_GETTERS = ("__getattr__", "__getitem__")
+"""Methods by which a class may give copied elements for attributes and indices."""
+
+_DATA = (int, str, bytes, float, complex, type(None), type(NotImplemented), type(Ellipsis), range, slice)
+
+_DESCRIPTORS: tuple[Any, ...] = (
+    *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType),
+    *(MethodWrapperType, WrapperDescriptorType),
+)
+
+
+def _by_name(table: dict[Precision, str]) -> dict[str, Precision]:
+    return {name: precision for precision, names in table.items() for name in names.split()}
+
+
+_OF_BUILTIN, _OF_LIBRARY, _OF_ATTRIBUTE = map(_by_name, (_BUILTINS, _LIBRARIES, _ATTRIBUTES))
+
+
+class Reach:
+    """What the code that a function can reach allows: follows all that it can get hold of, until there is nothing new.
+
+    Parameters:
+        function: an action's or a predicate's.
+        given: what it is called with: a state, what other states hold, an action's arguments.
+        copies: whether it is an action's, which may copy elements without looking at them.
+
+    Attributes:
+        precision: how precisely its reads can be recorded.
+        because: what lowers the precision, for a person; empty if nothing does.
+        told_apart: the types of the values that ``is`` may compare a copied element with.
+    """
+
+    def __init__(self, function: Any, given: Sequence[Any], copies: bool) -> None:
+        self.precision, self.because = Precision.COPIES if copies else Precision.ELEMENTS, ""
+        self.told_apart: set[type] = set()
+        self._action = function if copies else None
+        self._packages = _packages(function, given[0])
+        self._roots: list[Any] = []
+        self._met: dict[int, Any] = {}
+        self._waiting: list[Any] = []
+        self._names: set[str] = set()
+        self._owners: list[type | ModuleType] = []
+        self._looked_for: dict[int, tuple[int, bool]] = {}
+        self._identity_tests: list[tuple[frozenset[str] | None, type]] = []
+        self._computed: set[str] = set()
+        self._any_name = self._has_format = self._computes_any = False
+        self._has_remainder = ""
+        self.extend([function, *given])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: not what was met, which is known by identity, but where to begin anew."""
+        return {**vars(self), "_met": {}, "_waiting": [], "_owners": [], "_looked_for": {}}
+
+    def extend(self, values: Sequence[Any]) -> None:
+        """Follow what the function can get hold of besides."""
+        self._meet(*([] if self._met else self._roots), *values)
+        self._roots += values
+        while self._waiting:
+            while self._waiting:
+                self._look_at(self._waiting.pop())
+            names = len(self._names), self._any_name
+            for owner in self._owners:
+                if self._looked_for.get(id(owner)) != names:
+                    self._looked_for[id(owner)] = names
+                    self._meet(*self._members(owner))
+        for taken_by, told_apart in self._identity_tests:
+            if taken_by is None or self._computes_any or not self._computed.isdisjoint(taken_by):
+                self.told_apart.add(told_apart)
+        if self._has_remainder and self._has_format:
+            self._lower(Precision.FIELDS, f"% in {self._has_remainder}")
+
+    def _meet(self, *values: Any) -> None:
+        """Note what the code can get hold of."""
+        for value in values:
+            if id(value) not in self._met:
+                self._met[id(value)] = value  # kept, so that nothing else gets the same identity
+                self._waiting.append(value)
+
+    def _lower(self, precision: Precision, because: str) -> None:
+        """Allow no more than a precision."""
+        if precision < self.precision:
+            self.precision, self.because = precision, because
+
+    def _members(self, owner: type | ModuleType) -> list[Any]:
+        """What names that the code uses stand for in a class or a module; special methods too."""
+        return [
+            value
+            for name, value in vars(owner).items()
+            if (self._any_name or name in self._names or (_is_special(name) and _is_code(value)))
+            and not (is_a(owner, type) and _is_written_by_library(value))
+        ]
+
+    def _use(self, names: Iterable[str], where: str) -> None:
+        """Note the names of attributes that code uses."""
+        for name in set(names) - self._names:
+            self._lower(_OF_ATTRIBUTE.get(name, Precision.FIELDS if _is_special(name) else Precision.COPIES), where)
+            self._any_name |= name in _NAMES_AT_RUN_TIME.split()
+            self._names.add(name)
+
+    def _is_library(self, module: str | None) -> bool:
+        origin = _origin(module)
+        return origin is not _Origin.SPEC and _package_of(module or "") not in self._packages
+
+    def _look_at(self, value: Any) -> None:
+        if is_a(value, FunctionType):
+            self._look_at_function(value)
+        elif is_a(value, type):
+            self._look_at_class(value)
+        elif is_a(value, ModuleType):
+            if self._is_library(value.__name__):
+                self._lower_for_library(value.__name__, "")
+            self._owners.append(value)
+        elif is_a(value, BuiltinFunctionType):
+            if is_a(value.__self__, ModuleType):
+                self._lower_for_library(value.__module__ or value.__self__.__name__, value.__name__)
+            else:
+                self._use([value.__name__], value.__qualname__)
+                self._meet(value.__self__)
+        elif is_a(value, *_DESCRIPTORS):
+            self._use([value.__name__], value.__qualname__)
+            self._meet(stored(value, "__self__"))
+        elif is_a(value, MethodType):
+            self._meet(value.__func__, value.__self__)
+        elif is_a(value, property):
+            self._meet(value.fget, value.fset, value.fdel)
+        elif is_a(value, staticmethod, classmethod):
+            self._meet(value.__func__)
+        elif is_a(value, functools.cached_property):
+            self._meet(value.func)
+        elif is_a(value, functools.partial):
+            self._meet(value.func, *value.args, *value.keywords.values())
+        elif is_a(value, str, bytes):
+            self._has_format |= constructs.formats_any(value)
+        else:
+            self._look_at_object(value)
+
+    def _look_at_function(self, function: FunctionType) -> None:
+        code = function.__code__
+        held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *vars(function).values()]
+        held += [cell.cell_contents for cell in function.__closure__ or () if cell != type(cell)()]
+        if _is_generated(function):
+            self._meet(*(value for value in held if not is_a(value, *_DESCRIPTORS)))
+            return
+        self._meet(*held)
+        module = function.__globals__.get("__name__")
+        if self._is_library(module):
+            self._lower_for_library(str(module), function.__name__)
+            return
+        read = constructs.read(code, function is self._action)
+        self._lower(read.precision, read.because)
+        self._has_format |= read.has_format
+        if read.has_remainder:
+            self._has_remainder = function.__qualname__
+        for name, *attributes in read.global_names:
+            if name in function.__globals__:
+                self._meet(_member(function.__globals__[name], attributes))
+            elif hasattr(builtins, name):
+                self._lower_for_library("builtins", name)
+        inherited = {"__init__"} if function.__name__ == "__init__" else set()  # of super(), as a rule
+        for name in read.attributes - inherited:
+            self._use([name], f"{name} in {function.__qualname__}")
+        for test in read.identity_tests:
+            told_apart = test.told_apart(function.__globals__)
+            if told_apart is None:
+                self._lower(Precision.STATES, f"is in {function.__qualname__}")
+            else:
+                self._identity_tests.append((test.taken_by, told_apart))
+
+    def _look_at_class(self, cls: type) -> None:
+        for base in cls.__mro__:
+            if not self._is_library(base.__module__):
+                self._look_at_own_class(base)
+            elif not (issubclass(base, BaseException) or base in _DATA):
+                self._lower_for_library(base.__module__, base.__name__)
+
+    def _look_at_own_class(self, cls: type) -> None:
+        if cls in self._owners:
+            return
+        self._owners.append(cls)
+        if not self._is_library(type(cls).__module__):
+            self._meet(type(cls))
+        if vars(cls).get("_is_protocol"):
+            self._lower(Precision.FIELDS, f"protocol {cls.__name__}")  # which may ask whether a field is set
+        self._use(vars(cls).get("__match_args__", ()), f"a pattern of {cls.__name__}")
+        fields = vars(cls).get("__attrs_attrs__", ())
+        self._computed.update(vars(cls).keys() - {field.name for field in fields})
+        self._computes_any |= bool(fields) and any(_is_own_code(getattr(cls, name, None)) for name in _GETTERS)
+        for field in fields:
+            made = getattr(field.default, "factory", field.default)
+            hooks = made, field.validator, field.converter, field.repr, field.eq_key, field.order_key, field.on_setattr
+            self._meet(*(hook for hook in hooks if hook is not attrs.NOTHING))
+
+    def _look_at_object(self, value: Any) -> None:
+        cls = type(value)
+        if cls.__module__ != "builtins":
+            self._meet(cls)
+        if stored(value, "__wrapped__") is not None:  # a cache, for instance
+            self._lower(Precision.FIELDS, f"{cls.__name__} {stored(value, '__name__', '')}".strip())
+            self._meet(stored(value, "__wrapped__"))
+        if is_a(value, weakref.ReferenceType):
+            self._meet(value())
+        self._meet(*gc.get_referents(value))
+
+    def _lower_for_library(self, module: str, name: str) -> None:
+        """Allow no more than a library does, or a member of it."""
+        full_name = f"{module}.{name}".rstrip(".")
+        if module == "builtins":
+            allows = _OF_BUILTIN.get(name, Precision.COPIES if name[:1].isupper() else Precision.FIELDS)
+        else:
+            parents = (full_name, module, _package_of(module))
+            others = Precision.FIELDS if _origin(module) is _Origin.PYTHON else Precision.STATES
+            allows = next((_OF_LIBRARY[known] for known in parents if known in _OF_LIBRARY), others)
+        if name in _NAMES_AT_RUN_TIME.split():
+            self._any_name = True
+        self._lower(allows, full_name.removeprefix("builtins."))
+
+
+def _member(value: Any, attributes: Iterable[str]) -> Any:
+    """What attributes of a module lead to; of anything else, the thing itself."""
+    for attribute in attributes:
+        if not is_a(value, ModuleType) or attribute not in vars(value):
+            break
+        value = vars(value)[attribute]
+    return value
+
+
+def _is_own_code(value: Any) -> bool:
+    """Whether a member of a class is code of the spec's."""
+    if is_a(value, FunctionType) and value.__globals__.get("__name__") == lazy.__name__:
+        return _is_own_code(value.__wrapped__)
+    if is_a(value, FunctionType):
+        return not _is_generated(value)
+    return value is not None and not is_a(value, *_DESCRIPTORS)
+
+
+def _is_code(value: Any) -> bool:
+    """Whether a class's or a module's member may run when it is not named."""
+    return (callable(value) or hasattr(type(value), "__get__")) and not is_a(value, *_DESCRIPTORS, type)
+
+
+def _is_special(name: str) -> bool:
+    return name[:2] == "__" == name[-2:]
+
+
+def _is_generated(function: FunctionType) -> bool:
+    """Whether attrs or dataclasses wrote a method of a class."""
+    code = function.__code__
+    return code.co_filename.startswith("<attrs generated") or (
+        code.co_filename == "<string>" and code.co_qualname.startswith("__create_fn__.<locals>.")
+    )
+
+
+def _is_written_by_library(value: Any) -> bool:
+    """Whether a class's member is a method that a library wrote."""
+    function = stored(value, "__func__", value)
+    module = function.__globals__.get("__name__", "") if is_a(function, FunctionType) else ""
+    return module.partition(".")[0] in _WRITERS and _origin(module) is not _Origin.SPEC
+
+
+class _Origin(enum.Enum):
+    """Where a module comes from."""
+
+    SPEC = enum.auto()
+    PYTHON = enum.auto()
+    INSTALLED = enum.auto()
+
+
+_CHECKER = Path(leadline.checker.__file__).resolve().parent
+_MODELS = (_CHECKER.with_name("model"), _CHECKER.with_name("invariants"))
+_INSTALLED = frozenset(("site-packages", "dist-packages", Path(sysconfig.get_path("purelib")).name))
+_PYTHON = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "platstdlib"))
+
+
+@functools.cache
+def _origin(module: str | None) -> _Origin:
+    """Where a module comes from; the checker's count as installed, the models as a spec's."""
+    found = sys.modules.get(module or "")
+    file = getattr(found, "__file__", None)
+    if file is None or module == "__main__":
+        return _Origin.PYTHON if module in sys.builtin_module_names else _Origin.SPEC
+    path = Path(file).resolve()
+    if any(path.is_relative_to(folder) for folder in _MODELS):
+        return _Origin.SPEC
+    if path.is_relative_to(_CHECKER) or _INSTALLED.intersection(path.parts):
+        return _Origin.INSTALLED
+    return _Origin.PYTHON if any(path.is_relative_to(folder) for folder in _PYTHON) else _Origin.SPEC
+
+
+def _packages(function: Any, state: Any) -> frozenset[str]:
+    """The packages that a function and the class of its states are installed with, if they are: they are the spec's."""
+    names = {_package_of(str(value.__module__)) for value in (function, type(state))}
+    return frozenset(names - {"leadline.checker"})
+
+
+def _package_of(module: str) -> str:
+    """The installed package of a module. The parts of leadline count as packages of their own."""
+    names = module.split(".")
+    return ".".join(names[: 1 + (names[0] == "leadline")])

@@ -1,0 +1,353 @@
+"""Recording: which slots of a state a call reads, and in which order.
+
+A call is given a lazy state (see `lazy`): an instance of the spec's own class whose fields are not set yet. The first
+read of each field is recorded and sets the field. Tuples and collections cannot be lazy, so where an action's code
+allows it (see `constructs`), views stand in for them (see `tuple_views` and `collection_views`).
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+import attrs
+
+from leadline.checker.bag import Bag
+from leadline.checker.engines.compiled.kernel import SECOND
+from leadline.checker.observing.collection_views import BagView, CollectionView, SetView
+from leadline.checker.observing.domains import StandIn
+from leadline.checker.observing.layout import Layout
+from leadline.checker.observing.lazy import Lazy, lazy_instances
+from leadline.checker.observing.nodes import NODES, Collection, Leaf, Node, Parts, ShapeChanged, Struct
+from leadline.checker.observing.tuple_views import TupleView, Unread, items_of, recorder_of, slot_of
+from leadline.checker.state import variables
+
+_new, _set = object.__new__, object.__setattr__
+
+
+class Precision(enum.IntEnum):
+    """How precisely the reads of a call are recorded. What its code does decides which of these is exact."""
+
+    STATES = 0
+    """The call is given the state itself, and all of it counts as read."""
+    FIELDS = 1
+    """Fields of attrs values are recorded one by one; a tuple is read as a whole."""
+    ELEMENTS = 2
+    """Elements of component tuples are recorded one by one too."""
+    COPIES = 3
+    """Elements of component tuples that are copied and never looked at do not count as read."""
+
+
+class Mismatch(Exception):
+    """A recorded call did something else than the call on the state itself."""
+
+
+class Recorder:
+    """What one call reads of one state (a step predicate: of two), in the order of first reading.
+
+    Parameters:
+        layout: the layout of the states.
+        rows: for each state, the numbers of its slots' values.
+        precision: how precisely to record.
+        told_apart: types of values that the call's code may tell apart by identity; elements that may have such
+            values are not copied unread.
+
+    Attributes:
+        reads: the number of the value in each slot that was read. Slots of a second state are counted from `SECOND`.
+        enumerated: the collections of which any member would have been read, one that is unknown yet too.
+        copied: the slots whose values were copied unread.
+        looked_at: whether a copied element was looked at after all.
+        escaped: whether a read may have been missed in another way.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        *rows: Sequence[int],
+        precision: Precision = Precision.ELEMENTS,
+        told_apart: frozenset[type] = frozenset(),
+    ) -> None:
+        self._domains = layout.domains
+        self.layout, self.precision, self.told_apart = layout, precision, told_apart
+        self.reads: dict[int, int] = {}
+        self.copied: set[int] = set()
+        self.looked_at = self.escaped = self._has_ended = False
+        self.enumerated: set[Collection] = set()
+        slots = layout.slots  # a row may be older than some of them, those of members that it does not hold
+        self._rows = {which * SECOND: [*row, *[0] * (slots - len(row))] for which, row in enumerate(rows)}
+        self._made: list[Any] = []
+        self._evolved: list[Any] = []
+        self._parts: dict[tuple[Node, int], Any] = {}
+
+    def read(self, slot: int, offset: int = 0) -> Any:
+        """The value in a slot of the state whose first slot is the offset."""
+        number = self.reads[slot + offset] = self._rows[offset][slot]
+        return self._domains[slot].values[number]
+
+    def member(self, node: Collection, offset: int, member: Any) -> Any:
+        """How often a collection of a state holds a member; of a set, whether it does."""
+        slot = self.layout.slot_of(node, member)
+        row = self._rows[offset]
+        row += [0] * (slot + 1 - len(row))
+        return self.read(slot, offset)
+
+    def in_order(self, node: Collection, offset: int, changes: Mapping[Any, Any]) -> list[Any]:
+        """The members of a collection in the order of the value itself, with some changes. This is no read."""
+        value = self.layout.part(node, self._rows[offset])
+        if not changes:
+            return list(value)
+        counts = {**node.counts(value), **changes}
+        return list(node.of(counts))
+
+    def read_all(self) -> None:
+        """Count every slot of every state as read, after those that were."""
+        for offset, row in self._rows.items():
+            for slot, number in enumerate(row):
+                self.reads.setdefault(slot + offset, number)
+        root = self.layout.root
+        self.enumerated.update(root.collections if isinstance(root, Struct | Parts) else ())
+
+    def state(self, which: int = 0) -> Any:
+        """A lazy instance of one of the states."""
+        return self.value(self.layout.root, which * SECOND)
+
+    def value(self, node: Node, offset: int = 0) -> Any:
+        """What stands for a part of a state: the value of a slot, a lazy instance, a tuple or a view of one."""
+        if type(node) is Leaf:
+            return self.read(node.slot, offset)
+        made = self._parts.get((node, offset))
+        if made is None:
+            if self._has_ended:
+                return self.layout.part(node, self._rows[offset])
+            made = self._parts[node, offset] = self._part(node, offset)
+        return made
+
+    def _part(self, node: Node, offset: int) -> Any:
+        if isinstance(node, Struct):
+            if self.precision <= Precision.FIELDS and not node.slotted:
+                return self.whole(node, offset)  # its __dict__ would show which fields are set
+            return self.instance(node, offset)
+        if isinstance(node, Collection):
+            if self.precision <= Precision.FIELDS:
+                return self.whole(node, offset)
+            return (SetView if node.cls is frozenset else BagView)(self, offset, node)
+        assert isinstance(node, Parts)
+        if node.whole or self.precision <= Precision.FIELDS:
+            return tuple([self.value(element, offset) for element in node.elements])
+        return TupleView(self, offset, node.elements)
+
+    def instance(self, node: Struct, offset: int, changed: dict[str, Any] | None = None) -> Any:
+        made: Any = _new(node.cls)
+        for name, value in node.set_at_once:
+            _set(made, name, value)
+        lazy_instances[id(made)] = (self, node, offset, changed)
+        if changed is None:
+            self._made.append(made)
+        else:
+            self._evolved.append(made)
+            for name, value in changed.items():
+                _set(made, name, value)
+        return made
+
+    def whole(self, node: Struct | Collection, offset: int) -> Any:
+        """A part of the state itself; all of it counts as read."""
+        row = self._rows[offset]
+        if isinstance(node, Struct):
+            for slot in range(*node.slots.indices(len(row))):
+                self.reads.setdefault(slot + offset, row[slot])
+        below = (node,) if isinstance(node, Collection) else node.collections
+        for collection in below:
+            self.enumerated.add(collection)
+            for member in collection.members:
+                self.member(collection, offset, member)
+        return self.layout.part(node, row)
+
+    def copied_element(self, node: Node, offset: int) -> Any:
+        """An element that is copied with others and may never be looked at."""
+        if (
+            type(node) is not Leaf
+            or self.precision < Precision.COPIES
+            or node.slot + offset in self.reads
+            or not self.layout.domains[node.slot].can_be_copied(self.told_apart)
+        ):
+            return self.value(node, offset)
+        self.copied.add(node.slot)
+        return Unread(self, node.slot)
+
+    def changes(self, recorded: Any, successor: Any, state: Any) -> dict[int, int]:
+        """What a step changes in the first state: the new number of each slot that was written.
+
+        Parameters:
+            recorded: the next state that the recorded call gave: says which slots are copies of themselves.
+            successor: the one that the call on the state itself gave: its values are numbered, so nothing of the
+                recording can stay in them.
+            state: the state itself.
+
+        Raises:
+            ShapeChanged: a component is not shaped as in the initial state.
+            Mismatch: the two next states differ.
+        """
+        changes: dict[int, int] = {}
+        self._compare(self.layout.root, recorded, successor, state, changes)
+        return changes
+
+    def _compare(self, node: Node, seen: Any, value: Any, before: Any, changes: dict[int, int]) -> None:
+        if type(seen) is Unread:
+            if recorder_of(seen) is not self:
+                raise Mismatch
+            if type(node) is Leaf and slot_of(seen) == node.slot:
+                _must_be_same(value, before)
+                return
+            seen = self.read(slot_of(seen))
+        match node:
+            case Leaf():
+                self._read_written(seen, value)
+                changes[node.slot] = self.layout.number(node, value)
+            case Collection():
+                self._compare_collection(node, seen, value, before, changes)
+            case Struct():
+                if type(value) is not node.cls:
+                    raise ShapeChanged(node.path)
+                lazy = lazy_instances.get(id(seen))
+                if lazy is not None and lazy[1] is node and not lazy[2]:
+                    if value is before and not lazy[3]:
+                        return
+                    changed = lazy[3] or {}
+                    for name, child in node.children.items():
+                        inner, inner_before = getattr(value, name), getattr(before, name)
+                        if name in changed:
+                            self._compare(child, changed[name], inner, inner_before, changes)
+                        elif inner is not inner_before:
+                            _must_be_same(inner, inner_before)
+                    return
+                if type(seen) is not node.cls:
+                    raise Mismatch
+                for name, child in node.children.items():
+                    self._compare(child, getattr(seen, name), getattr(value, name), getattr(before, name), changes)
+            case Parts():
+                if type(value) is not tuple or len(value) != len(node.elements):
+                    raise ShapeChanged(node.path)
+                if type(seen) not in (tuple, TupleView) or len(seen) != len(value):
+                    raise Mismatch
+                for element, inner, item, item_before in zip(node.elements, items_of(seen), value, before, strict=True):
+                    if inner is not element:
+                        self._compare(element, self._stood_for(inner), item, item_before, changes)
+                    elif item is not item_before:
+                        _must_be_same(item, item_before)
+
+    def _compare_collection(
+        self, node: Collection, seen: Any, value: Any, before: Any, changes: dict[int, int]
+    ) -> None:
+        if type(value) is not node.cls:
+            raise ShapeChanged(node.path)
+        if isinstance(seen, CollectionView) and seen._node is node and not seen._offset:
+            _must_be_same(value, node.of({**node.counts(before), **seen._changes}) if seen._changes else before)
+            members: Iterable[Any] = seen._changes
+        else:  # it does not depend on what the state has there, so it says of each member whether it holds it
+            self._read_written(seen, value)
+            for member in node.counts(value):
+                self.layout.slot_of(node, member)
+            self.enumerated.add(node)
+            members = node.members
+        for member in members:
+            slot = self.layout.slot_of(node, member)
+            changes[slot] = self.layout.domains[slot].number(node.count(value, member))
+
+    def _stood_for(self, item: Any) -> Any:
+        """What an item of a tuple or of a `TupleView` stands for."""
+        return self.value(item) if type(item) in NODES else item
+
+    def _read_written(self, seen: Any, value: Any) -> None:
+        """Count as read what a recorded call writes, where the call on the state itself writes a value."""
+        if not self.read_within(seen) and seen != value:
+            raise Mismatch
+
+    def read_within(self, value: Any) -> bool:
+        """Count as read all that a value which becomes a leaf holds of the states.
+
+        Returns:
+            Whether it is known how; else a comparison with the leaf, which finds them equal, reads all.
+        """
+        kind = type(value)
+        if kind in _ATOMS:
+            return True
+        if kind is Unread:
+            self.read(slot_of(value))
+            return True
+        if isinstance(value, CollectionView):
+            value._value()
+            return True
+        if kind is TupleView or isinstance(value, tuple | frozenset):
+            parts = [self._stood_for(item) for item in items_of(value)]
+        elif attrs.has(kind):
+            parts = [getattr(value, field.name) for field in variables(kind)]
+        elif hasattr(kind, "__dataclass_fields__"):
+            parts = [getattr(value, name) for name in kind.__dataclass_fields__]
+        else:
+            return False
+        is_known = True
+        for part in parts:
+            is_known &= self.read_within(part)
+        return is_known
+
+    def is_immutable(self, value: Any) -> bool:
+        """Whether a value cannot change while the call runs. This is no read; what is not known to be so is not."""
+        kind = type(value)
+        if kind in _ATOMS or issubclass(kind, StandIn | enum.Enum | type) or id(value) in lazy_instances:
+            return True
+        if kind in (tuple, frozenset):
+            return all(map(self.is_immutable, value))
+        if kind is FunctionType:
+            return not (value.__closure__ or value.__defaults__ or value.__kwdefaults__)
+        if attrs.has(kind) and kind.__setattr__ is _Frozen.__setattr__:
+            return all(self.is_immutable(getattr(value, field.name)) for field in attrs.fields(kind))
+        return kind in (Bag, range)
+
+    def end(self) -> None:
+        """End the recording. What the spec keeps of it, in a cache for instance, becomes an ordinary value."""
+        self._has_ended = True
+        self._parts.clear()
+        # in the order in which they refer to each other, so that what is not kept is gone when its turn comes
+        made = [*reversed(self._evolved), *self._made]
+        self._evolved, self._made = [], []
+        for place in range(len(made)):
+            instance, made[place] = made[place], None
+            lazy = lazy_instances.pop(id(instance))
+            if sys.getrefcount(instance) > _REFERENCES:
+                self._complete(instance, lazy)
+
+    def _complete(self, instance: Any, lazy: Lazy) -> None:
+        """Set the fields of an instance that stays. This is no read: the call is over."""
+        _, node, offset, changed = lazy
+        for name, child in node.children.items():
+            if name not in (changed or ()):
+                _set(instance, name, self.layout.part(child, self._rows[offset]))
+
+
+def _must_be_same(value: Any, before: Any) -> None:
+    """See that what was copied is what it was. Raises Mismatch: it is not."""
+    if value is not before and value != before:
+        raise Mismatch
+
+
+def _held_by_one_variable() -> int:
+    """What `sys.getrefcount` says of an object that only a list and a local variable of a loop refer to."""
+    made = [object()]
+    for place in range(1):
+        instance, made[place] = made[place], None
+        count = sys.getrefcount(instance)
+    return count
+
+
+_REFERENCES = _held_by_one_variable()
+
+
+@attrs.frozen
+class _Frozen:
+    """Has the `__setattr__` that attrs gives to immutable classes."""
+
+
+_ATOMS = frozenset((int, bool, str, type(None), float, bytes))

@@ -1,0 +1,1 @@
+"""Small helpers for files, locks, text and objects that know nothing of specs."""

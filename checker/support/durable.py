@@ -1,0 +1,94 @@
+"""Durable files: written as a whole or not at all, with a checksum that shows damage."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+from leadline.checker.errors import Damaged
+
+_HEADER = re.compile(rb"leadline, CRC-32 ([0-9a-f]{8})\n")
+_CHECKSUM = "checksum"
+
+
+def sealed(data: bytes) -> bytes:
+    """Bytes, preceded by a line with their checksum."""
+    return b"leadline, CRC-32 %08x\n" % zlib.crc32(data) + data
+
+
+def unsealed(data: bytes, path: Path | str) -> bytes:
+    """The bytes that `sealed` was given.
+
+    Parameters:
+        data: what a file holds.
+        path: the file, for the message.
+
+    Raises:
+        Damaged: the bytes have changed since.
+    """
+    header = _HEADER.match(data)
+    if header is None:
+        raise Damaged(f"{path} is damaged: its first line does not hold a checksum")
+    content = data[header.end() :]
+    if zlib.crc32(content) != int(header[1], 16):
+        raise Damaged(f"{path} is damaged: its checksum does not match")
+    return content
+
+
+def sealed_json(content: dict[str, Any]) -> bytes:
+    """A JSON object with its checksum as one more entry, readable by people and other programs."""
+    return json.dumps({**content, _CHECKSUM: _checksum(content)}, indent=1).encode() + b"\n"
+
+
+def unsealed_json(data: bytes, path: Path | str) -> dict[str, Any]:
+    """The object that `sealed_json` was given. See `unsealed`."""
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{path} is damaged: it is not JSON") from error
+    if not isinstance(content, dict) or content.pop(_CHECKSUM, None) != _checksum(content):
+        raise Damaged(f"{path} is damaged: its checksum does not match")
+    return content
+
+
+def _checksum(content: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace a file, or leave it as it is; wait until the new one is on the disk.
+
+    A device or a pipe, such as ``/dev/null``, is written to and stays what it is.
+
+    Raises:
+        OSError: it cannot be written; the old file is unchanged.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    written = path.with_name(f"{path.name}.new")
+    try:
+        with written.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        written.replace(path)
+    except OSError:
+        written.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path | str) -> None:
+    """Wait until the names in a folder are on the disk, if the file system supports that."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)

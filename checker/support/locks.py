@@ -1,0 +1,116 @@
+"""Locks on folders: one search at a time writes to a folder.
+
+The lock is a `flock`: the system releases it when the process ends, however it ends. On network file systems it holds
+between machines as far as these support it (NFS does since Linux 2.6.12; Lustre and GPFS where it is enabled).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from leadline.checker.errors import LeadlineError
+
+
+class FolderLock:
+    """A lock on a folder.
+
+    Parameters:
+        folder: the folder, which must exist.
+        name: of the file in it that is locked.
+
+    Attributes:
+        note: why the folder could not be locked; empty if it was locked.
+
+    Raises:
+        LeadlineError: another process has locked it, or no file can be written there.
+    """
+
+    def __init__(self, folder: Path, name: str = "lock") -> None:
+        self._path, self.note = folder / name, ""
+        try:
+            self._descriptor = self._locked(folder)
+        except OSError as error:
+            raise LeadlineError(f"cannot write {self._path}: {error.strerror or error}") from error
+        _held.add(self)
+
+    def _locked(self, folder: Path) -> int:
+        while True:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError) as error:  # the latter from some network file systems
+                using = owner_named(os.read(descriptor, 4096))
+                os.close(descriptor)
+                raise LeadlineError(f"{using} is using {folder}") from error
+            except OSError as error:
+                self.note = f"{folder} was not protected from a second search: {error.strerror or error}"
+            if self.note or _is_same_file(descriptor, self._path):
+                with suppress(OSError):  # a full disk: the lock holds, its owner is not named
+                    os.truncate(descriptor, 0)
+                    os.write(descriptor, owner())
+                return descriptor
+            os.close(descriptor)  # its owner removed it between our opening and locking it
+
+    def release(self) -> None:
+        """Unlock the folder. Does nothing the second time, or in a forked process."""
+        if self in _held:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+            self.close()
+
+    def close(self) -> None:
+        """Close the file without unlocking the folder for a parent process that still has it open."""
+        _held.discard(self)
+        os.close(self._descriptor)
+
+
+_held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
+"""The locks of this process. A forked process must not keep them."""
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process has locked a file. Raises OSError: the file does not exist, or cannot be opened."""
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def owner(**more: Any) -> bytes:
+    """This process as JSON, so that others can name it."""
+    return json.dumps({"process": os.getpid(), "host": socket.gethostname(), **more}).encode()
+
+
+def owner_named(data: bytes) -> str:
+    """The process that wrote `owner`, for a message."""
+    try:
+        found = json.loads(data)
+        return f"another search, process {int(found['process'])} on {ascii(str(found['host']))[1:-1][:100]},"
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return "another search"  # which has only just begun
+
+
+def _is_same_file(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
+
+
+def _forget_in_child() -> None:
+    for lock in list(_held):
+        lock.close()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,0 +1,138 @@
+"""Findings: what a check says of each of its properties, as CI systems have it: passed, failed, incomplete."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from leadline.checker.properties import Property
+from leadline.checker.result import PropertyResult, Verdict
+from leadline.checker.support.visible import visible
+from leadline.checker.trace import Trace
+from leadline.reports.exit_codes import INCOMPLETE
+from leadline.reports.runs.phrases import PREMISE_FALSE
+from leadline.reports.suite import Outcome, PreparedCheck
+
+WHOLE = "as expected"
+"""What the finding on a check as a whole is called."""
+
+
+@attrs.frozen
+class Place:
+    """A line in a source file: relative to the working directory if it is there, else to where it was imported from."""
+
+    path: str
+    line: int
+
+
+@attrs.frozen(eq=False)
+class Finding:
+    """What a check says of one property, or as a whole.
+
+    Its texts are `visible`.
+
+    Attributes:
+        check: the check's title.
+        name: the property's name, or `WHOLE`.
+        status: ``passed`` if it is as expected; ``incomplete`` if no verdict was reached that was expected.
+        message: what is wrong, in a line; of what passed, what was found.
+        property: the property; None of a check as a whole.
+        trace: the evidence, if there is any.
+        seconds: of the first finding of a check, what the check took.
+        place: where it is; None if that is not known.
+    """
+
+    check: str = attrs.field(converter=visible)
+    name: str = attrs.field(converter=visible)
+    status: Literal["passed", "failed", "incomplete"]
+    message: str = attrs.field(converter=visible)
+    property: Property | None = None
+    trace: Trace[Any] | None = None
+    seconds: float = 0.0
+    place: Place | None = None
+
+
+def findings(outcome: Outcome) -> list[Finding]:
+    """The findings of a check: that on the whole check first, unless its properties say why it failed.
+
+    Where the verdicts are as expected, what an expected violation or limit left open is no finding: nothing is known
+    of it, so it neither passed nor failed.
+    """
+    own = list(_of_properties(outcome))
+    explained = any(finding.status != "passed" for finding in own)
+    found = own if explained else [_whole(outcome), *own]
+    return [attrs.evolve(found[0], seconds=outcome.result.statistics.seconds), *found[1:]]
+
+
+def not_run(check: str) -> Finding:
+    """The finding on a check that a run did not come to, or that its spec broke off."""
+    return Finding(check, WHOLE, "incomplete", "it was not run to its end")
+
+
+def _whole(outcome: Outcome) -> Finding:
+    check, result, title = outcome.prepared.check, outcome.result, outcome.prepared.title
+    if not outcome.failure:
+        return Finding(title, WHOLE, "passed", f"expected {check.expect}, found {result.verdict.value}")
+    return Finding(title, WHOLE, "incomplete" if outcome.exit_code == INCOMPLETE else "failed", outcome.failure)
+
+
+def _of_properties(outcome: Outcome) -> Iterator[Finding]:
+    check, result = outcome.prepared.check, outcome.result
+    for item in result.properties:
+        trace = next(iter(item.traces), None)
+        about = (item.property, trace)
+        title, name, said = outcome.prepared.title, item.property.name, _said(item)
+        place = place_of(item.property, outcome.prepared)
+        match item.verdict:
+            case Verdict.INCOMPLETE:
+                if not outcome.verdicts_as_expected:
+                    reason = f"{name} is incomplete: {result.reason}"
+                    yield Finding(title, name, "incomplete", reason, *about, place=place)
+            case Verdict.VIOLATED if not outcome.verdicts_as_expected and name != check.violates:
+                yield Finding(title, name, "failed", said, *about, place=place)
+            case Verdict.HOLDS if name == check.violates:
+                yield Finding(title, name, "failed", f"expected to be violated, but {said}", *about, place=place)
+            case _:
+                yield Finding(title, name, "passed", said, *about)
+
+
+def _said(item: PropertyResult) -> str:
+    """The verdict on a property, with what is wrong or else its sentence."""
+    trace = next(iter(item.traces), None)
+    if item.verdict is Verdict.VIOLATED:
+        verb = "is never shown" if item.property.kind.is_witness else "is violated"
+        why = trace.complaint if trace is not None else ""
+        return f"{item.property.name} {verb}: {why or item.property.sentence}"
+    verdict = "is shown" if item.property.kind.is_witness else "holds"
+    nothing = PREMISE_FALSE[item.verdict] if item.premise is False else ""
+    return f"{item.property.name} {verdict}: {item.property.sentence}{nothing}"
+
+
+def place_of(item: Property, prepared: PreparedCheck | None = None) -> Place | None:
+    """Where a CI system shows a violation: at the property's function, if that is in the working directory.
+
+    The function of a shipped property is in no file of its user's repository. Then it is the check in the suite's file.
+
+    Parameters:
+        item: the property.
+        prepared: the check; None if there is none.
+
+    Returns:
+        None if the property has no source file (a callable object, for instance), and the check none either.
+    """
+    here = Path.cwd()
+    function = inspect.unwrap(item.function)
+    code = function.__code__ if inspect.isfunction(function) else None
+    path = Path(code.co_filename).resolve() if code is not None and Path(code.co_filename).is_file() else None
+    if code is not None and path is not None and path.is_relative_to(here):
+        return Place(path.relative_to(here).as_posix(), code.co_firstlineno)
+    if prepared is not None and prepared.file is not None and prepared.file.resolve().is_relative_to(here):
+        return Place(prepared.file.resolve().relative_to(here).as_posix(), prepared.line)
+    if code is None or path is None:
+        return None
+    imported_from = path.parents[len(function.__module__.split(".")) - (path.name != "__init__.py")]
+    return Place(path.relative_to(imported_from).as_posix(), code.co_firstlineno)

@@ -1,0 +1,44 @@
+"""JUnit XML: what Jenkins, GitLab and others show of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from leadline.checker.support.visible import visible
+from leadline.reports.ci.findings import Finding
+from leadline.reports.terminal.run import plain_text
+
+ELEMENTS = {"passed": "system-out", "failed": "failure", "incomplete": "error"}
+"""What is in the test case of a finding, by its status: what is incomplete is an error, never skipped."""
+
+
+def junit(name: str, found: Sequence[Finding]) -> str:
+    """Findings as JUnit XML: a test case each, with its trace as text.
+
+    Parameters:
+        name: what the suite is called.
+        found: the findings.
+    """
+    statuses = [finding.status for finding in found]
+    counts = {
+        "tests": str(len(found)),
+        "failures": str(statuses.count("failed")),
+        "errors": str(statuses.count("incomplete")),
+        "time": _time(sum(finding.seconds for finding in found)),
+    }
+    root = ElementTree.Element("testsuites", counts, name="leadline")
+    suite = ElementTree.SubElement(root, "testsuite", counts, name=visible(name))
+    for finding in found:
+        about = {"classname": finding.check, "name": finding.name, "time": _time(finding.seconds)}
+        case = ElementTree.SubElement(suite, "testcase", about)
+        said = ElementTree.SubElement(case, ELEMENTS[finding.status])
+        said.text = plain_text(finding.trace) if finding.trace is not None else finding.message
+        if finding.status != "passed":
+            said.attrib |= {"type": finding.status, "message": finding.message}
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3f}"

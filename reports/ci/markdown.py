@@ -1,0 +1,192 @@
+"""Results as Markdown, for pages that are made from runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import attrs
+
+from leadline.checker.bounds import bounds_text
+from leadline.checker.result import PropertyResult, Verdict
+from leadline.checker.support.visible import visible
+from leadline.reports.matrix import Cell, Column, Matrix, summary
+from leadline.reports.mutation import EXPLAINED, FATES, Report, reason
+from leadline.reports.runs.phrases import PREMISE_FALSE
+from leadline.reports.suite import Outcome
+from leadline.reports.traces.story import story_of
+
+
+def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """The lines of a page of answers: each check a question, its note, what the run says, and how to repeat it.
+
+    Parameters:
+        title: the page's heading.
+        suite: the suite's file.
+        outcomes: its checks with their results.
+    """
+    yield from (f"# {visible(title)}", "", f"Made from runs: `leadline answers {visible(str(suite))}`.")
+    for outcome in outcomes:
+        check = outcome.prepared.check
+        yield from ("", f"## {outcome.prepared.title}", "")
+        if check.note:
+            yield from (*map(visible, check.note.split("\n")), "")
+        if outcome.failure:
+            yield from (f"**Not as expected: {visible(outcome.failure)}.**", "")
+        for item in outcome.result.properties:
+            yield from _verdict(item, outcome.result.statistics.distinct)
+        yield from ("", *_command(outcome, suite))
+
+
+def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
+    name, sentence = f"`{visible(item.property.name)}`", visible(item.property.sentence)
+    if item.verdict is not Verdict.VIOLATED:
+        nothing = PREMISE_FALSE[item.verdict] if item.premise is False else ""
+        yield f"- {name} **{item.verdict.value}**, {distinct:,} states searched{nothing}: {sentence}."
+        return
+    if not item.traces:
+        yield f"- {name} is **not reached**, {distinct:,} states searched: {sentence}."
+        return
+    trace = item.traces[0]
+    yield from (f"- {name} is **violated**, by a trace of {len(trace)} states: {sentence}.", "")
+    story = story_of(trace)
+    for event in story.happened:
+        label = f"*{event.label}*: " if event.label else ""
+        yield f"  - step {event.state + 1}: {label}{event.text}."
+    yield from ("", "  All steps; the initial state is 1.", "")
+    for number, frame in enumerate(story.frames[1:], start=2):
+        yield f"  {number}. {frame.words}"
+
+
+def _command(outcome: Outcome, suite: Path) -> Iterator[str]:
+    check = outcome.prepared.check
+    spec = str(suite.parent / check.spec) if ".py" in check.spec else check.spec
+    bounds = f" -b {bounds_text(check.bounds)}" if check.bounds else ""
+    names = "".join(f" -i {item.property.name}" for item in outcome.result.properties)
+    yield from ("```", visible(f"leadline explore {spec}{bounds}{names}"), "```")
+
+
+VERDICTS = """\
+*holds*, with the distinct states there are, all searched; **violated**, with the states of a shortest trace;
+*by design*, the same where the configuration does not promise it; *incomplete*, with the depth that was reached."""
+
+COUNTS = """\
+Each cell is the number of distinct states, all searched; for a release with one rule changed, also in proportion to
+the release itself. *incomplete*: the search was stopped at that many states, at that depth."""
+
+
+def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iterator[str]:
+    """The lines of a page with a verdict matrix: a table for each configuration.
+
+    Parameters:
+        matrix: what was searched.
+        columns: the results, by configuration and then by spec.
+        command: the command that makes the page.
+    """
+    every = list(columns)
+    found = [(each, [column for column in every if column.configuration is each]) for each in matrix.configurations]
+    yield from (f"# {visible(matrix.title)}", "", f"Made from runs: `{visible(command)}`.", "")
+    yield from (COUNTS if matrix.only_counts else VERDICTS).split("\n")
+    if any(item.property.kind.is_witness for _, own in found[:1] for item in own[0].result.properties):
+        yield "A witness is *shown*, with the states of a shortest way to it: without it, the rest would prove nothing."
+    if matrix.by_spec:
+        yield ""
+        for configuration, own in found:
+            yield visible(f"- **{configuration.name}**: {'; '.join(summary(matrix, own))}.")
+    for configuration, own in found:
+        bounds = visible(bounds_text(matrix.bounds_of(configuration)))
+        yield from ("", f"## {visible(configuration.name)}", "", f"`-b {bounds}`", "")
+        if configuration.note:
+            yield from (*map(visible, configuration.note.split("\n")), "")
+        yield from _by_spec(matrix, own) if matrix.by_spec else _by_property(own)
+
+
+def _by_property(own: list[Column]) -> Iterator[str]:
+    yield f"| property | {' | '.join(visible(column.spec) for column in own)} |"
+    yield f"| --- |{' --- |' * len(own)}"
+    for name in own[0].cells:
+        yield f"| `{visible(name)}` | {' | '.join(_emphasised(column.cells[name]) for column in own)} |"
+
+
+def _by_spec(matrix: Matrix, own: list[Column]) -> Iterator[str]:
+    yield f"| release | {' | '.join(visible(matrix.label(name)) for name in own[0].cells)} |"
+    yield f"| --- |{' --- |' * len(own[0].cells)}"
+    for column in own:
+        yield f"| `{visible(column.spec)}` | {' | '.join(map(_emphasised, column.cells.values()))} |"
+
+
+def _emphasised(verdict: Cell) -> str:
+    return verdict.text.replace("violated", "**violated**") if verdict.is_bug else verdict.text
+
+
+def mutants_summary(report: Report) -> Iterator[str]:
+    """The lines of a report on mutants: the original, each mutant, and what each property kills.
+
+    Parameters:
+        report: the report.
+    """
+    to_the_end = report.way.all_properties
+    until = "to the end of its states" if to_the_end else "up to the first violation"
+    yield from (f"# Mutants of {cell(report.spec)}", "")
+    yield f"**{report.counts}**{f' ({report.extent})' if report.sample else ''}."
+    yield f"Each is searched {until}, with the {report.way.engine} engine."
+    yield f"Made from a run: {_code(report.origin.command)}."
+    yield from (f"Default bounds: {_code(each.bounds)}." for each in report.originals if not each.changes)
+    remarks = [f"- {cell(text)}" for text in _remarks(report)]
+    yield from ("", *remarks) if remarks else ()
+    yield from ("", "| bounds | states of the original | not used, as the original does not satisfy them |")
+    yield "| --- | --- | --- |"
+    for original in report.originals:
+        left_out = ", ".join(map(_code, original.left_out))
+        yield f"| {_code(original.changes) or 'default'} | {original.distinct:,} | {left_out} |"
+    yield from (
+        "",
+        "| mutant | mistake | bounds | result | violated, in states of a shortest trace; or why it survives |",
+    )
+    yield "| --- | --- | --- | --- | --- |"
+    mutations = {each.name: each for each in report.mutations}
+    for outcome in report.shown:
+        mutation = mutations[outcome.name]
+        fate = EXPLAINED if report.is_explained(outcome) else FATES[outcome.fate]
+        violated = [f"{_code(name)} {states or 'never shown'}" for name, states in outcome.violated.items()]
+        why = reason(attrs.evolve(outcome, violated={}), report.explained)
+        cells = [_code(mutation.name), _prose(mutation.text), _code(bounds_text(mutation.bounds)) or "default", fate]
+        yield f"| {' | '.join(cells)} | {'; '.join(filter(None, [', '.join(violated), _prose(why)]))} |"
+    yield from (
+        "",
+        f"| property | kills | shortest trace |{' mutants that nothing else kills, or why it stays |' * to_the_end}",
+    )
+    yield f"| --- | --- | --- |{' --- |' * to_the_end}"
+    for each in report.killers:
+        row = f"| {_code(each.name)} | {len(each.kills)} | {each.shortest or ''} |"
+        alone = ", ".join(map(_code, each.alone or ())) or _prose(report.stays.get(each.name, ""))
+        yield f"{row} {alone} |" if to_the_end else row
+    yield ""
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    """What else has to be said of mutants, as sentences."""
+    if report.stopped:
+        yield f"incomplete: {report.stopped}"
+    yield from report.advice
+    yield from report.outdated
+    if report.vacuous:
+        yield f"vacuous in the original: {', '.join(report.vacuous)}"
+    if report.refused:
+        yield f"not mutated: {'; '.join(f'{name}: {why}' for name, why in report.refused)}"
+
+
+def _prose(text: str) -> str:
+    """A text of a cell whose names in backticks are shown as code."""
+    return "".join(part if index % 2 else cell(part) for index, part in enumerate(re.split(r"(`[\w./-]+`)", text)))
+
+
+def _code(text: str) -> str:
+    """A name as it is; as `cell` has it if its characters mean something in code or in a table."""
+    return cell(text) if set(text) & {"`", "|", "\\"} or not text.isprintable() else f"`{text}`" if text else ""
+
+
+def cell(text: str) -> str:
+    """A text that is one cell of a table, and nothing else, whatever is in it."""
+    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", visible(text))

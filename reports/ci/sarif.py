@@ -1,0 +1,73 @@
+"""SARIF 2.1.0: findings at the functions of their properties, for code scanning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote
+
+from leadline.checker.properties import Property
+from leadline.checker.support.visible import visible
+from leadline.reports.ci.findings import Finding, Place
+from leadline.reports.traces.story import story_of
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif(found: Iterable[Finding]) -> str:
+    """Findings as a SARIF log: a rule for each property by its name, a result for each that is not as expected.
+
+    A violation is an error, with its trace as a code flow; what is incomplete is open, and the run not successful.
+    What has no place, such as a check as a whole, is a notification.
+    """
+    wrong = [finding for finding in found if finding.status != "passed"]
+    placed = [
+        (finding, item, place)
+        for finding in wrong
+        if (item := finding.property) is not None and (place := finding.place) is not None
+    ]
+    rules = {finding.name: _rule(item) for finding, item, _ in placed}
+    driver = {"name": "leadline", "version": version("leadline"), "rules": list(rules.values())}
+    results = [_result(finding, place, list(rules)) for finding, _, place in placed]
+    said = [
+        {"level": "error", "message": {"text": f"{finding.check}: {finding.message}"}}
+        for finding in wrong
+        if finding.property is None or finding.place is None
+    ]
+    finished = not said and all(finding.status == "failed" for finding in wrong)
+    invocation = {"executionSuccessful": finished, "toolExecutionNotifications": said}
+    run = {"tool": {"driver": driver}, "invocations": [invocation], "results": results}
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _rule(item: Property) -> dict[str, Any]:
+    rule: dict[str, Any] = {"id": visible(item.name), "shortDescription": {"text": visible(item.sentence)}}
+    if item.source:
+        rule["help"] = {"text": visible(f"Source: {item.source}")}
+    return rule
+
+
+def _result(finding: Finding, place: Place, rules: list[str]) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": finding.name,
+        "ruleIndex": rules.index(finding.name),
+        "kind": "fail" if finding.status == "failed" else "open",
+        "level": "error" if finding.status == "failed" else "none",
+        "message": {"text": f"{finding.check}: {finding.message}"},
+        "locations": [_location(place)],
+        "partialFingerprints": {"checkAndProperty/v1": f"{finding.check}/{finding.name}"},
+    }
+    if finding.trace is not None:
+        steps = [
+            {"location": {**_location(place), "message": {"text": frame.words}}}
+            for frame in story_of(finding.trace).frames
+        ]
+        result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
+    return result
+
+
+def _location(place: Place) -> dict[str, Any]:
+    uri = quote(place.path)
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": place.line}}}

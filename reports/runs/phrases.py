@@ -1,0 +1,242 @@
+"""Phrases about runs and properties, the same in the terminal, on pages and in reports."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from leadline.checker.bounds import bounds_text
+from leadline.checker.coverage import FieldCoverage, SourceLine
+from leadline.checker.engines import memory
+from leadline.checker.properties import Kind
+from leadline.checker.result import Learning, Result, Statistics, StopKind, Verdict
+from leadline.checker.support.names import counted
+from leadline.checker.support.visible import visible
+from leadline.reports.runs.run_view import RunView
+
+FEW_STATES = 20_000
+"""In a smaller space, most calls are new, whatever the spec."""
+
+MANY_CALLS = 0.5
+"""Calls made, as a share of those of the oracle, from which on the tables are no help."""
+
+MARKS = {"never": "!", "partly": "?", "run": " ", "": " "}
+"""What is before a line of source, by how it was run."""
+
+LEGEND = f"{MARKS['never']} never ran, {MARKS['partly']} ran, but some branch was never taken"
+
+PREMISE_FALSE = {
+    Verdict.HOLDS: "; vacuous: premise never true",
+    Verdict.INCOMPLETE: "; premise not true yet",
+    Verdict.VIOLATED: "",
+}
+"""What is added to the verdict on a property whose premise was true in no state that was searched."""
+
+KEEP_GOING = "incomplete: the search stopped after the first violation; --keep-going checks the other properties"
+
+
+def violations(result: Result, violated: str, unseen: str) -> str:
+    """The properties violated and the witnesses never shown, in words.
+
+    Parameters:
+        result: the result.
+        violated: the words for those violated, with ``{}`` for their names.
+        unseen: the words for the witnesses.
+    """
+    found = [item.property for item in result.properties if item.verdict is Verdict.VIOLATED]
+    return _missed([(item.name, item.kind) for item in found], violated, unseen)
+
+
+def _missed(missed: Iterable[tuple[str, Kind]], violated: str, unseen: str) -> str:
+    known, parts = list(missed), list[str]()
+    for words, witnesses in ((violated, False), (unseen, True)):
+        names = ", ".join(visible(name) for name, kind in known if kind.is_witness == witnesses)
+        parts += [words.format(names)] if names else []
+    return "; ".join(parts)
+
+
+def property_verdict(kind: Kind, verdict: Verdict, premise: bool | None = None) -> str:
+    """The verdict on a property of a kind; of a witness, whether it was shown.
+
+    Parameters:
+        kind, verdict: the property's.
+        premise: whether its premise was ever true; None if it has none.
+    """
+    if not kind.is_witness:
+        return verdict.value + (PREMISE_FALSE[verdict] if premise is False else "")
+    words = {Verdict.HOLDS: "shown", Verdict.VIOLATED: "never shown", Verdict.INCOMPLETE: "not shown yet"}
+    return words[verdict]
+
+
+def run_verdict(run: RunView) -> tuple[str, str]:
+    """The verdict on a run in a word, and what is to be added to it."""
+    match run.verdict:
+        case Verdict.HOLDS if not run.properties:
+            return "searched", "every reachable state; no property was checked"
+        case Verdict.HOLDS:
+            return "holds", "every reachable state was searched"
+        case Verdict.INCOMPLETE:
+            return "incomplete", visible(run.reason or "")
+    return "violated", _missed([(item.name, item.kind) for item in run.missed], "{}", "never shown: {}")
+
+
+def advice(run: RunView) -> str:
+    """What would decide the properties that an earlier violation left open; empty if there are none."""
+    left_open = any(item.verdict is Verdict.INCOMPLETE for item in run.properties)
+    return KEEP_GOING if left_open and run.stopped_by is StopKind.VIOLATION else ""
+
+
+def searched(run: RunView) -> str:
+    """What was searched, and how: the spec with its bounds, the engine with its settings."""
+    return f"{visible(run.spec)}  {visible(bounds_text(run.bounds))}  {engine_text(run.engine, run.settings)}"
+
+
+def engine_text(engine: str, settings: Mapping[str, Any]) -> str:
+    """An engine with its settings."""
+    given = visible(bounds_text(settings))
+    return f"{engine} ({given})" if given else engine
+
+
+def idle_action(run: RunView) -> str:
+    """What is said of an action that no state enabled."""
+    return "never enabled" if run.exhausted else "not enabled yet"
+
+
+def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
+    """What a run whose coverage is known has not tried, in lines; empty if it is not known, or has no gaps.
+
+    Parameters:
+        run: the run.
+        reported: actions and properties of which it has been said already.
+    """
+    covered, yet = run.statistics.covered, "never" if run.exhausted else "not"
+    if covered is None:
+        return []
+    never = [name for name, instance in covered.instances.items() if not instance.enabled]
+    idle = [visible(name) for name in never if name.partition("(")[0] not in reported]
+    premises = [visible(item.name) for item in run.properties if item.premise is False and item.name not in reported]
+    unrun = [function for function in covered.source if not function.is_complete]
+    marks = [line.mark for function in unrun for line in function.lines]
+    lines, branches = marks.count("never"), marks.count("partly")
+    missed = [
+        *([f"{counted(lines, 'line')} {yet} run"] if lines else []),
+        *([f"{counted(branches, 'branch', 'branches')} {yet} taken"] if branches else []),
+    ]
+    return [
+        *([f"{yet} enabled: {', '.join(idle)}"] if idle else []),
+        *([f"premise {yet} true: {', '.join(premises)}"] if premises else []),
+        *([f"{' and '.join(missed)}, in {counted(len(unrun), 'function')}"] if missed else []),
+    ]
+
+
+def instance_columns(run: RunView) -> tuple[str, str]:
+    """What the first two columns of the counts by action instance hold; a random search counts visits, not states."""
+    return "action instance", "states enabled in" if run.statistics.walked is None else "times enabled"
+
+
+def sample_note(run: RunView) -> str:
+    """In which states of a random search premises, witnesses and fields were counted; empty for other searches."""
+    covered, walked = run.statistics.covered, run.statistics.walked
+    if covered is None or walked is None:
+        return ""
+    kinds = shown_kinds(run).values()
+    others = [plural for kind, plural in (("premise", "premises"), ("witness", "witnesses")) if kind in kinds]
+    what = " and ".join(filter(None, [", ".join(others), "fields"])).capitalize()
+    if covered.sampled is None:
+        return f"{what} were counted in all visited states."
+    return f"{what} were counted in a sample of {counted(covered.sampled, 'visited state')}."
+
+
+def shown_kinds(run: RunView) -> dict[str, str]:
+    """What was true in the states that `CoverageCounts.shown` counts, by property: a witness, or a premise."""
+    shown = run.statistics.covered.shown if run.statistics.covered else {}
+    witnesses = {item.name for item in run.properties if item.kind.is_witness}
+    return {name: "witness" if name in witnesses else "premise" for name in shown}
+
+
+def line_note(line: SourceLine) -> str:
+    """What is said of a line of source that was run in part."""
+    targets = ["the end of the function" if target == 0 else f"line {target}" for target in line.missing]
+    return f"never continued to {' or '.join(targets)}" if line.mark == "partly" else ""
+
+
+def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
+    """The values that a field takes, in words.
+
+    Parameters:
+        of_sample: whether they are those in a sample of the states.
+    """
+    count = f"{field.count:,}" if field.is_exact else f"more than {field.count:,}"
+    if of_sample:
+        count = f"at least {field.count:,}"
+    return f"{count}: {', '.join(map(visible, field.values))}" if field.values else count
+
+
+def statistics_lines(statistics: Statistics) -> list[str]:
+    """The counts of a run and what it took, in a few lines."""
+    queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
+    outside = f", {statistics.outside:,} more outside of the constraint" if statistics.outside else ""
+    return [
+        f"{counted(statistics.distinct, 'distinct state')}{outside}, {statistics.generated:,} generated, "
+        f"depth {statistics.depth}{queue}",
+        f"out-degree {statistics.out_degree_min} to {statistics.out_degree_max}, "
+        f"mean {statistics.out_degree_mean:.2f}; {statistics.seconds:.1f} s",
+        *walked_lines(statistics),
+        *_table_lines(statistics),
+    ]
+
+
+def walked_lines(statistics: Statistics) -> list[str]:
+    """What a random search has covered, and what that is worth; none for other engines."""
+    walked = statistics.walked
+    if walked is None:
+        return []
+    lengths = [length for length, count in enumerate(walked.lengths) for _ in range(count > 0)]
+    spread = f"of {' to '.join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))} steps" if lengths else "under way"
+    outside = f", {walked.outside:,} outside of the constraint" if walked.outside else ""
+    about = "" if walked.is_exact else "about "
+    lines = [
+        f"{counted(walked.behaviours, 'behaviour')} {spread}, {walked.steps:,} steps taken; "
+        f"{walked.dead_ends:,} ended in a dead end{outside}",
+    ]
+    if walked.expanded:
+        left = f"{walked.waiting:,} more found but not expanded" if walked.waiting else "no other was found"
+        lines.append(f"{counted(walked.expanded, 'state')} expanded in random order; {left}")
+    if statistics.distinct:
+        visits = statistics.generated / statistics.distinct
+        deepest = f"; the deepest are {len(walked.depths) - 1:,} steps from the beginning" if walked.is_exact else ""
+        states = counted(statistics.distinct, "state")
+        lines.append(f"each of {about}{states} was visited {visits:,.1f} times on average{deepest}")
+    if not walked.is_exact:
+        lines.append("distinct states, new states and out-degrees are estimates from a sample (standard error 1 %)")
+    checked = "visits, and their next states" if walked.expanded else "visits"
+    lines.append(f"A random search checks only the states that it {checked}; others may violate a property.")
+    return lines
+
+
+def _table_lines(statistics: Statistics) -> list[str]:
+    """What the compiled engine took, and whether the spec suits it; none for other engines."""
+    if not statistics.calls:
+        return []
+    learning = statistics.learning
+    size = memory.described(statistics.memory)
+    if learning:
+        size += f", of which {memory.described(learning.memory)} for {counted(statistics.calls, 'learned call')}"
+    else:
+        size += f"; learned from {counted(statistics.calls, 'call')}"
+    lines = [f"{size}; {statistics.compared:,} compared at other states"]
+    if learning and learning.share > MANY_CALLS and statistics.distinct > FEW_STATES:
+        lines.append(_why_slow(learning))
+    return lines
+
+
+def _why_slow(learning: Learning) -> str:
+    """Which part of the state keeps the compiled engine from learning, and what would help."""
+    text = f"This took {learning.share:.0%} of the calls that the oracle would have made."
+    if (widest := learning.widest) is None:
+        return text
+    helps = {
+        "tuple": "If the order of its elements does not matter, use a frozenset or a Bag; otherwise bound its length.",
+        "frozenset": "It has more different members than can be read one by one; divide it.",
+    }.get(widest.type, "Actions and properties that read it have to be called for each value: bound it, or divide it.")
+    return f"{text} {visible(widest.path)} is read as a whole, and takes {widest.values:,} values. {helps}"

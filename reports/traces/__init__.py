@@ -1,0 +1,1 @@
+"""A trace as a story, and in the formats of other tools."""

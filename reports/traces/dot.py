@@ -1,0 +1,63 @@
+"""DOT: a state graph for Graphviz."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from graphviz import Digraph, escape
+
+from leadline.checker.properties import Kind
+from leadline.checker.spec import Spec
+from leadline.checker.support.visible import visible
+from leadline.checker.trace import Trace
+from leadline.checker.traces.graph import StateGraph
+from leadline.reports.traces.rows import rows_of
+
+VIOLATING = "#f6c5c0"
+"""The colour of a state that violates an invariant, and of the last state of a counterexample."""
+
+
+def dot(spec: Spec[Any], graph: StateGraph, trace: Trace[Any] | None = None) -> str:
+    """A state graph in the DOT language.
+
+    Initial states have a double border. A trace in the graph is drawn in bold, and its last state is filled; without a
+    trace, every state is filled that violates an invariant.
+
+    Parameters:
+        spec: the spec of the states.
+        graph: from `leadline.checker.traces.graph`: nodes are states, edges hold the action instance as ``instance``.
+        trace: a trace in the graph.
+
+    Raises:
+        SpecError: the spec's drawing or an invariant misbehaved.
+    """
+    drawing = Digraph(node_attr={"shape": "box", "fontname": "monospace"}, edge_attr={"fontname": "sans-serif"})
+    names = {state: f"s{number}" for number, state in enumerate(graph)}
+    first = set(spec.initials())
+    path = list(trace.steps) if trace is not None else []
+    steps = {(step.before, step.instance, step.after) for step in path}
+    on_path = set(trace.states) if trace is not None else set()
+    for state, name in names.items():
+        filled = _violates(spec, state) if trace is None else state == trace.states[-1]
+        looks = {"peripheries": "2"} if state in first else {}
+        looks |= {"penwidth": "3"} if state in on_path else {}
+        looks |= {"style": "filled", "fillcolor": VIOLATING} if filled else {}
+        drawing.node(name, "".join(f"{escape(line)}\\l" for line in _lines(spec, state)), **looks)
+    for before, after, step in graph.edges(data=True):
+        instance = step["instance"]
+        looks = {"penwidth": "3"} if (before, instance, after) in steps else {}
+        drawing.edge(names[before], names[after], escape(visible(repr(instance))), **looks)
+    return str(drawing.source).expandtabs(4)
+
+
+def _violates(spec: Spec[Any], state: Any) -> bool:
+    return any(spec.complaint(item, state) is not None for item in spec.checks_of(Kind.INVARIANT))
+
+
+def _lines(spec: Spec[Any], state: Any) -> Iterator[str]:
+    for name, row in rows_of(spec, state).items():
+        if texts := "  ".join(f"{column} {text}" for column, text in row.columns.items() if text):
+            yield f"{name}: {texts}"
+    for message in spec.messages(state):
+        yield f"{message.source} → {message.target}: {message.whole}"

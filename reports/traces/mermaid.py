@@ -1,0 +1,73 @@
+"""Mermaid: a trace as a sequence diagram that GitHub renders in Markdown."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from leadline.reports.traces.story import Frame, Story
+
+LINE = 40
+"""Characters of a line of a note."""
+
+MOST_CHARACTERS = 45_000
+"""Characters of the largest diagram that GitHub shows."""
+
+
+def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
+    """A story as a Mermaid sequence diagram.
+
+    Messages are drawn where they arrive. A step without one is a note over the rows where it happened.
+
+    Parameters:
+        story: the trace.
+        most: characters of the diagram. Of a story that needs more, the first steps are left out, and a note
+            says how many; the end is what a counterexample is read for.
+    """
+    rows = story.diagram.lanes
+    head = ["sequenceDiagram", *(f"    participant r{number} as {_text(row)}" for number, row in enumerate(rows))]
+    steps = ["\n".join(_step(story, number, frame)) for number, frame in enumerate(story.frames)]
+    tail = [f"    Note over {_over(rows, rows)}: {_wrapped(' '.join(story.ending[:2]))}"] if story.ending else []
+    kept, room = 0, most - sum(len(line) + 1 for line in head + tail) - 100
+    for step in reversed(steps):
+        room -= len(step) + 1
+        if room < 0:
+            break
+        kept += 1
+    left_out = len(steps) - kept
+    said = [f"    Note over {_over(rows, rows)}: {left_out} earlier states are left out"] if left_out else []
+    return "\n".join([*head, *said, *filter(None, steps[left_out:]), *tail]) + "\n"
+
+
+def _step(story: Story, number: int, frame: Frame) -> list[str]:
+    """A step: its arrows, and a note that says what happens then."""
+    if not number:
+        return []
+    diagram = story.diagram
+    place = {row: f"r{index}" for index, row in enumerate(diagram.lanes)}
+    over = _over(diagram.lanes, diagram.touched[number] or diagram.lanes)
+    lines = []
+    for each in diagram.deliveries:
+        if each.ended == number:
+            line, message = "-x" if each.lost else "->>", each.message
+            lines.append(f"    {place[message.source]}{line}{place[message.target]}: {_text(message.text)}")
+    labels = "".join(f" [{event.label}]" for event in story.turns(number))
+    return [*lines, f"    Note over {over}: {_wrapped(f'{number + 1}. {frame.words}{labels}')}"]
+
+
+def _over(rows: tuple[str, ...], touched: tuple[str, ...]) -> str:
+    """The leftmost and the rightmost of some rows."""
+    places = sorted(rows.index(row) for row in touched)
+    return ",".join(f"r{place}" for place in dict.fromkeys([places[0], places[-1]]))
+
+
+def _wrapped(text: str) -> str:
+    """A text in lines of a width at which the whole diagram can be read: Mermaid does not wrap notes."""
+    return "<br/>".join(map(_text, textwrap.wrap(text, LINE)))
+
+
+def _text(text: str) -> str:
+    """A text that Mermaid takes as it is: ``;`` and ``#`` would end it, ``<`` begin a tag, ``end`` a block."""
+    line = " ".join(text.split())
+    escaped = re.sub(r"[#;<>&\"`%{}\\]", lambda found: f"#{ord(found[0])};", line)
+    return re.sub(r"\b(e)(n)(d)\b", lambda found: f"{found[1]}#{ord(found[2])};{found[3]}", escaped, flags=re.I) or "-"

@@ -1,0 +1,118 @@
+"""The rows of a state, which every view shows: by the spec's drawing, or else a row for each component."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from leadline.checker.drawing import Row
+from leadline.checker.spec import Spec
+from leadline.checker.state import element_name, is_component, variables
+from leadline.checker.support.visible import visible
+from leadline.checker.traces.itf import Json, shown
+
+Rows = dict[str, Row]
+"""The rows of a state by name, in the order in which they are shown."""
+
+REST = "state"
+"""The row of what belongs to no component."""
+
+
+def rows_of(spec: Spec[Any], state: Any) -> Rows:
+    """The rows of a state.
+
+    Raises:
+        SpecError: the spec's drawing misbehaved.
+    """
+    if spec.drawing is not None:
+        return spec.rows(state)
+    fields = variables(state)
+    parts = {field.name: (getattr(state, field.name), element_name(field)) for field in fields}
+    components = {field.name for field in fields if is_component(field)}
+    return _generic(parts, components, _items, _fields, written)
+
+
+def written(value: Any) -> str:
+    """A value as a person writes it."""
+    if isinstance(value, enum.Enum):
+        return value.name
+    if value is None:
+        return "-"
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(written, value)))}}}"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(sorted(f'{written(key)}: {written(item)}' for key, item in value.items()))}}}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(written, value))})"
+    if attrs.has(type(value)) and "__str__" not in vars(type(value)):
+        inner = ", ".join(f"{field.name}={written(getattr(value, field.name))}" for field in variables(value))
+        return f"{type(value).__name__}({inner})"
+    return str(value)
+
+
+def rows_of_file(values: dict[str, Json]) -> Rows:
+    """The rows of a state as a trace file has it, where its spec is not at hand: one for each record."""
+    parts = {name: (value, name) for name, value in values.items()}
+    return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)
+
+
+def _generic(
+    parts: dict[str, tuple[Any, str]],
+    components: set[str],
+    items: Callable[[Any], Sequence[Any] | None],
+    fields: Callable[[Any], dict[str, Any] | None],
+    text: Callable[[Any], str],
+) -> Rows:
+    """A row for each component, and one for the rest.
+
+    Parameters:
+        parts: each field's value, and what one element of it is called, by name.
+        components: the names of those that have rows of their own.
+        items: the elements of a tuple; None of any other value.
+        fields: the fields of a record; None of any other value.
+        text: a value as a person writes it.
+    """
+    called = [each for name, (value, each) in parts.items() if name in components and items(value) is not None]
+    columns: dict[str, dict[str, str]] = {}
+    for name, (value, each) in parts.items():
+        elements = items(value)
+        if name in components and elements is not None:
+            for index, element in enumerate(elements):
+                inner = fields(element)
+                # what two components have of one broker is one row, whose columns must not be taken for each other
+                prefix = f"{name}." if inner is not None and called.count(each) > 1 else ""
+                cells = {name: element} if inner is None else {f"{prefix}{key}": part for key, part in inner.items()}
+                columns.setdefault(f"{each} {index}", {}).update({key: text(part) for key, part in cells.items()})
+        elif name in components and (inner := fields(value)) is not None:
+            columns[name] = {key: text(part) for key, part in inner.items()}
+        else:
+            columns.setdefault(REST, {})[name] = text(value)
+    return {visible(name): Row(columns=cells) for name, cells in columns.items()}
+
+
+def _items(value: Any) -> Sequence[Any] | None:
+    return value if isinstance(value, tuple) else None
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    if not attrs.has(type(value)):
+        return None
+    return {field.name: getattr(value, field.name) for field in variables(value)}
+
+
+def _items_in_file(value: Json) -> Sequence[Any] | None:
+    return value["#tup"] if isinstance(value, dict) and "#tup" in value else None
+
+
+def _fields_in_file(value: Json) -> dict[str, Any] | None:
+    match value:
+        case {"tag": str(), "value": dict(inner)} if len(value) == 2:
+            return _fields_in_file(inner)
+        case {"tag": str(), "value": _} if len(value) == 2:
+            return None
+    if not isinstance(value, dict) or any(name.startswith("#") for name in value):
+        return None
+    return value

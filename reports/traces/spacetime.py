@@ -1,0 +1,76 @@
+"""Space and time: where each step of a trace happened, and what was sent from there to where.
+
+A spec says by its drawing what is sent between rows. Without one, a step happens in the rows that it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from leadline.checker.drawing import Row
+from leadline.checker.trace import Trace
+from leadline.checker.traces.deliveries import Delivery, deliveries
+from leadline.reports.traces.rows import REST, Rows
+
+
+@attrs.frozen
+class SpaceTime:
+    """A trace as a diagram has it.
+
+    Attributes:
+        lanes: the names of the rows, in order.
+        deliveries: the messages, in the order in which they were sent.
+        touched: for each state, the rows in which the step to it happened, senders first.
+        rows: for each state, its rows.
+    """
+
+    lanes: tuple[str, ...]
+    deliveries: tuple[Delivery, ...]
+    touched: tuple[tuple[str, ...], ...]
+    rows: tuple[Rows, ...]
+
+    @property
+    def has_pictures(self) -> bool:
+        """Whether any row has more to show than the columns of a table."""
+        return any(row.cells or row.marks or row.badges for rows in self.rows for row in rows.values())
+
+
+def space_time(rows: Sequence[Rows], trace: Trace[Any] | None = None) -> SpaceTime:
+    """Where the steps of a trace happened.
+
+    Parameters:
+        rows: the rows of each state.
+        trace: the trace, if its spec is at hand.
+    """
+    sent = deliveries(trace) if trace is not None else ()
+    lanes = dict.fromkeys([name for state in rows for name in state] or [REST])
+    lanes.update(dict.fromkeys(end for each in sent for end in (each.message.source, each.message.target)))
+    held = [{name: attrs.evolve(row, standing=()) for name, row in state.items()} for state in rows]
+    touched: list[tuple[str, ...]] = [()]
+    for number in range(1, len(rows)):
+        changed = [name for name in lanes if held[number].get(name) != held[number - 1].get(name)]
+        touched.append(tuple(dict.fromkeys([*_ends(sent, number), *changed])))
+    return SpaceTime(tuple(lanes), sent, tuple(touched), tuple(rows))
+
+
+def losses(before: Rows, after: Rows) -> Iterator[str]:
+    """What rows no longer hold after a step, in words."""
+    for name, row in after.items():
+        kept, held = len(row.cells), before.get(name, Row()).cells
+        if held[kept:]:
+            yield f"{name} loses {', '.join(cell.text for cell in held[kept:])} from offset {kept}"
+
+
+def _ends(sent: Sequence[Delivery], number: int) -> Iterator[str]:
+    """The rows that send or receive in a step, a sender before its receiver, where the two are in this step."""
+    arriving = [each for each in sent if each.arrives and each.ended == number]
+    at_once = [each.message for each in arriving if each.at_once]
+    receivers = {message.target for message in at_once}
+    yield from (message.source for message in at_once if message.source not in receivers)
+    for message in at_once:
+        yield from (message.source, message.target)
+    yield from (each.message.target for each in arriving)
+    yield from (each.message.source for each in sent if each.sent == number)

@@ -1,0 +1,194 @@
+"""Stories: a trace as the frames that a view shows one after another. All texts are `visible`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from leadline.checker.bounds import bounds_text
+from leadline.checker.drawing import Event, Message, Row
+from leadline.checker.engines.causes import Cause, causes
+from leadline.checker.properties import Kind
+from leadline.checker.support.names import counted
+from leadline.checker.support.visible import visible
+from leadline.checker.trace import Trace
+from leadline.checker.traces.itf import TraceFile
+from leadline.reports.traces.rows import Rows, rows_of, rows_of_file
+from leadline.reports.traces.spacetime import SpaceTime, losses, space_time
+
+MOST_CAUSES = 20
+"""Steps that are listed as causes of a trace's end, where the spec's drawing does not explain it."""
+
+
+@attrs.frozen
+class Frame:
+    """One state, and the step that led to it.
+
+    Attributes:
+        label: the action with its parameters; empty for the initial state.
+        sentence: the step in words; empty if the action does not say.
+        losses: what was lost by it, in words; empty if nothing was.
+        rows: the state's rows.
+        changed: the columns whose texts differ from the frame before, as (row, column).
+        under_way: the messages on their way.
+        sent: those of them that were not on their way before.
+        lost: the messages that were lost in the step.
+    """
+
+    label: str
+    sentence: str
+    losses: str
+    rows: Rows
+    changed: frozenset[tuple[str, str]]
+    under_way: tuple[Message, ...] = ()
+    sent: frozenset[Message] = frozenset()
+    lost: tuple[Message, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The whole step in words: what was done, and what was lost by it."""
+        return "; ".join(filter(None, [self.sentence or self.label or "the initial state", self.losses]))
+
+
+@attrs.frozen
+class Story:
+    """All that a view shows of a trace.
+
+    Attributes:
+        title: the spec with its bounds.
+        legend: what the notation of the rows means.
+        frames: one for each state.
+        diagram: where the steps happened, and what was sent.
+        happened: what decided the outcome, in the order of the steps; the last one is what the property sees.
+        trace: the trace; None if its spec is not at hand.
+        ending: one paragraph each: what the trace shows, what is wrong at its end, where the rule is from.
+    """
+
+    title: str
+    legend: str
+    frames: tuple[Frame, ...]
+    diagram: SpaceTime
+    ending: tuple[str, ...]
+    happened: tuple[Event, ...] = ()
+    trace: Trace[Any] | None = attrs.field(default=None, eq=False, repr=False)
+
+    def turns(self, state: int) -> tuple[Event, ...]:
+        """The turning points at a state, counted from 0; of those with one label the first."""
+        return tuple(
+            {event.label: event for event in reversed(self.happened) if event.state == state and event.label}.values()
+        )[::-1]
+
+    def explanations(self, state: int) -> tuple[str, ...]:
+        """What is to be said of a state, counted from 0, besides what its step says; of the last one, `ending` says."""
+        return tuple(event.text for event in self.happened[:-1] if event.state == state)
+
+
+def story_of(trace: Trace[Any]) -> Story:
+    """The story of a trace."""
+    ending: tuple[str, ...] = ()
+    if (about := trace.about) is not None:
+        source = [f"source: {about.source}"] if about.source else []
+        paragraphs = (ending_of(about.name, about.kind, about.sentence), *trace.complaints, *source)
+        ending = tuple(map(visible, paragraphs))
+    spec = trace.spec
+    rows = [rows_of(spec, state) for state in trace.states]
+    steps = [("", "")] + [(visible(repr(instance)), visible(instance.sentence)) for instance in trace.instances]
+    diagram = space_time(rows, trace)
+    return Story(
+        title=_title(spec.name, attrs.asdict(spec.bounds)),
+        legend=spec.drawing.legend if spec.drawing is not None else "",
+        frames=_frames(steps, diagram, [tuple(spec.messages(state)) for state in trace.states]),
+        diagram=diagram,
+        ending=ending,
+        happened=what_happened(trace),
+        trace=trace,
+    )
+
+
+def what_happened(trace: Trace[Any]) -> tuple[Event, ...]:
+    """What decided the outcome of a trace, and what its property sees at the end.
+
+    The spec's drawing says it. Where it says nothing, the steps that wrote what the property and later steps read do.
+    """
+    about = trace.about
+    if about is None:
+        return ()
+    end = Event(
+        len(trace) - 1,
+        trace.complaint or about.sentence,
+        *(("shown", True) if about.kind.is_witness else ("violated",)),
+    )
+    if about.kind.is_witness:
+        return (end,)
+    return (*(trace.spec.events(tuple(trace.steps)) or _events_of(causes(trace), trace)), end)
+
+
+def _events_of(found: Sequence[Cause], trace: Trace[Any]) -> list[Event]:
+    """The causes of a trace's end; of many, the last ones, and how many more there are."""
+    shown = [_event_of(cause, trace) for cause in found[-MOST_CAUSES:]]
+    if not (earlier := found[:-MOST_CAUSES]):
+        return shown
+    more = f"{counted(len(earlier), 'step')} up to this one set what later steps read"
+    return [Event(earlier[-1].state, more), *shown]
+
+
+def _event_of(cause: Cause, trace: Trace[Any]) -> Event:
+    instance = trace.instances[cause.state - 1]
+    steps = [str(state + 1) for state in cause.readers]
+    listed = " and ".join(filter(None, [", ".join(steps[:-1]), *steps[-1:]]))
+    readers = [f"by step{'s' if len(steps) > 1 else ''} {listed}"] if steps else []
+    readers += ["by the property"] if cause.read_by_property else []
+    return Event(
+        cause.state, f"{instance.sentence or instance}: sets {', '.join(cause.wrote)}, read {' and '.join(readers)}"
+    )
+
+
+def story_of_file(recorded: TraceFile) -> Story:
+    """The story of a recorded trace whose spec is not at hand: the variables as they were written."""
+    steps = [("", "")] + [(visible(state.label) if state.action else "?", "") for state in recorded.states[1:]]
+    diagram = space_time([rows_of_file(state.values) for state in recorded.states])
+    return Story(
+        title=_title(recorded.spec or "a trace", recorded.bounds),
+        legend="",
+        frames=_frames(steps, diagram, [()] * len(steps)),
+        diagram=diagram,
+        ending=(visible(f"about {recorded.about}: {recorded.sentence}"),) if recorded.about else (),
+    )
+
+
+def _title(spec: str, bounds: Mapping[str, Any]) -> str:
+    return visible(f"{spec}  {bounds_text(bounds)}".rstrip())
+
+
+def ending_of(name: str, kind: Kind, sentence: str) -> str:
+    """What the end of a trace shows about a property."""
+    return f"{name} is {'shown' if kind.is_witness else 'violated'}: {sentence}"
+
+
+def _frames(
+    steps: Sequence[tuple[str, str]], diagram: SpaceTime, messages: Sequence[tuple[Message, ...]]
+) -> tuple[Frame, ...]:
+    frames = []
+    for number, (label, sentence) in enumerate(steps):
+        rows, before = diagram.rows[number], diagram.rows[max(number - 1, 0)]
+        changed = frozenset(
+            (name, column)
+            for name, row in rows.items()
+            for column, text in row.columns.items()
+            if before.get(name, Row()).columns.get(column) != text
+        )
+        frames.append(
+            Frame(
+                label,
+                sentence,
+                "; ".join(losses(before, rows)),
+                rows,
+                changed,
+                under_way=messages[number],
+                sent=frozenset(messages[number]) - {*messages[max(number - 1, 0)]},
+                lost=tuple(each.message for each in diagram.deliveries if each.lost and each.ended == number),
+            )
+        )
+    return tuple(frames)
