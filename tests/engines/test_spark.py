@@ -39,7 +39,7 @@ from leadline.checker.traces.replay import replay
 from leadline.invariants.catalog import CATALOG
 from tests.language.test_within import Clocks, no_five, no_four, no_step_to_four
 from tests.language.test_within import spec_of as clocks
-from tests.tools.agreement import Row, Shelf, Slot, put, specs
+from tests.tools.agreement import Pair, Row, Shelf, Slot, put, specs
 from tests.tools.agreement import spark_answers as answers
 from tests.tools.atomic_figures import STATE_SPACES, spec_of
 from tests.tools.cli import STAIRS, run_leadline, write
@@ -171,6 +171,11 @@ def test_a_class_that_changes_its_shape_makes_the_search_begin_anew(spark: Sessi
         initial_states=lambda bounds: [Shelf(Slot(0))],
         actions=[put],
     )
+    assert_same_answers(spark, spec, Limits(), tuning=ALL_ON_SPARK)
+
+
+def test_initial_states_may_differ_in_shape(spark: Session) -> None:
+    spec = Spec(name="shelf", initial_states=lambda bounds: [Shelf(Slot(0)), Shelf(Pair(0, 1))], actions=[put])
     assert_same_answers(spark, spec, Limits(), tuning=ALL_ON_SPARK)
 
 

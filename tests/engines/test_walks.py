@@ -28,6 +28,8 @@ from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits, Result, WalkCounts
 from leadline.invariants.catalog import CATALOG
+from tests.tools.agreement import Pair, Shelf, Slot
+from tests.tools.agreement import put as put_on_shelf
 
 LOSS = CATALOG["atomic/hw-truncation"]
 
@@ -266,6 +268,11 @@ def test_a_walk_that_begins_leaves_nothing_of_the_one_before() -> None:
     assert result.verdict is Verdict.INCOMPLETE
     assert walked(result).depths == (1, 6, 15, 20, 15, 6, 1)
     assert walked(result).lengths == (0,) * 6 + (2_000,)
+
+
+def test_initial_states_may_differ_in_shape() -> None:
+    spec = Spec(name="shelf", initial_states=lambda bounds: [Shelf(Slot(0)), Shelf(Pair(0, 1))], actions=[put_on_shelf])
+    assert fuzz(spec, examples=20).statistics.distinct == explore(spec).statistics.distinct
 
 
 class Access(enum.Flag):

@@ -149,8 +149,12 @@ class Walks(Generic[S]):
             self._found.append(Arrivals(rows.astype(np.int32), hashes, none, none.astype(np.int32)))
 
     def _new_learner(self) -> Learner[S]:
-        """A learner to which nothing is known but what was found out about the spec so far."""
-        return Learner(self.spec, self._initials, self._adjustments, self.watch, self._purity)
+        """A learner that knows only the adjustments. Initial states may differ in shape, which adjusts them."""
+        while True:
+            try:
+                return Learner(self.spec, self._initials, self._adjustments, self.watch, self._purity)
+            except CHANGES as change:
+                self._adjustments = self._adjustments.after(change)
 
     # The walkers.
 

@@ -144,9 +144,8 @@ def _searched(
     adjustments = saved.adjustments if saved is not None else Adjustments()
     given = folder.storage, folder.claim, settings.shards, start, workers
     while True:
-        search = SparkSearch(spec, limits, progress, *given, adjustments, budget, settings.tuning)
         try:
-            return search.run(saved)
+            return SparkSearch(spec, limits, progress, *given, adjustments, budget, settings.tuning).run(saved)
         except CHANGES as change:
             adjustments = adjustments.after(change)
         saved = None
