@@ -14,8 +14,8 @@ BIN := $(VENV)/bin
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_architecture.py
-SCHEMAS := tests/tools/schemas
-MERMAID := tests/tools/node/node_modules/mermaid/package.json
+SCHEMAS := tests/reports/schemas
+MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
 .PHONY: check test quick lint compiled bench bench-audit bench-walks trials mutants pages clean
 
@@ -35,14 +35,14 @@ lint: $(VENV)/installed-test
 	$(BIN)/mypy
 
 compiled: $(VENV)/installed-test
-	$(BIN)/python -m tests.tools.compiled
+	$(BIN)/python -m tests.suite.compile_loops
 
 bench: $(VENV)/installed-test
 	$(BIN)/python tests/bench/bench.py
 
 # Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.
 mutants: $(VENV)/installed-test
-	$(BIN)/python tests/tools/mutation.py $(OPTIONS)
+	$(BIN)/python tests/mutation/mutation.py $(OPTIONS)
 
 pages: $(VENV)/installed-test
 	$(BIN)/leadline answers > $(VENV)/answers.md && mv $(VENV)/answers.md reports/pages/answers.md
@@ -54,7 +54,7 @@ pages: $(VENV)/installed-test
 	rm -f $(VENV)/mutants.md
 	$(BIN)/leadline mutate kafka/4.1 rpc/kip-320 atomic/kip-320 --kind rule --kind mistake --all-properties \
 	  --markdown $(VENV)/mutants.md && mv $(VENV)/mutants.md reports/pages/mutants.md
-	$(BIN)/python -m tests.tools.pictures
+	$(BIN)/python -m tests.documents.pictures
 
 $(VENV)/python: Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -72,8 +72,8 @@ $(VENV)/installed-test: $(VENV)/python pyproject.toml
 	touch $@ $(VENV)/installed
 
 # What others check of ours. Without npm or Chromium, the tests of diagrams and pages are skipped, and say so.
-$(MERMAID): tests/tools/node/package.json
-	-command -v npm > /dev/null && npm install --prefix tests/tools/node --silent --no-audit --no-fund --no-package-lock
+$(MERMAID): tests/browser/node/package.json
+	-command -v npm > /dev/null && npm install --prefix tests/browser/node --silent --no-audit --no-fund --no-package-lock
 
 # The schemas of SARIF and of JUnit (Jenkins's) come with the sources of packages, not with what is installed of them.
 $(SCHEMAS): $(VENV)/installed-test
@@ -90,7 +90,7 @@ bench-walks: $(VENV)/installed-test
 	$(BIN)/python -m tests.bench.bench_walks $(OPTIONS)
 
 trials: $(VENV)/installed-test
-	$(BIN)/python -m tests.tools.disk_trials 200
+	$(BIN)/python -m tests.disks.trials 200
 
 clean:
-	rm -rf tests/tools/node/node_modules $(SCHEMAS) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf tests/browser/node/node_modules $(SCHEMAS) $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -28,7 +28,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from leadline.invariants.audit.cluster import audit
-from tests.tools.disks import Disk, Log, Metadata, batch, lines, partition_record, text_of, topic_record
+from tests.disks.data_directories import Disk, Log, Metadata, batch, lines, partition_record, text_of, topic_record
 
 TOPIC_ID = UUID(int=1 << 120)
 BROKERS = (1, 2, 3)

@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from tests.tools.audits import short_suite, small_cluster, standard_batches
-from tests.tools.cli import COMMAND, Run, call, environment, read_until, run_leadline, terminal
-from tests.tools.disks import Disk, Log, batch
-from tests.tools.schema_files import SCHEMAS
+from tests.disks.clusters import short_suite, small_cluster, standard_batches
+from tests.disks.data_directories import Disk, Log, batch
+from tests.reports.schema_files import SCHEMAS
+from tests.suite.command import COMMAND, Run, call, environment, read_until, run_leadline, terminal
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import leadline.reports.cli.check
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.suite import SHIPPED
-from tests.tools.cli import STAIRS, Run, call, interrupted, on_terminal, run_leadline, write
+from tests.suite.command import STAIRS, Run, call, interrupted, on_terminal, run_leadline, write
 
 HOLDS = '[[check]]\nspec = "stairs.py:spec"\nexpect = "holds"\n'
 AT_THREE = '[[check]]\nspec = "stairs.py:spec"\nbounds = { top = 3 }\n'

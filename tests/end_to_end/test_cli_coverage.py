@@ -10,7 +10,7 @@ import pytest
 
 from leadline.reports.html.run import RunWithTraces, run_page
 from leadline.reports.runs.json_report import read_run
-from tests.tools.cli import STAIRS, call, write
+from tests.suite.command import STAIRS, call, write
 
 PREMISES = """
 

@@ -18,9 +18,9 @@ from leadline.checker.result import Stop, StopKind
 from leadline.checker.traces.divergence import first_parting, follow
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.loading import load_spec
-from tests.tools.browser import chromium, needs_chromium
-from tests.tools.cli import STAIRS, call, write
-from tests.tools.opened import Opened
+from tests.browser.chromium import chromium, needs_chromium
+from tests.browser.opened_page import Opened
+from tests.suite.command import STAIRS, call, write
 
 KINDS = (
     STAIRS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.cli import COMMAND, STAIRS, call, environment, run_leadline, write
+from tests.suite.command import COMMAND, STAIRS, call, environment, run_leadline, write
 
 UP = "    if state.height < state.top:\n        yield evolve(state, height=state.height + 1)\n"
 """The body of the action ``up``, which the tests replace."""

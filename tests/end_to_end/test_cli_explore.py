@@ -21,7 +21,17 @@ from leadline.checker.engines import ENGINES
 from leadline.checker.result import Statistics
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.terminal.run import estimated_total, heading, progress_line
-from tests.tools.cli import COMMAND, ESCAPE, STAIRS, call, environment, interrupted, on_terminal, run_leadline, write
+from tests.suite.command import (
+    COMMAND,
+    ESCAPE,
+    STAIRS,
+    call,
+    environment,
+    interrupted,
+    on_terminal,
+    run_leadline,
+    write,
+)
 
 KIP_320 = ("explore", "atomic/kip-320")
 ENDLESS = "brokers=3,log_size=3,records=3,max_epoch=3"

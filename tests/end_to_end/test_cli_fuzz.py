@@ -13,7 +13,7 @@ from leadline.checker.result import Verdict
 from leadline.checker.traces.itf import decode_trace, encode_trace
 from leadline.checker.traces.replay import replay
 from leadline.invariants.catalog import CATALOG
-from tests.tools.cli import STAIRS, Run, call, interrupted, run_leadline, write
+from tests.suite.command import STAIRS, Run, call, interrupted, run_leadline, write
 
 BEFORE_0_11 = ("fuzz", "atomic/hw-truncation", "-i", "strong_isr")
 QUICK_SEED = "4"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.cli import ESCAPE, STAIRS, call, on_terminal, run_leadline, write
+from tests.suite.command import ESCAPE, STAIRS, call, on_terminal, run_leadline, write
 
 LOSS = "loss.itf.json"
 """The loss of committed data before 0.11, in ten states."""

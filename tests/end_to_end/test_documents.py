@@ -18,9 +18,9 @@ from leadline.checker import Property
 from leadline.invariants import catalog
 from leadline.reports.cli.app import app
 from leadline.reports.cli.options import chosen_spec
-from tests.tools.audits import small_cluster, standard_batches
-from tests.tools.cli import call, environment
-from tests.tools.documents import DOCUMENTS, PROJECT, Block, blocks, every_block, text_of, write_files
+from tests.disks.clusters import small_cluster, standard_batches
+from tests.documents.blocks import DOCUMENTS, PROJECT, Block, blocks, every_block, text_of, write_files
+from tests.suite.command import call, environment
 
 SESSIONS = [block for block in every_block("") if block.text.startswith("$ leadline ")]
 

@@ -13,7 +13,7 @@ import pytest
 from leadline.checker.engines.oracle import explore
 from leadline.checker.traces.itf import write_trace
 from leadline.invariants.catalog import CATALOG
-from tests.tools.cli import STAIRS, Run, call, write
+from tests.suite.command import STAIRS, Run, call, write
 
 CLIMB = "stairs.py-spec-top3-third_step_free.itf.json"
 

@@ -22,7 +22,7 @@ from leadline.reports.lines import say, say_json
 from leadline.reports.loading import load_spec
 from leadline.reports.terminal.run import console
 from leadline.reports.testing import assert_holds, assert_violated
-from tests.tools.cli import ESCAPE, call, on_terminal
+from tests.suite.command import ESCAPE, call, on_terminal
 
 CONTROLS = "".join(map(chr, [*range(1, 0x20), *range(0x7F, 0xA0)]))
 """C0 but for what no file name can hold, DEL and C1."""

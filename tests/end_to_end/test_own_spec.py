@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.cli import Run, call, run_leadline, write
-from tests.tools.documents import blocks
+from tests.documents.blocks import blocks
+from tests.suite.command import Run, call, run_leadline, write
 
 (LOCK,) = (block.text for block in blocks("checker/README.md", "python") if block.file == "lock.py")
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from leadline.reports.suite import SHIPPED, read_suite
-from tests.tools.cli import environment
+from tests.suite.command import environment
 
 PROJECT = Path(__file__).parents[2]
 

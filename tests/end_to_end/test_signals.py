@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.tools.cli import COMMAND, STAIRS, environment, run_leadline, write
+from tests.suite.command import COMMAND, STAIRS, environment, run_leadline, write
 
 SLOW = """
 import os, time

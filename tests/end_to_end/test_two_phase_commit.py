@@ -12,7 +12,7 @@ from leadline.checker.result import ActionCount, Result
 from leadline.checker.stateful import state_machine
 from leadline.checker.traces.itf import decode_trace, encode_trace
 from leadline.checker.traces.replay import replay
-from tests.tools.two_phase_commit import Outcome, Stage, tm_commits_too_soon, two_phase_commit
+from tests.specs.two_phase_commit import Outcome, Stage, tm_commits_too_soon, two_phase_commit
 
 TestTwoPhaseCommit = state_machine(two_phase_commit()).TestCase
 TestTwoPhaseCommit.settings = settings(max_examples=15)

@@ -22,7 +22,7 @@ from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.budget import Budget, LimitReached
 from leadline.checker.engines.memory import Memory
 from leadline.checker.settings import CompiledSettings
-from tests.tools.cli import call, write
+from tests.suite.command import call, write
 
 
 @attrs.frozen

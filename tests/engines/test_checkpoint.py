@@ -40,8 +40,8 @@ from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.support.durable import sealed, unsealed
 from leadline.checker.support.locks import FolderLock
 from leadline.invariants.catalog import CATALOG
-from tests.tools.agreement import Wide, answers
-from tests.tools.cli import STAIRS, run_leadline, write
+from tests.specs.agreement import Wide, answers
+from tests.suite.command import STAIRS, run_leadline, write
 
 SPEC = CATALOG["atomic/kip-279"]
 KEEP_GOING = Limits(keep_going=True)

@@ -12,8 +12,8 @@ import pytest
 from leadline.checker import Spec, action, component, invariant, put
 from leadline.checker.engines import compiled, oracle
 from leadline.checker.settings import CompiledSettings
-from tests.tools.collection_constructs import CONSTRUCTS, spec_of
-from tests.tools.going_wrong import ONLY_LEARNED, answer
+from tests.specs.collection_constructs import CONSTRUCTS, spec_of
+from tests.specs.going_wrong import ONLY_LEARNED, answer
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from leadline.checker.engines.compiled import search
 from leadline.checker.result import Stop, StopKind
 from leadline.checker.settings import CompiledSettings
 from leadline.invariants.catalog import CATALOG
-from tests.tools.agreement import (
+from tests.specs.agreement import (
     Board,
     Pair,
     Row,
@@ -30,7 +30,7 @@ from tests.tools.agreement import (
     put,
     specs,
 )
-from tests.tools.sampled import sampled
+from tests.suite.samples import sampled
 
 LIMITS = [
     Limits(),

@@ -19,8 +19,8 @@ from leadline.checker.engines import compiled, oracle
 from leadline.checker.observing.reach import Reach
 from leadline.checker.observing.recording import Precision
 from leadline.checker.settings import CompiledSettings
-from tests.tools.constructs import CONSTRUCTS, RARE, STEPS, Colour, State, is_rare, spec_of
-from tests.tools.going_wrong import ONLY_LEARNED, answer
+from tests.specs.constructs import CONSTRUCTS, RARE, STEPS, Colour, State, is_rare, spec_of
+from tests.specs.going_wrong import ONLY_LEARNED, answer
 
 
 @pytest.mark.parametrize("guard", [True, False], ids=["action", "invariant"])

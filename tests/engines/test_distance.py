@@ -25,7 +25,7 @@ from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.result import Limits, Verdict
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.loading import load_spec
-from tests.tools.going_wrong import ONLY_LEARNED
+from tests.specs.going_wrong import ONLY_LEARNED
 
 
 @attrs.frozen

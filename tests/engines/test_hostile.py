@@ -16,8 +16,8 @@ import pytest
 from leadline.checker import Limits, SpecError
 from leadline.checker.engines import compiled, oracle, purity
 from leadline.checker.settings import CompiledSettings
-from tests.tools import hostile
-from tests.tools.going_wrong import ONLY_LEARNED
+from tests.specs import random_specs
+from tests.specs.going_wrong import ONLY_LEARNED
 
 SPECS = int(os.environ.get("HOSTILE_SPECS", "60"))
 LIMITS = Limits(depth=5, keep_going=True)
@@ -32,7 +32,7 @@ def few_extra_calls() -> Iterator[None]:
 
 def answer(explore: Callable[..., Any], text: str, **settings: Any) -> Any:
     """What an engine says of a spec, or "refused"."""
-    spec = hostile.spec_of(text)
+    spec = random_specs.spec_of(text)
     try:
         result = explore(spec, LIMITS, **settings)
     except SpecError:
@@ -45,7 +45,7 @@ def answer(explore: Callable[..., Any], text: str, **settings: Any) -> Any:
 @pytest.mark.parametrize("seed", range(SPECS))
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_a_random_spec_is_explored_as_by_the_oracle(seed: int) -> None:
-    text = hostile.source(seed)
+    text = random_specs.source(seed)
     of_compiled, of_oracle = (
         answer(compiled.explore, text, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)),
         answer(oracle.explore, text),

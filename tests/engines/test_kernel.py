@@ -21,7 +21,7 @@ from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.settings import DEFAULT
 from leadline.invariants.catalog import CATALOG
-from tests.tools.agreement import assert_same_answers
+from tests.specs.agreement import assert_same_answers
 
 MASK = 2**64 - 1
 

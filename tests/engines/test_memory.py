@@ -16,7 +16,7 @@ from leadline.checker import Limits, Verdict
 from leadline.checker.engines import memory, oracle
 from leadline.checker.engines.memory import Memory, control_groups
 from leadline.invariants.catalog import CATALOG
-from tests.tools.cli import COMMAND, environment, write
+from tests.suite.command import COMMAND, environment, write
 
 MIB = 2**20
 

@@ -19,7 +19,7 @@ from leadline.checker.mutation.run import Fate, Outcome, Way, judged, originals
 from leadline.checker.support.durable import replace_file
 from leadline.reports.loading import load_spec
 from leadline.reports.mutation import is_open, why_it_stays
-from tests.tools.cli import COMMAND, call, environment
+from tests.suite.command import COMMAND, call, environment
 
 TANK = """
 from collections.abc import Iterator

@@ -16,7 +16,7 @@ from leadline.checker import Limits, Result, Spec, Verdict, action
 from leadline.checker.engines.oracle import explore
 from leadline.checker.engines.progress import PROGRESS_EVERY
 from leadline.checker.result import ActionCount, Statistics
-from tests.tools.machines import (
+from tests.specs.machines import (
     all_at_limit,
     below_ceiling,
     clock,
@@ -33,7 +33,7 @@ from tests.tools.machines import (
     values,
     walks,
 )
-from tests.tools.refusals import refused
+from tests.specs.refusals import refused
 
 
 def counts(result: Result) -> tuple[int, int, int, int | None]:

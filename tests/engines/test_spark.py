@@ -39,13 +39,13 @@ from leadline.checker.traces.replay import replay
 from leadline.invariants.catalog import CATALOG
 from tests.language.test_within import Clocks, no_five, no_four, no_step_to_four
 from tests.language.test_within import spec_of as clocks
-from tests.tools.agreement import Pair, Row, Shelf, Slot, put, specs
-from tests.tools.agreement import spark_answers as answers
-from tests.tools.atomic_figures import STATE_SPACES, spec_of
-from tests.tools.cli import STAIRS, run_leadline, write
-from tests.tools.constructs import CONSTRUCTS
-from tests.tools.constructs import spec_of as spec_with
-from tests.tools.machines import counters
+from tests.model.tla_figures import STATE_SPACES, spec_of
+from tests.specs.agreement import Pair, Row, Shelf, Slot, put, specs
+from tests.specs.agreement import spark_answers as answers
+from tests.specs.constructs import CONSTRUCTS
+from tests.specs.constructs import spec_of as spec_with
+from tests.specs.machines import counters
+from tests.suite.command import STAIRS, run_leadline, write
 
 ALL_ON_SPARK = SparkTuning(large=1, small=1)
 

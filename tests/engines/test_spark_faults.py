@@ -24,9 +24,9 @@ from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.settings import SparkSettings, SparkTuning
 from leadline.invariants.catalog import CATALOG
-from tests.tools.agreement import spark_answers as answers
-from tests.tools.cli import environment
-from tests.tools.sampled import sampled
+from tests.specs.agreement import spark_answers as answers
+from tests.suite.command import environment
+from tests.suite.samples import sampled
 
 BOUNDS = {"brokers": 2, "log_size": 2, "records": 2, "max_epoch": 2}
 SIZES = SparkTuning(large=300, small=200)

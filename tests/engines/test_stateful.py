@@ -22,7 +22,7 @@ from leadline.checker.result import ActionCount, Result, Statistics
 from leadline.checker.stateful import PropertyViolated, SpecMachine, state_machine
 from leadline.checker.traces.itf import decode_trace, encode_trace
 from leadline.checker.traces.replay import replay
-from tests.tools.machines import (
+from tests.specs.machines import (
     Clock,
     Counters,
     Graph,
@@ -43,8 +43,8 @@ from tests.tools.machines import (
     walk_spec,
     walks,
 )
-from tests.tools.refusals import refused
-from tests.tools.two_phase_commit import tm_commits_too_soon, two_phase_commit
+from tests.specs.refusals import refused
+from tests.specs.two_phase_commit import tm_commits_too_soon, two_phase_commit
 
 TestCounters = state_machine(counters(below_ceiling, all_at_limit, ceiling=4)).TestCase
 TestCounters.settings = settings(max_examples=10, stateful_step_count=5)
@@ -69,7 +69,7 @@ def violation(spec: Spec[Any]) -> PropertyViolated:
 PYTEST_FILE = """
 from hypothesis import settings
 from leadline.checker.stateful import state_machine
-from tests.tools.machines import below_ceiling, counters
+from tests.specs.machines import below_ceiling, counters
 
 TestGood = state_machine(counters(below_ceiling, ceiling=4)).TestCase
 TestGood.settings = settings(max_examples=5, stateful_step_count=5)

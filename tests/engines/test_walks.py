@@ -28,8 +28,8 @@ from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits, Result, WalkCounts
 from leadline.invariants.catalog import CATALOG
-from tests.tools.agreement import Pair, Shelf, Slot
-from tests.tools.agreement import put as put_on_shelf
+from tests.specs.agreement import Pair, Shelf, Slot
+from tests.specs.agreement import put as put_on_shelf
 
 LOSS = CATALOG["atomic/hw-truncation"]
 

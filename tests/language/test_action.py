@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 from leadline.checker import Action, action
-from tests.tools.machines import Counter, Counters, CountersBounds, increment, values
-from tests.tools.refusals import refused
+from tests.specs.machines import Counter, Counters, CountersBounds, increment, values
+from tests.specs.refusals import refused
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ import pytest
 
 from leadline.checker.bounds import bound, change_bounds, describe_bounds, parse_bounds
 from leadline.checker.support.names import nearest
-from tests.tools.refusals import refused
+from tests.specs.refusals import refused
 
 
 @attrs.frozen

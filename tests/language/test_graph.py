@@ -17,7 +17,7 @@ from leadline.checker import Limits, Result, Verdict
 from leadline.checker.engines.oracle import OracleSearch, explore
 from leadline.checker.trace import Trace
 from leadline.checker.traces.graph import shortest_path_graph, shortest_traces, state_graph
-from tests.tools.machines import (
+from tests.specs.machines import (
     Edge,
     Graph,
     Walker,

@@ -34,9 +34,9 @@ from leadline.checker.traces.itf import (
     shown,
     write_trace,
 )
-from tests.tools.machines import below_ceiling, clock, counters, no_bad_node, stutter, walks
-from tests.tools.refusals import refused
-from tests.tools.two_phase_commit import tm_commits_too_soon, two_phase_commit
+from tests.specs.machines import below_ceiling, clock, counters, no_bad_node, stutter, walks
+from tests.specs.refusals import refused
+from tests.specs.two_phase_commit import tm_commits_too_soon, two_phase_commit
 
 
 class Colour(enum.Enum):

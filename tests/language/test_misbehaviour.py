@@ -14,7 +14,7 @@ from leadline.checker import Spec, action, invariant
 from leadline.checker.engines.oracle import explore
 from leadline.checker.engines.random.search import fuzz
 from leadline.checker.state import component, constant
-from tests.tools.refusals import refused
+from tests.specs.refusals import refused
 
 
 def search(spec: Spec[Any]) -> None:

@@ -9,8 +9,8 @@ import attrs
 import pytest
 
 from leadline.checker import Kind, Property, invariant, step_invariant, step_witness, witness
-from tests.tools.machines import Counter, Counters, CountersBounds, below_ceiling
-from tests.tools.refusals import refused
+from tests.specs.machines import Counter, Counters, CountersBounds, below_ceiling
+from tests.specs.refusals import refused
 
 Decorator = Callable[..., Callable[[Any], Property]]
 

@@ -14,7 +14,7 @@ from leadline.checker import Limits, Spec, Trace, TraceError, action
 from leadline.checker.engines.oracle import explore
 from leadline.checker.traces.itf import TraceFile, decode_trace, encode_trace, read_trace, write_trace
 from leadline.checker.traces.replay import replay
-from tests.tools.machines import (
+from tests.specs.machines import (
     Counters,
     all_at_limit,
     below_ceiling,
@@ -28,8 +28,8 @@ from tests.tools.machines import (
     values,
     walks,
 )
-from tests.tools.refusals import refused
-from tests.tools.two_phase_commit import tm_commits_too_soon, two_phase_commit
+from tests.specs.refusals import refused
+from tests.specs.two_phase_commit import tm_commits_too_soon, two_phase_commit
 
 GRID = counters(below_ceiling, ceiling=2)
 

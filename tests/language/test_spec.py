@@ -10,7 +10,7 @@ import pytest
 
 from leadline.checker import Kind, Spec, Step, action, bound, invariant
 from leadline.checker.drawing import Drawing, Message, Row
-from tests.tools.machines import (
+from tests.specs.machines import (
     Clock,
     Counters,
     Walker,
@@ -29,7 +29,7 @@ from tests.tools.machines import (
     values,
     walks,
 )
-from tests.tools.refusals import refused
+from tests.specs.refusals import refused
 
 
 def undecorated(state: Clock) -> Iterator[Clock]:

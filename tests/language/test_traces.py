@@ -9,7 +9,7 @@ import pytest
 from leadline.checker import Limits, Spec, Step, Trace
 from leadline.checker.engines.oracle import explore
 from leadline.checker.trace import complaint_at_end
-from tests.tools.machines import (
+from tests.specs.machines import (
     below_ceiling,
     clock,
     counters,

@@ -34,7 +34,7 @@ from leadline.model.atomic.protocols import (
 )
 from leadline.model.atomic.state import Bounds, Partition, Replica, initial_states
 from leadline.model.quorum import NO_EPOCH, Quorum, Request, epochs
-from tests.tools.atomic_states import ROOMY, log, partition, replica, sent
+from tests.model.atomic_states import ROOMY, log, partition, replica, sent
 
 ALL = {0, 1, 2}
 BLANK = replica("┃")

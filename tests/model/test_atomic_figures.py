@@ -12,8 +12,8 @@ from leadline.checker import Spec, Verdict
 from leadline.checker.engines.compiled import explore
 from leadline.invariants.catalog import CATALOG
 from leadline.model.atomic.state import Partition
-from tests.tools.atomic_figures import FIGURES, STATE_SPACES, bounds_of, row, spec_of
-from tests.tools.scenario import Scenario
+from tests.model.tla_figures import FIGURES, STATE_SPACES, bounds_of, row, spec_of
+from tests.specs.scenario import Scenario
 
 VIOLATIONS = [
     row(figure["protocol"], bounds_of(figure), name, figure[name])

@@ -17,9 +17,9 @@ from leadline.model.atomic.mistakes import MISTAKES
 from leadline.model.atomic.protocols import HW_TRUNCATION, KIP_320, Protocol
 from leadline.model.atomic.state import Partition
 from leadline.reports.mutation import why_it_stays
-from tests.tools.page_of_mutants import page
-from tests.tools.sampled import sampled
-from tests.tools.scenario import starting_after
+from tests.documents.page_of_mutants import page
+from tests.specs.scenario import starting_after
+from tests.suite.samples import sampled
 
 BOTH_ISRS = ("weak_isr", "strong_isr")
 PREFIX = ("follower_log_is_prefix",)

@@ -12,7 +12,7 @@ from leadline.checker import Spec
 from leadline.invariants.catalog import CATALOG, atomic
 from leadline.model.atomic.protocols import KIP_279, high_watermark_in_own_epoch
 from leadline.model.atomic.state import Partition
-from tests.tools.scenario import Scenario
+from tests.specs.scenario import Scenario
 
 
 @attrs.frozen

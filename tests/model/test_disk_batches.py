@@ -15,7 +15,7 @@ from kio.records.readers import read_batch
 
 from leadline.model.disk.batches import HEADER, Headers, Tail, read_headers
 from leadline.model.disk.files import LocalFiles, Unreadable, read_bytes
-from tests.tools.disks import Batch, batch, marker
+from tests.disks.data_directories import Batch, batch, marker
 
 
 class Memory:

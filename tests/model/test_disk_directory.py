@@ -16,7 +16,7 @@ from leadline.model.disk.directory import find_data_directories, read_data_direc
 from leadline.model.disk.files import LocalFiles, Unreadable
 from leadline.model.disk.text import Epoch
 from leadline.model.disk.wire import text_of_uuid, uuid_of_text
-from tests.tools.disks import Disk, Log, batch, lines, text_of
+from tests.disks.data_directories import Disk, Log, batch, lines, text_of
 
 FILES = LocalFiles()
 

@@ -18,8 +18,8 @@ from leadline.model.disk.files import LocalFiles
 from leadline.model.disk.metadata import Metadata as Content
 from leadline.model.disk.metadata import read_metadata
 from leadline.model.disk.wire import Malformed, Wire
-from tests.tools import disks
-from tests.tools.disks import (
+from tests.disks import data_directories
+from tests.disks.data_directories import (
     Batch,
     Disk,
     Log,
@@ -137,7 +137,7 @@ def test_a_log_that_does_not_begin_at_0_is_read_from_its_oldest_snapshot_on(tmp_
     log.add(topic_record("t", TOPIC), partition_record(TOPIC, 0, [1, 2], [1, 2], 1))
     at = log.end
     log.add(partition_change_record(TOPIC, 0, isr=[1]))
-    cut = Log([(at, [each for each in log.batches if each.first >= at])], disks.METADATA_TOPIC_ID)
+    cut = Log([(at, [each for each in log.batches if each.first >= at])], data_directories.METADATA_TOPIC_ID)
     head = batch(0, 2, 1, values=[topic_record("t", TOPIC), partition_record(TOPIC, 0, [1, 2], [1, 2], 1)])
     found = read(tmp_path / "a", cut, **{f"at_{at:020d}-0000000001": [head]})
     assert (found.problems, found.begins, found.end) == ([], at, log.end)
@@ -163,7 +163,7 @@ def test_a_log_that_does_not_begin_at_0_is_read_from_its_oldest_snapshot_on(tmp_
 def test_damage_is_said_and_what_was_before_it_stays(tmp_path: Path, last: Batch, why: str) -> None:
     log = Metadata()
     log.add(topic_record("t", TOPIC), partition_record(TOPIC, 0, [1], [1], 1))
-    found = read(tmp_path, Log([(0, [*log.batches, last])], disks.METADATA_TOPIC_ID))
+    found = read(tmp_path, Log([(0, [*log.batches, last])], data_directories.METADATA_TOPIC_ID))
     (problem,) = found.problems
     assert why in problem
     assert found.state(TOPIC, 0) is not None

@@ -12,7 +12,7 @@ from leadline.model.atomic.actions import truncate
 from leadline.model.atomic.protocols import KIP_320_FIRST_TRY
 from leadline.model.atomic.state import Partition, Replica
 from leadline.model.quorum import NO_EPOCH
-from tests.tools.atomic_states import partition, replica
+from tests.model.atomic_states import partition, replica
 
 BOTH = {0, 1}
 

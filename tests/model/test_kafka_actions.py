@@ -38,8 +38,8 @@ from leadline.model.kafka.protocols import (
 from leadline.model.kafka.state import UNKNOWN_OFFSET, Partition, Replica, Spent, initial_states
 from leadline.model.kafka.truncation import handle_epoch_request, handle_epoch_response, truncated
 from leadline.model.quorum import Quorum, Request
-from tests.tools.atomic_states import log
-from tests.tools.kafka_states import HW_TRUNCATION, KIP_279, KIP_320, ROOMY, down, follows, leads, partition, told
+from tests.model.atomic_states import log
+from tests.model.kafka_states import HW_TRUNCATION, KIP_279, KIP_320, ROOMY, down, follows, leads, partition, told
 
 
 def only(steps: Any) -> Partition:

@@ -16,9 +16,9 @@ from leadline.model.atomic.state import Replica as AtomicReplica
 from leadline.model.kafka.controller import controller_elects
 from leadline.model.kafka.state import Partition
 from leadline.model.log import Log
-from tests.tools.kafka_mutants import replaced
-from tests.tools.kafka_states import KIP_279
-from tests.tools.scenario import Scenario
+from tests.model.kafka_mutants import replaced
+from tests.model.kafka_states import KIP_279
+from tests.specs.scenario import Scenario
 
 BOTH_HAVE = (
     "weak_isr",

@@ -12,10 +12,10 @@ from leadline.checker.engines.compiled import explore
 from leadline.checker.engines.random.search import fuzz
 from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
 from leadline.model.kafka.protocols import at_the_start_of_the_epoch
-from tests.tools.kafka_mutants import changed
-from tests.tools.kafka_states import KIP_279
-from tests.tools.sampled import sampled
-from tests.tools.scenario import Scenario
+from tests.model.kafka_mutants import changed
+from tests.model.kafka_states import KIP_279
+from tests.specs.scenario import Scenario
+from tests.suite.samples import sampled
 
 PROTOCOLS = ("hw-truncation", "kip-101", "kip-279", "kip-320")
 ARTICLES = {"brokers": 2, "records": 2, "max_epoch": 1, "crashes": 2, "acks": "1", "min_insync_replicas": 1}

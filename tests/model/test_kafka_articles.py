@@ -21,9 +21,9 @@ from leadline.model.kafka.readings import the_leaders
 from leadline.model.kafka.state import Partition, Replica
 from leadline.model.kafka.truncation import handle_epoch_request, handle_epoch_response
 from leadline.model.log import Log, Record
-from tests.tools.kafka_mutants import changed
-from tests.tools.kafka_states import HW_TRUNCATION, KIP_101, KIP_279, KIP_320, PROTOCOLS, follows, leads, partition
-from tests.tools.scenario import Scenario
+from tests.model.kafka_mutants import changed
+from tests.model.kafka_states import HW_TRUNCATION, KIP_101, KIP_279, KIP_320, PROTOCOLS, follows, leads, partition
+from tests.specs.scenario import Scenario
 
 
 def playing(protocol: Protocol, **bounds: Any) -> Scenario[Partition]:

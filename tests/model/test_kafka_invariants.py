@@ -13,7 +13,7 @@ from leadline.invariants import candidates, durability, followers, leadership, l
 from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
 from leadline.model.kafka.messages import EpochRequest, EpochResponse, Proposal
 from leadline.model.kafka.state import Partition, Spent
-from tests.tools.kafka_states import OF_RELEASE, ROOMY, down, follows, leads, partition, told
+from tests.model.kafka_states import OF_RELEASE, ROOMY, down, follows, leads, partition, told
 
 RPC = [name for name in CATALOG if name.startswith("rpc/")]
 READ = [told("m0@0", 0, epoch=0)]

@@ -21,9 +21,9 @@ from leadline.model.kafka.mistakes import MISTAKES, mistake
 from leadline.model.kafka.protocols import end_only, nothing, own_high_watermark, the_answer_or_own_high_watermark
 from leadline.model.kafka.state import Partition
 from leadline.reports.mutation import why_it_stays
-from tests.tools.kafka_mutants import changed, wrong
-from tests.tools.page_of_mutants import page
-from tests.tools.sampled import sampled
+from tests.documents.page_of_mutants import page
+from tests.model.kafka_mutants import changed, wrong
+from tests.suite.samples import sampled
 
 FIRST = Limits()
 """Up to the level of the first violation."""

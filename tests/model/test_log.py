@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from leadline.model.atomic.protocols import end_of_own_last_epoch
 from leadline.model.atomic.state import Replica
 from leadline.model.log import Log, Record
-from tests.tools.atomic_states import log
+from tests.model.atomic_states import log
 
 
 def log_of_epochs(*epochs: int) -> Log:

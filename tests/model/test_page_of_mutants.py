@@ -9,7 +9,7 @@ import pytest
 from leadline.checker.bounds import bounds_text
 from leadline.invariants.catalog import ATOMIC_PROPERTIES, CATALOG, KAFKA_PROPERTIES, mutations
 from leadline.reports.mutation import why_it_stays
-from tests.tools.page_of_mutants import page
+from tests.documents.page_of_mutants import page
 
 SPECS = ("kafka/4.1", "rpc/kip-320", "atomic/kip-320")
 

@@ -12,7 +12,7 @@ from leadline.invariants.catalog import CATALOG, find
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.releases import COLUMNS, DESIGNS, RELEASES, Column, column_of
 from leadline.model.kafka.rules import RULES, protocol_of
-from tests.tools.cli import call
+from tests.suite.command import call
 
 FIELDS = {field.name for field in attrs.fields(Protocol)} - {"name", "summary"}
 

@@ -13,8 +13,8 @@ import pytest
 from leadline.checker import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.invariants.audit.cluster import audit, compare
-from tests.tools.audits import TOPIC_ID, SmallCluster, checks, notes, small_cluster, standard_batches
-from tests.tools.disks import (
+from tests.disks.clusters import TOPIC_ID, SmallCluster, checks, notes, small_cluster, standard_batches
+from tests.disks.data_directories import (
     Batch,
     Disk,
     Log,

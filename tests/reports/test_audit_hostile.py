@@ -20,9 +20,9 @@ from leadline.model.disk.batches import LARGEST_OFFSET
 from leadline.reports.audit.findings import audit_findings, audit_markdown
 from leadline.reports.audit.json_audit import audit_object
 from leadline.reports.audit.page import audit_page
-from tests.tools.audits import checks, notes, small_cluster
-from tests.tools.disk_simulator import Simulation
-from tests.tools.disks import batch, lines
+from tests.disks.clusters import checks, notes, small_cluster
+from tests.disks.data_directories import batch, lines
+from tests.disks.simulator import Simulation
 
 
 def seen(*paths: str) -> Verdict:

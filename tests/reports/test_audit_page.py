@@ -12,10 +12,10 @@ from leadline.invariants.audit.cluster import audit
 from leadline.reports.audit import counterexamples
 from leadline.reports.audit.counterexamples import with_counterexamples
 from leadline.reports.audit.page import audit_page
-from tests.tools.audits import short_suite, small_cluster, standard_batches
-from tests.tools.browser import chromium, needs_chromium
-from tests.tools.disks import Log, batch
-from tests.tools.opened import Opened
+from tests.browser.chromium import chromium, needs_chromium
+from tests.browser.opened_page import Opened
+from tests.disks.clusters import short_suite, small_cluster, standard_batches
+from tests.disks.data_directories import Log, batch
 
 
 @pytest.fixture(scope="module")

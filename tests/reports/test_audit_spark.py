@@ -15,9 +15,9 @@ from leadline.invariants.audit.spark import audit_with, merged
 from leadline.model.disk.cluster import Survey, survey
 from leadline.model.disk.files import LocalFiles, Unreadable
 from leadline.model.disk.remote import AnyFiles, canonical, without_secrets
-from tests.tools.audits import small_cluster, standard_batches
-from tests.tools.cli import call
-from tests.tools.disks import partition_record, topic_record
+from tests.disks.clusters import small_cluster, standard_batches
+from tests.disks.data_directories import partition_record, topic_record
+from tests.suite.command import call
 
 
 def broken(folder: Path) -> list[str]:

@@ -24,8 +24,8 @@ from leadline.invariants.view import Complaint
 from leadline.reports.bugs import Run, read_archive
 from leadline.reports.loading import load_spec
 from leadline.reports.suite import SHIPPED, read_suite
-from tests.tools.disk_states import write_state
-from tests.tools.sampled import EVERY
+from tests.disks.states import write_state
+from tests.suite.samples import EVERY
 
 ON_DISKS = {check.name for check in CHECKS}
 """The properties that the audit checks."""

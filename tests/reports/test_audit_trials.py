@@ -1,12 +1,12 @@
-"""A sample of the trials of `tests/tools/disk_trials.py`."""
+"""A sample of the trials of `tests/disks/trials.py`."""
 
 from __future__ import annotations
 
 import pytest
 
 from leadline.checker.result import Verdict
-from tests.tools.disk_damage import KINDS
-from tests.tools.disk_trials import damaged, is_found, undamaged
+from tests.disks.damage import KINDS
+from tests.disks.trials import damaged, is_found, undamaged
 
 
 @pytest.mark.parametrize("seed", range(len(KINDS)), ids=list(KINDS))

@@ -10,7 +10,7 @@ import pytest
 from leadline.checker.errors import LeadlineError
 from leadline.model.kafka.releases import RELEASES, column_of
 from leadline.reports.bugs import Bug, read_archive
-from tests.tools.cli import call
+from tests.suite.command import call
 
 ARCHIVE = read_archive()
 CHEAP = "KAFKA-13916"

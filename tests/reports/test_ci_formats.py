@@ -27,10 +27,10 @@ from leadline.reports.ci.github import summary, workflow_commands
 from leadline.reports.ci.junit import junit
 from leadline.reports.ci.sarif import sarif
 from leadline.reports.suite import Outcome, read_suite
-from tests.tools.browser import chromium, needs_chromium
-from tests.tools.cli import COMMAND, STAIRS, Run, call, write
-from tests.tools.documents import every_block
-from tests.tools.schema_files import SCHEMAS
+from tests.browser.chromium import chromium, needs_chromium
+from tests.documents.blocks import every_block
+from tests.reports.schema_files import SCHEMAS
+from tests.suite.command import COMMAND, STAIRS, Run, call, write
 
 SUITE = """
 [[check]]

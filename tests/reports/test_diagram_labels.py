@@ -18,8 +18,8 @@ from leadline.reports.html import chapter, page
 from leadline.reports.html.diagram import diagram_of
 from leadline.reports.html.labels import Segment, placed
 from leadline.reports.traces.story import story_of
-from tests.tools.browser import chromium, needs_chromium
-from tests.tools.opened import Opened
+from tests.browser.chromium import chromium, needs_chromium
+from tests.browser.opened_page import Opened
 
 MEASURED = """
 () => {

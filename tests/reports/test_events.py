@@ -18,8 +18,8 @@ from leadline.model.kafka.mistakes import the_leader_alone
 from leadline.model.kafka.releases import column_of
 from leadline.reports.rules import differing_rules
 from leadline.reports.traces.story import what_happened
-from tests.tools.kafka_mutants import of_release
-from tests.tools.refusals import refused
+from tests.model.kafka_mutants import of_release
+from tests.specs.refusals import refused
 
 
 def found(name: str, item: str, **bounds: Any) -> Trace[Any]:

@@ -19,7 +19,7 @@ from leadline.checker.engines import ENGINES
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.explorer import LOOPBACK, answer, path_of, server, trace_of
 from leadline.reports.loading import load_spec
-from tests.tools.cli import COMMAND, STAIRS, call, environment, write
+from tests.suite.command import COMMAND, STAIRS, call, environment, write
 
 SPEC = CATALOG["atomic/hw-truncation"].with_properties(["strong_isr", "record_committed"])
 

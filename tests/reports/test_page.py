@@ -23,9 +23,9 @@ from leadline.invariants.catalog import CATALOG
 from leadline.reports.html import chapter, page
 from leadline.reports.traces.mermaid import mermaid
 from leadline.reports.traces.story import story_of
-from tests.tools.browser import chromium, needs_chromium
-from tests.tools.cli import STAIRS, call, write
-from tests.tools.opened import Opened
+from tests.browser.chromium import chromium, needs_chromium
+from tests.browser.opened_page import Opened
+from tests.suite.command import STAIRS, call, write
 
 LOSS = (
     ENGINES["compiled"](CATALOG["rpc/hw-truncation"].with_properties(["committed_never_lost"])).properties[0].traces[0]

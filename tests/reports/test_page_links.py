@@ -13,9 +13,9 @@ from leadline.checker.engines import ENGINES
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.html.run import run_page, with_traces
 from leadline.reports.runs.run_view import view_of_result
-from tests.tools.browser import chromium, needs_chromium
-from tests.tools.opened import Opened
-from tests.tools.sampled import sampled
+from tests.browser.chromium import chromium, needs_chromium
+from tests.browser.opened_page import Opened
+from tests.suite.samples import sampled
 
 IN_VIEW = """
 () => {

@@ -17,8 +17,8 @@ from leadline.reports.ci.markdown import answers_page, matrix_page
 from leadline.reports.cli.answers import SHIPPED as ANSWERS
 from leadline.reports.matrix import SHIPPED, Column, read_matrix
 from leadline.reports.suite import read_suite
-from tests.tools.cli import call
-from tests.tools.sampled import sampled
+from tests.suite.command import call
+from tests.suite.samples import sampled
 
 PROJECT = Path(__file__).parents[2]
 

@@ -22,9 +22,9 @@ from leadline.reports.html.run import run_page, with_traces
 from leadline.reports.origin import Origin
 from leadline.reports.runs.json_report import read_run, result_object
 from leadline.reports.runs.run_view import view_of_result
-from tests.tools.browser import chromium, needs_chromium
-from tests.tools.cli import STAIRS, call, write
-from tests.tools.opened import Opened
+from tests.browser.chromium import chromium, needs_chromium
+from tests.browser.opened_page import Opened
+from tests.suite.command import STAIRS, call, write
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from leadline.checker import Limits, SpecError
 from leadline.checker.settings import RandomSettings
 from leadline.reports.loading import load_spec
 from leadline.reports.testing import assert_holds, assert_not_violated, assert_violated
-from tests.tools.cli import STAIRS, call, write
+from tests.suite.command import STAIRS, call, write
 
 
 @pytest.fixture

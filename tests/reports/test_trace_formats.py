@@ -29,9 +29,9 @@ from leadline.reports.traces.dot import dot
 from leadline.reports.traces.mermaid import MOST_CHARACTERS, mermaid
 from leadline.reports.traces.shiviz import PATTERN, shiviz
 from leadline.reports.traces.story import Story, story_of, story_of_file
-from tests.tools.browser import MERMAID, chromium, needs_chromium, needs_mermaid
-from tests.tools.cli import STAIRS, Run, call, write
-from tests.tools.two_phase_commit import tm_commits_too_soon, two_phase_commit
+from tests.browser.chromium import MERMAID, chromium, needs_chromium, needs_mermaid
+from tests.specs.two_phase_commit import tm_commits_too_soon, two_phase_commit
+from tests.suite.command import STAIRS, Run, call, write
 
 LOSS = "atomic-hw-truncation-strong_isr.itf.json"
 

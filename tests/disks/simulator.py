@@ -12,7 +12,7 @@ from uuid import UUID
 
 import attrs
 
-from tests.tools.disks import (
+from tests.disks.data_directories import (
     Batch,
     Disk,
     Log,

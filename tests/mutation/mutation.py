@@ -1,14 +1,14 @@
-"""`make mutation`: change one thing at a time in the models and invariants, and see which changes no test notices.
+"""`make mutants`: change one thing at a time in the models and invariants, and see which changes no test notices.
 
 A mutant is one small mistake in one function: a guard dropped or negated, a field that `evolve` does not set, a
 constant off by one, another comparison. The tests are run against each in a copy of the project. Those that survive
 either show what no test says, or change nothing that can be observed: `mutation.toml` explains the latter, and says
 which tests are run for which files.
 
-    python tests/tools/mutation.py                            # all files and tests of mutation.toml
-    python tests/tools/mutation.py --sample 100               # 100 mutants of each group, always the same ones
-    python tests/tools/mutation.py --only with_leader --list  # the mutants whose name contains a text
-    python tests/tools/mutation.py checker/engines/compiled --tests tests/engines/test_compiled.py
+    python tests/mutation/mutation.py                            # all files and tests of mutation.toml
+    python tests/mutation/mutation.py --sample 100               # 100 mutants of each group, always the same ones
+    python tests/mutation/mutation.py --only with_leader --list  # the mutants whose name contains a text
+    python tests/mutation/mutation.py checker/engines/compiled --tests tests/engines/test_compiled.py
 """
 
 from __future__ import annotations

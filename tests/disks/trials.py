@@ -1,6 +1,6 @@
 """Trials of the audit on simulated clusters: damage must be found by name, and nothing where there is none.
 
-``python -m tests.tools.disk_trials 200`` runs 200 of each; the suite runs some.
+``python -m tests.disks.trials 200`` runs 200 of each; the suite runs some.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from leadline.invariants.audit.cluster import audit
 from leadline.invariants.audit.result import AuditResult
-from tests.tools.disk_damage import KINDS, Damage, damage
-from tests.tools.disk_simulator import Simulation
+from tests.disks.damage import KINDS, Damage, damage
+from tests.disks.simulator import Simulation
 
 MOST_CLUSTERS = 60
 """Clusters that are tried for a place where a damage is possible."""

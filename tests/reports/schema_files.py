@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SCHEMAS = Path(__file__).parents[1] / "tools" / "schemas"
+SCHEMAS = Path(__file__).parent / "schemas"

@@ -14,8 +14,8 @@ from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.releases import DESIGNS, column_of
 from leadline.model.kafka.state import Partition
 from leadline.model.mistakes import Taken
-from tests.tools.kafka_states import KIP_320
-from tests.tools.mutants import with_actions
+from tests.model.kafka_states import KIP_320
+from tests.model.replaced_actions import with_actions
 
 KafkaAction = Action[Partition, Any]
 

@@ -34,7 +34,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from leadline.checker import Spec, action, component, constant
-from tests.tools.going_wrong import spec_going_wrong
+from tests.specs.going_wrong import spec_going_wrong
 
 
 class Colour(enum.Enum):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from tests.tools.disk_simulator import Partition, Simulation
-from tests.tools.disks import Batch, Disk, Log, batch, marker
+from tests.disks.data_directories import Batch, Disk, Log, batch, marker
+from tests.disks.simulator import Partition, Simulation
 
 
 @attrs.frozen

@@ -10,7 +10,16 @@ import attrs
 
 from leadline.invariants.audit.cluster import audit
 from leadline.invariants.audit.result import AuditResult, Finding
-from tests.tools.disks import Batch, Disk, Log, Metadata, batch, partition_record, register_broker_record, topic_record
+from tests.disks.data_directories import (
+    Batch,
+    Disk,
+    Log,
+    Metadata,
+    batch,
+    partition_record,
+    register_broker_record,
+    topic_record,
+)
 
 TOPIC_ID = UUID(int=1 << 120)
 

@@ -1,4 +1,4 @@
-"""Compile the engine's loops: ``python -m tests.tools.compiled``. Tests that run beside each other need not, then."""
+"""Compile the loops of the engines: ``python -m tests.suite.compile_loops``. Tests in parallel then load them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from leadline.checker.engines import ENGINES
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.html.run import run_page, title_of, with_traces
 from leadline.reports.runs.run_view import view_of_result
-from tests.tools.browser import chromium
+from tests.browser.chromium import chromium
 
 PICTURE = Path(__file__).parents[2] / "reports" / "pages" / "page.png"
 

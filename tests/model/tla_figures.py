@@ -13,7 +13,7 @@ from leadline.checker import Spec
 from leadline.invariants.catalog import CATALOG
 from leadline.model.atomic.state import Partition
 
-FIGURES = json.loads((Path(__file__).parents[1] / "model" / "tla_figures.json").read_text())
+FIGURES = json.loads((Path(__file__).parent / "tla_figures.json").read_text())
 
 
 BOUNDS = ("brokers", "log_size", "records", "max_epoch")

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from leadline.model.quorum import NO_EPOCH
-from tests.tools.disks import Disk, Log, Metadata, batch, partition_record, topic_record
+from tests.disks.data_directories import Disk, Log, Metadata, batch, partition_record, topic_record
 
 TOPIC = "topic"
 TOPIC_ID = UUID(int=1 << 120)

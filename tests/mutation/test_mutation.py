@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools import mutation
+from tests.mutation import mutation
 
 TOY = '''
 LIMIT = 3

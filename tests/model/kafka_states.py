@@ -20,7 +20,7 @@ from leadline.model.kafka.state import (
 )
 from leadline.model.log import Record
 from leadline.model.quorum import Quorum, Request
-from tests.tools.atomic_states import log
+from tests.model.atomic_states import log
 
 PROTOCOLS = HW_TRUNCATION, KIP_101, KIP_279, KIP_320 = tuple(column.protocol() for column in DESIGNS)
 """The KIPs' designs."""

@@ -16,7 +16,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from leadline.checker import Action, Bag, Spec, action, component, put
-from tests.tools.going_wrong import spec_going_wrong
+from tests.specs.going_wrong import spec_going_wrong
 
 
 @frozen
