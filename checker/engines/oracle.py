@@ -11,10 +11,11 @@ from typing import Generic, TypeVar
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.coverage import CoverageCounts, FieldValues, InstanceCoverage
-from leadline.checker.engines.budget import Budget, LimitReached, StopSearch
-from leadline.checker.engines.evidence import Sighting, nothing_searched, property_results, states_shown
+from leadline.checker.engines.budget import Budget, StopSearch
+from leadline.checker.engines.evidence import Sighting, property_results, states_shown
 from leadline.checker.engines.progress import PROGRESS_EVERY, PROGRESS_SECONDS, Progress
 from leadline.checker.engines.purity import Purity
+from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics, Stop, StopKind
@@ -69,23 +70,9 @@ class OracleSearch(Generic[S]):
 
     def run(self) -> Result:
         """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
-        stop: Stop | None
-        try:
-            stop = self._search()
-        except StopSearch as limit:
-            stop = limit.stop
-        except KeyboardInterrupt as interrupt:
-            stop = self.budget.caught(interrupt)
-        except MemoryError:
-            stop = self.budget.memory_failed()
-        try:
-            self._purity.check_again()
-        except KeyboardInterrupt as interrupt:
-            stop = self.budget.caught(interrupt)
-        except MemoryError:
-            stop = self.budget.memory_failed()
-        self.budget.relax()
-        stop = self.budget.swallowed or stop
+        stop = attempt(self.budget, self._search)
+        stop = attempt(self.budget, self._purity.check_again) or stop
+        stop = conclude(self.budget, stop)
         if any(state not in self.arrivals for state in self.arrivals):
             raise SpecError("a state was changed after it was found: actions and properties must not change states")
         note = ""
@@ -241,8 +228,4 @@ def explore(
     """
     limits = limits or Limits()
     budget = budget or Budget(limits)
-    try:
-        with budget.enforced():
-            return OracleSearch(spec, limits, progress, budget, look).run()
-    except LimitReached as limit:  # before there was anything to report
-        return nothing_searched(spec, "oracle", limit.stop)
+    return within(budget, spec, "oracle", lambda: OracleSearch(spec, limits, progress, budget, look).run())

@@ -16,10 +16,11 @@ from typing import TypeVar
 import attrs
 
 from leadline.checker.engines import oracle
-from leadline.checker.engines.budget import Budget, LimitReached
+from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.compiled.forecast import GivenUp, Outlook, expected_states, is_narrow
 from leadline.checker.engines.evidence import nothing_searched
 from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.run import within
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Statistics
 from leadline.checker.settings import CompiledSettings
@@ -116,11 +117,9 @@ def _outlook(statistics: Statistics) -> Outlook:
 def _first(spec: Spec[S], limits: Limits, progress: Progress | None) -> Result | Outlook:
     """The result of a small search; of a larger one, how fast its first states are expanded by calling."""
     before = Budget(limits)
-    try:
-        with before.enforced():
-            initials = spec.initials()
-    except LimitReached as limit:
-        return nothing_searched(spec, "oracle", limit.stop)
+    initials = within(before, spec, "oracle", spec.initials)
+    if isinstance(initials, Result):
+        return initials
     if before.swallowed:  # they may not be what the spec says
         return nothing_searched(spec, "oracle", before.swallowed)
     began, look = time.monotonic(), _Look(progress)

@@ -6,6 +6,7 @@ import itertools
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.coverage import CoverageCounts, InstanceCoverage
-from leadline.checker.engines.budget import Budget, LimitReached, StopSearch
+from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.compiled import coverage as tally
 from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
@@ -26,17 +27,18 @@ from leadline.checker.engines.compiled.paths import Paths
 from leadline.checker.engines.compiled.position import Progression
 from leadline.checker.engines.compiled.predecessors import steps_into
 from leadline.checker.engines.compiled.store import NotASearch, Store
-from leadline.checker.engines.evidence import nothing_searched, property_results, states_shown
+from leadline.checker.engines.evidence import property_results, states_shown
 from leadline.checker.engines.learning.calls import Caller
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments, Crowded
 from leadline.checker.engines.learning.tables import Tables
 from leadline.checker.engines.learning.warm_up import compiled_ahead
-from leadline.checker.engines.learning.watch import CutShort, Watch
+from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import PROGRESS_SECONDS, Progress
 from leadline.checker.engines.purity import Purity
+from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import make_ordinary
@@ -97,6 +99,7 @@ class CompiledSearch(Generic[S]):
         self._outlook, self._began = outlook, time.monotonic()
         self._initials = spec.initials()
         self._note = self._unsaved = ""
+        self._is_cut_short = False  # in the middle of a state's steps: a later run could not continue from here
         given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
         layout = Layout(self._initials[0], *given, tuning.many_values)
         rows: list[list[int]] = []
@@ -180,37 +183,19 @@ class CompiledSearch(Generic[S]):
         Raises:
             HandOver: the next level is large.
         """
-        stop: Stop | None
-        cut_short = False
-        try:
-            stop = self._search()
-        except StopSearch as limit:
-            stop, cut_short = limit.stop, isinstance(limit, CutShort)
-        except KeyboardInterrupt as interrupt:
-            stop = self.budget.caught(interrupt)
-        except MemoryError:  # in the middle of anything, so it cannot continue from here
-            stop, cut_short = self.expander.no_room(), True
-            self.expander.free()
-        try:
-            self._check_states()
-        except StopSearch as limit:
-            stop = limit.stop
-        except KeyboardInterrupt as interrupt:
-            stop = self.budget.caught(interrupt)
-        except MemoryError:
-            stop, cut_short = self.expander.no_room(), True
-        try:
-            self.expander.tables.caller.purity.check_again()
-        except KeyboardInterrupt as interrupt:
-            stop = self.budget.caught(interrupt)
-        except MemoryError:
-            stop = self.expander.no_room()
-        self.budget.relax()
-        if self.budget.swallowed:
-            stop, cut_short = self.budget.swallowed, True
-        if not cut_short:
+        stop = attempt(self.budget, self._search, self._out_of_memory)
+        stop = attempt(self.budget, self._check_states, self._out_of_memory) or stop
+        stop = attempt(self.budget, self.expander.tables.caller.purity.check_again) or stop
+        stop = conclude(self.budget, stop)
+        if not self._is_cut_short and not self.budget.swallowed:
             self._save_if_possible()
         return self._result(stop)
+
+    def _out_of_memory(self) -> Stop:
+        """Why the search ends when Python could not get memory. That may happen in the middle of any change."""
+        self._is_cut_short = True
+        self.expander.free()
+        return self.expander.no_room()
 
     def _result(self, stop: Stop | None) -> Result:
         at, tables = self.at, self.expander.tables
@@ -260,7 +245,7 @@ class CompiledSearch(Generic[S]):
         at, expander = self.at, self.expander
         self._check_states()
         if expander.store.count < len(self._initials) or self._too_many(expander.store.count):
-            raise CutShort(self._most_states())
+            raise self._cut_short()
         if not self._resumed:
             self.save()  # so that states that cannot be pickled are refused at once
         while True:
@@ -322,7 +307,7 @@ class CompiledSearch(Generic[S]):
             at.next = last
         self._check_states()
         if cut_short:
-            raise CutShort(self._most_states())
+            raise self._cut_short()
 
     def _check_states(self) -> None:
         """Evaluate the state predicates on the states on which they were not."""
@@ -355,8 +340,10 @@ class CompiledSearch(Generic[S]):
         at.outside += [0] * (len(at.levels) + 1 - len(at.outside))
         at.outside[len(at.levels)] += int(outside.sum())
 
-    def _most_states(self) -> Stop:
-        return Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}")
+    def _cut_short(self) -> StopSearch:
+        """What ends a search that has as many states as it may have."""
+        self._is_cut_short = True
+        return StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}"))
 
     def _violated(self) -> bool:
         dead = bool(self.expander.store.counters[kernel.DEADLOCKS])
@@ -445,39 +432,58 @@ def explore(
     if limits.coverage:
         threads.end_helpers(for_good=True)  # calls are measured in this process only
     budget = Budget(limits, lambda: threads.processes, spent)
-    folder, saved = None, None
-    purity = Purity(spec)
+
+    def search() -> Result:
+        with ExitStack() as stack:
+            folder, saved = _opened(stack, spec, limits, settings)
+            return _searched(spec, limits, progress, threads, budget, settings.tuning, folder, saved, outlook)
+
     try:
-        with budget.enforced():
-            if settings.resume is not None:
-                folder = Checkpoint(Path(settings.resume), settings.checkpoint_every)
-                saved = folder.load(spec, limits)
-            elif settings.checkpoint is not None:
-                folder = Checkpoint(settings.checkpoint, settings.checkpoint_every)
-                folder.begin(spec, limits)
-            adjustments = saved.adjustments if saved is not None else Adjustments()
-            while True:
-                try:
-                    search = CompiledSearch(
-                        spec, limits, progress, threads, adjustments, budget, settings.tuning, folder, saved, purity,
-                        outlook=outlook,
-                    )  # fmt: skip
-                    result = search.run()
-                    break
-                except CHANGES as change:
-                    purity.check_again()
-                    adjustments = adjustments.after(change)
-                saved = None
-                if folder is not None:
-                    folder.start_over()
-    except LimitReached as limit:  # before there was anything to report
-        result = nothing_searched(spec, "compiled", limit.stop)
+        return within(budget, spec, "compiled", search)
     finally:
         threads.close()
         make_ordinary()
+
+
+def _opened(
+    stack: ExitStack, spec: Spec[S], limits: Limits, settings: CompiledSettings
+) -> tuple[Checkpoint | None, Snapshot | None]:
+    """The folder of checkpoints that the settings name, and what an earlier run saved there."""
+    name = settings.checkpoint if settings.resume is None else settings.resume
+    if name is None:
+        return None, None
+    folder = stack.enter_context(closing(Checkpoint(Path(name), settings.checkpoint_every)))
+    if settings.resume is not None:
+        return folder, folder.load(spec, limits)
+    folder.begin(spec, limits)
+    return folder, None
+
+
+def _searched(
+    spec: Spec[S],
+    limits: Limits,
+    progress: Progress | None,
+    threads: Workers,
+    budget: Budget,
+    tuning: Tuning,
+    folder: Checkpoint | None,
+    saved: Snapshot | None,
+    outlook: Outlook | None,
+) -> Result:
+    """Search, and start again as often as that shows that less can be learned of the spec."""
+    purity = Purity(spec)
+    adjustments = saved.adjustments if saved is not None else Adjustments()
+    while True:
+        try:
+            return CompiledSearch(
+                spec, limits, progress, threads, adjustments, budget, tuning, folder, saved, purity, outlook=outlook
+            ).run()
+        except CHANGES as change:
+            purity.check_again()
+            adjustments = adjustments.after(change)
+        saved = None
         if folder is not None:
-            folder.close()
-    return result
+            folder.start_over()
 
 
 def _search_once(spec: Spec[S]) -> None:

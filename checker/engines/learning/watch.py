@@ -11,10 +11,6 @@ from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.learning.workers import Workers
 
 
-class CutShort(StopSearch):
-    """The search ended in the middle of a state's steps, or a call was lost: it cannot go on from here."""
-
-
 class Watch:
     """Checks a budget on behalf of a search.
 
@@ -31,12 +27,9 @@ class Watch:
         """Check the time between two steps.
 
         Raises:
-            StopSearch: the time is up.
-            CutShort: an interrupt was swallowed by the spec.
+            StopSearch: the time is up, or the spec has caught an interrupt.
         """
-        if stop := self.budget.swallowed:
-            raise CutShort(stop)
-        if stop := self.budget.out_of_time():
+        if stop := self.budget.swallowed or self.budget.out_of_time():
             raise StopSearch(stop)
         if self._report is not None:
             self._report()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from typing import TypeVar
 
-from leadline.checker.engines.budget import Budget, StopSearch
+from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.learning.warm_up import compiled_ahead
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
@@ -14,6 +13,7 @@ from leadline.checker.engines.progress import PROGRESS_SECONDS, Progress
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random import kernel as kernel
 from leadline.checker.engines.random.walkers import Walks
+from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.properties import Property
 from leadline.checker.result import Limits, Statistics, Stop
@@ -59,28 +59,25 @@ def search_at_random(
     compiled_ahead(_walk_once, kernel.walk)
     threads = Workers(workers or usable_cores())
     budget = Budget(limits, lambda: threads.processes)
-    stop: Stop | None = None
-    purity, reported_at = Purity(spec, with_distance=spec.distance is not None and not uniform), 0.0
+    purity = Purity(spec, with_distance=spec.distance is not None and not uniform)
     breakable = [item for item in spec.checks if not item.kind.is_witness]
     try:
         with budget.enforced():
             search = Walks(spec, walks, steps, seed, Watch(budget, threads), purity, uniform=uniform, coverage=coverage)
             decided = bool(breakable) and not limits.keep_going
-            try:
+
+            def walk() -> None:
+                reported_at = 0.0
                 while search.round() and not (decided and all(item in search.traces for item in breakable)):
                     if progress is not None and time.monotonic() - reported_at > PROGRESS_SECONDS:
                         progress(search.statistics)
                         reported_at = time.monotonic()
-            except StopSearch as ended:
-                stop = ended.stop
-            except KeyboardInterrupt as interrupt:
-                stop = budget.caught(interrupt)
-            except MemoryError:
-                stop = budget.memory_failed()
-            with suppress(KeyboardInterrupt):
-                if stop:
-                    search.collect()  # what was shown since all walkers met
-                purity.check_again()
+
+            stop = attempt(budget, walk)
+            if stop:
+                attempt(budget, search.collect)  # what was shown since all walkers met
+            stop = attempt(budget, purity.check_again) or stop
+            stop = conclude(budget, stop)
     finally:
         threads.close()
         make_ordinary()
@@ -88,7 +85,7 @@ def search_at_random(
     statistics.covered = search.covered
     if progress is not None and stop is None:
         progress(statistics)
-    return statistics, search.traces, budget.swallowed or stop
+    return statistics, search.traces, stop
 
 
 def _walk_once(spec: Spec[S]) -> None:

@@ -26,6 +26,7 @@ from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.engines.spark import tasks
 from leadline.checker.engines.spark.claims import Claim
 from leadline.checker.engines.spark.levels import Level, Part, in_order, read_states, split
@@ -108,22 +109,7 @@ class SparkSearch(Generic[S]):
                 return attrs.evolve(result, engine="spark")
         else:
             know(self._tables, saved.numbering.values)
-        stop: Stop | None
-        try:
-            with interrupts_wait():  # there is nothing to report of before the state of things is handed over
-                began = time.monotonic()
-                self._search.workers.end_helpers(for_good=True)  # Java ends when nobody holds its input any more
-                session = self._spark()
-                self._at = saved or self._handed_over(self._shards or session.cores)
-                self._begin_run(session)
-                self.budget.started += time.monotonic() - began - self._at.seconds
-            stop = self._go_on()
-        except StopSearch as limit:
-            stop = limit.stop
-        except KeyboardInterrupt as interrupt:
-            stop = self.budget.caught(interrupt)
-        self.budget.relax()
-        stop = self.budget.swallowed or stop
+        stop = conclude(self.budget, attempt(self.budget, lambda: self._search_on_spark(saved)))
         paths = self._paths = Paths(self.spec, self._state_at, lambda place: place[0], self._steps_into)
         seen = sightings(self._tables, self._at.seen, self._at.steps_seen, self._at.dead, paths.target)
         arrivals = paths.arrivals()
@@ -137,6 +123,20 @@ class SparkSearch(Generic[S]):
             statistics=statistics,
             properties=property_results(self.spec, seen, arrivals, self.limits, stop is None),
         )
+
+    def _search_on_spark(self, saved: SearchPosition | None) -> Stop | None:
+        """Search the levels that are left, from where the driver was or from what was saved."""
+        try:
+            with interrupts_wait():  # there is nothing to report before the states are handed over
+                began = time.monotonic()
+                self._search.workers.end_helpers(for_good=True)  # they hold Java's input, and Java ends with that
+                session = self._spark()
+                self._at = saved or self._handed_over(self._shards or session.cores)
+                self._begin_run(session)
+                self.budget.started += time.monotonic() - began - self._at.seconds
+        except MemoryError as error:
+            raise LeadlineError("there is not enough memory to begin a search on Spark") from error
+        return self._go_on()
 
     def _handed_over(self, shards: int) -> SearchPosition:
         """Write down what the driver found by itself, in the way in which Spark goes on."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 import attrs
 
-from leadline.checker.engines.budget import Budget, LimitReached
-from leadline.checker.engines.evidence import nothing_searched
+from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments
 from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.run import within
 from leadline.checker.engines.spark.claims import Claim, claimed
 from leadline.checker.engines.spark.manifest import Manifest, SearchPosition
 from leadline.checker.engines.spark.search import SparkSearch
@@ -57,18 +57,21 @@ def explore(
     limits, settings = limits or Limits(), settings or SparkSettings()
     if session is None:
         check_environment(settings.master, settings.conf)  # which should not show only after the driver's part
-    try:
+    workers = Workers(usable_cores())
+    budget = Budget(limits, lambda: workers.processes)
+
+    def search() -> Result:
         with ExitStack() as stack:
-            stack.callback(make_ordinary)
-            workers = stack.enter_context(closing(Workers(usable_cores())))
-            budget = Budget(limits, lambda: workers.processes)
-            stack.enter_context(budget.enforced())
             folder = _opened(stack, spec, limits, settings)
             start = _starter(stack, settings, session)
             result = _searched(spec, limits, progress, settings, folder, start, workers, budget)
             return folder.left(result, settings.keep_files)
-    except LimitReached as limit:  # before there was anything to report
-        return nothing_searched(spec, "spark", limit.stop)
+
+    try:
+        return within(budget, spec, "spark", search)
+    finally:
+        workers.close()
+        make_ordinary()
 
 
 @attrs.frozen
