@@ -25,7 +25,7 @@ from leadline.checker.support.names import nearest
 from leadline.model.kafka.releases import RELEASES, Column, column_of
 from leadline.reports.loading import load_spec
 
-SHIPPED = Path(__file__).with_name("bugs.toml")
+SHIPPED = Path(__file__).resolve().with_name("bugs.toml")
 
 Values = dict[str, int | bool | str]
 Expected = Literal["violated", "holds"]

@@ -17,7 +17,7 @@ from leadline.checker.result import Limits, PropertyResult, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.reports.loading import load_spec
 
-SHIPPED = Path(__file__).with_name("matrix.toml")
+SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
 
 STATES = "distinct states"
 """The one column of a matrix without properties."""

@@ -26,7 +26,7 @@ from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.loading import load_spec
 from leadline.reports.runs.phrases import violations
 
-SHIPPED = Path(__file__).with_name("suite.toml")
+SHIPPED = Path(__file__).resolve().with_name("suite.toml")
 
 _HEADER = re.compile(r"\s*\[\[\s*(tool\s*\.\s*leadline\s*\.\s*)?check\s*\]\]")
 """The line that begins a check."""

@@ -20,7 +20,7 @@ from typing import Any
 
 import attrs
 
-import leadline.checker
+from leadline import checker
 from leadline.checker.action import Action
 from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.mutations import Change, changes_of
@@ -28,7 +28,7 @@ from leadline.checker.spec import Spec
 from leadline.checker.support.inert import is_a, stored
 
 _LIBRARIES = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib"))
-_LANGUAGE = Path(leadline.checker.__file__).resolve().parent
+_LANGUAGE = Path(checker.__file__).resolve().parent
 
 MOST_HELD = 1_000
 """Elements of a collection that are looked into for functions."""

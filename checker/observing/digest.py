@@ -13,12 +13,12 @@ from typing import Any
 
 import attrs
 
-import leadline.checker
+from leadline import checker
 from leadline.checker.spec import Spec
 from leadline.checker.support.inert import is_a, stored
 
 _LIBRARIES = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib"))
-_HOUSE = Path(leadline.checker.__file__).resolve().parent.parent
+_HOUSE = Path(checker.__file__).resolve().parent.parent
 _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
@@ -82,7 +82,7 @@ def _names(module: ModuleType) -> list[Any]:
 
     A package of ours holds each of its modules as soon as anybody imports it, needed or not.
     """
-    own = _is_ours(Path(module.__file__ or ""))
+    own = _is_ours(Path(module.__file__ or "").resolve())
     return [
         value
         for name, value in vars(module).items()

@@ -33,7 +33,7 @@ from typing import Any
 
 import attrs
 
-import leadline.checker
+from leadline import checker
 from leadline.checker.observing import lazy
 from leadline.checker.observing import opcodes as constructs
 from leadline.checker.observing.recording import Precision
@@ -352,7 +352,7 @@ class _Origin(enum.Enum):
     INSTALLED = enum.auto()
 
 
-_CHECKER = Path(leadline.checker.__file__).resolve().parent
+_CHECKER = Path(checker.__file__).resolve().parent
 _MODELS = (_CHECKER.with_name("model"), _CHECKER.with_name("invariants"))
 _INSTALLED = frozenset(("site-packages", "dist-packages", Path(sysconfig.get_path("purelib")).name))
 _PYTHON = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "platstdlib"))

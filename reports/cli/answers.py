@@ -12,7 +12,7 @@ from leadline.reports.lines import say
 from leadline.reports.suite import read_suite
 from leadline.reports.terminal.run import progress_line
 
-SHIPPED = Path(__file__).parent.parent / "answers" / "suite.toml"
+SHIPPED = Path(__file__).resolve().parent.parent / "answers" / "suite.toml"
 
 
 @click.command()
