@@ -21,7 +21,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
-import leadline
+from leadline import checker
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.spark.java import use_java
 from leadline.checker.errors import LeadlineError
@@ -95,7 +95,7 @@ class Session:
 
     def _ship(self, packed: Path) -> None:
         """Give leadline to executors, with what is compiled of it."""
-        package = Path(leadline.__file__).parent
+        package = Path(checker.__file__).parents[1]
         if self.is_local:
             self._context.environment["PYTHONPATH"] = str(package.parent)
             return
