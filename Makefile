@@ -3,6 +3,7 @@
 # make quick: run the tests of the language and the oracle, in less than a minute.
 # make bench: measure the engines against each other.  make bench-audit: measure the audit against a plain read.
 # make bench-walks: measure random search, uniform and guided, against exhaustive search. OPTIONS="--seeds 20" takes long.
+# make figures: write reports/pages/figures.md from make bench and make bench-walks.
 # make mutants: what the tests of the models do not notice.
 # make trials: audit 200 damaged clusters and 200 undamaged ones.
 # make pages: make the pictures and pages of runs in reports/pages anew.
@@ -17,7 +18,7 @@ QUICK := tests/language tests/engines/test_oracle.py tests/end_to_end/test_archi
 SCHEMAS := tests/reports/schemas
 MERMAID := tests/browser/node/node_modules/mermaid/package.json
 
-.PHONY: check test quick lint compiled bench bench-audit bench-walks trials mutants pages clean
+.PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants pages clean
 
 check: $(VENV)/installed
 	$(BIN)/leadline check
@@ -38,7 +39,15 @@ compiled: $(VENV)/installed-test
 	$(BIN)/python -m tests.suite.compile_loops
 
 bench: $(VENV)/installed-test
-	$(BIN)/python tests/bench/bench.py
+	$(BIN)/python -m tests.bench.bench $(OPTIONS)
+
+# The page of figures: hours, on a machine that does nothing else. SEEDS=20 takes less.
+SEEDS ?= 100
+figures: $(VENV)/installed-test
+	$(BIN)/python -m tests.bench.machine > $(VENV)/figures.md
+	$(BIN)/python -m tests.bench.bench >> $(VENV)/figures.md
+	$(BIN)/python -m tests.bench.bench_walks --seeds $(SEEDS) >> $(VENV)/figures.md
+	mv $(VENV)/figures.md reports/pages/figures.md
 
 # Which mistakes in the models and invariants no test notices. There are 900: OPTIONS="--sample 50" is a start.
 mutants: $(VENV)/installed-test

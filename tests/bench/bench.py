@@ -1,38 +1,39 @@
-"""`make bench`: the oracle and the compiled engine side by side, each run in a process of its own.
+"""`make bench`: the engines on the same searches, as Markdown tables. Each search runs in a process of its own.
 
-`make bench` also searches the protocols in `tests/public/`, in the style of TLA+, and the large sizes in parts as well.
-Their ratio is of states per second of user CPU time, start-up included, which other processes disturb less; "TLC" is
-what TLC took.
+    python -m tests.bench.bench                           # everything
+    python -m tests.bench.bench small two_phase_commit    # these searches and protocols only
+    python -m tests.bench.bench spark                     # Spark on this machine only
 
-Machines are noisy: what counts is the ratio of two runs of one benchmark, and where others had the cores for more
-than a few percent of the time, not even that. The oracle gets some seconds of each search only, which is enough for
-its rate.
+The protocols in `tests/public/` are written as TLA+ users write them, and the large sizes also with their states in
+parts. Their ratio is of states per second of user CPU time, start-up included, which other processes disturb less.
+
+Machines are noisy: only the ratio of two runs of one benchmark means anything, and not even that if other machines on
+the host took more than a few percent of the cores' time. The oracle gets some seconds of each search only, which is
+enough for its rate.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
 import psutil
-from rich.console import Console
-from rich.table import Table
 
-HERE = Path(__file__).parents[1]
-sys.path.insert(0, str(HERE.parent))
-
-from tests.public.figures import PROTOCOLS  # noqa: E402
+from tests.bench.machine import print_section, usable_cores
+from tests.public.figures import PROTOCOLS, Protocol, Size
 
 LARGE = "brokers=3,log_size=2,records=2"
 ORACLE_SECONDS = 20
+ORACLE = ["--engine", "oracle", "--max-seconds", str(ORACLE_SECONDS)]
 
 SEARCHES = {
     "small": ["atomic/kip-320", "--no-invariants"],
@@ -40,8 +41,12 @@ SEARCHES = {
     "737,794, all properties": ["atomic/kip-320", "-b", f"{LARGE},max_epoch=2"],
     "9,985,570 states": ["atomic/kip-320", "-b", f"{LARGE},max_epoch=3", "--no-invariants"],
     "9,985,570, all properties": ["atomic/kip-320", "-b", f"{LARGE},max_epoch=3"],
-    "counters": [str(HERE / "counters.py")],
+    "counters": [str(Path(__file__).with_name("counters.py"))],
 }
+
+SPARK = SEARCHES["9,985,570 states"]
+SHARDS = (1, 2, 4, 8)
+"""Shards for each core."""
 
 
 @attrs.frozen
@@ -49,10 +54,10 @@ class Run:
     """One search.
 
     Attributes:
-        result: what it wrote.
+        result: the result that it wrote as JSON.
         wall: seconds from the shell to its end.
         user: seconds of user CPU time.
-        peak: the most memory it had, in bytes.
+        peak: its peak memory, in bytes.
         stolen: the share of the cores' time that other machines on the host took meanwhile, from 0 to 1.
     """
 
@@ -64,8 +69,18 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Distinct states a second of search."""
+        """Distinct states per second of search."""
         return float(self.result["distinct_states"] / max(self.result["seconds"], 1e-3))
+
+    @property
+    def states(self) -> str:
+        """The number of distinct states, with dots if a limit ended the search."""
+        return f"{self.result['distinct_states']:,}{'' if self.result['reason'] is None else ' ...'}"
+
+    @property
+    def memory(self) -> str:
+        """Peak memory."""
+        return f"{self.peak / 2**20:,.0f} MiB"
 
 
 def run(arguments: list[str], **environment: str) -> Run:
@@ -82,104 +97,145 @@ def run(arguments: list[str], **environment: str) -> Run:
 
 
 def stolen_seconds() -> float:
-    """How long other machines on the host had the cores of this one, where an operating system tells."""
+    """How long other machines on the host used the cores of this one, if the operating system tells; else 0."""
     return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
-def public_protocols(chosen: list[str]) -> Table:
-    """The protocols in `tests/public/`: each style, and the oracle for a while."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("protocol")
-    table.add_column("how")
-    for title in ("distinct", "user CPU", "ratio", "TLC", "peak memory", "search"):
-        table.add_column(title, justify="right")
-    sizes = [
-        (protocol, size)
-        for protocol in PROTOCOLS
-        if protocol.name in chosen
-        for size in (*(size for size in protocol.small if size not in protocol.large), *protocol.large)
-    ]
-    for protocol, size in sizes:
-        bounds = ",".join(f"{name}={value}" for name, value in size.bounds.items())
-        options = ["-b", bounds] if bounds else []
-        natural, *parts = protocol.files()
-        rows = [("oracle", natural, ["--engine", "oracle", "--max-seconds", str(ORACLE_SECONDS)])]
-        rows += [("compiled", natural, []), *(("in parts", file, []) for file in parts if size in protocol.large)]
-        oracle_rate = 0.0
-        for how, file, others in rows:
-            found = run([file, *options, *others])
-            distinct, whole = found.result["distinct_states"], found.result["reason"] is None
-            if whole and distinct != size.states:
-                raise SystemExit(f"{file} has {distinct:,} states, not {size.states:,}")
-            rate = distinct / found.user
-            oracle_rate = oracle_rate or rate
-            table.add_row(
-                f"{protocol.name} {bounds}",
-                how,
-                f"{distinct:,}{'' if whole else ' ...'}",
-                f"{found.user:.1f} s",
-                f"{rate / oracle_rate:,.2f}",
-                f"{size.tlc:.1f} s" if size.tlc else "",
-                f"{found.peak / 2**20:,.0f} MiB",
-                f"{found.result['seconds']:.1f} s",
-            )
-    return table
+def print_table(columns: str, rows: Iterable[tuple[str, ...]]) -> None:
+    """Print a Markdown table, each row as soon as it is measured.
+
+    Parameters:
+        columns: the titles, separated by commas.
+        rows: the cells of each row.
+    """
+    titles = columns.split(", ")
+    print(f"| {' | '.join(titles)} |\n{'| --- ' * len(titles)}|")
+    for row in rows:
+        print(f"| {' | '.join(row)} |", flush=True)
+    print()
 
 
-def main() -> None:
-    """Run everything and print the tables."""
-    console = Console(width=150 if not sys.stdout.isatty() else None)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    memory = psutil.virtual_memory().total / 2**30
-    console.print(f"{cores} cores, {memory:.0f} GiB, Python {platform.python_version()}, {platform.machine()}")
-    with tempfile.TemporaryDirectory() as cache:
-        first, second = (run(SEARCHES["737,794 states"], NUMBA_CACHE_DIR=cache) for _ in range(2))
-    start = second.wall - second.result["seconds"]
-    console.print(f"compiling, once on a machine: {first.wall - second.wall:.1f} s; start-up: {start:.1f} s\n")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("search")
-    table.add_column("engine")
-    numbers = (
-        "distinct",
-        "distinct/s",
-        "generated/s",
-        "ratio",
-        "search",
-        "from the shell",
-        "peak memory",
-        "calls",
-        "stolen",
-    )
-    for title in numbers:
-        table.add_column(title, justify="right")
-    engines = {"oracle": ["--engine", "oracle", "--max-seconds", str(ORACLE_SECONDS)]}
-    engines |= {f"compiled, {workers}": ["--workers", str(workers)] for workers in sorted({1, cores})}
-    public = [protocol.name for protocol in PROTOCOLS]
-    chosen = sys.argv[1:] or [*SEARCHES, *public]
-    for name in SEARCHES:
-        if name not in chosen:
-            continue
+def searches(names: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Rows for searches in `SEARCHES`: the oracle for a while, and the compiled engine with one worker and with all."""
+    workers = sorted({1, usable_cores()})
+    engines = {"oracle": ORACLE} | {f"compiled, {count}": ["--workers", str(count)] for count in workers}
+    for name in names:
         oracle_rate = 0.0
         for engine, options in engines.items():
             found = run([*SEARCHES[name], *options])
-            result = found.result
             oracle_rate = oracle_rate or found.rate
-            table.add_row(
-                name,
+            yield (
+                f"`{name}`" if name == "counters" else name,
                 engine,
-                f"{result['distinct_states']:,}{'' if result['reason'] is None else ' ...'}",
+                found.states,
                 f"{found.rate:,.0f}",
-                f"{result['generated_states'] / max(result['seconds'], 1e-3):,.0f}",
                 f"{found.rate / oracle_rate:,.1f}",
-                f"{result['seconds']:.1f} s",
+                f"{found.result['seconds']:.1f} s",
                 f"{found.wall:.1f} s",
-                f"{found.peak / 2**20:,.0f} MiB",
-                f"{result['calls_learned']:,}" if result["calls_learned"] else "",
+                found.memory,
+                f"{found.result['calls_learned']:,}" if found.result["calls_learned"] else "",
                 f"{found.stolen:.0%}",
             )
-    if table.row_count:
-        console.print(table)
-    console.print(public_protocols(chosen))
+
+
+def protocols(names: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Rows for the protocols in `tests/public/`: each style, and the oracle for a while."""
+    for protocol in PROTOCOLS:
+        if protocol.name in names:
+            small = [size for size in protocol.small if size not in protocol.large]
+            for size in (*small, *protocol.large):
+                yield from protocol_rows(protocol, size)
+
+
+def protocol_rows(protocol: Protocol, size: Size) -> Iterator[tuple[str, ...]]:
+    """Rows for one size of a protocol."""
+    bounds = ",".join(f"{name}={value}" for name, value in size.bounds.items())
+    natural, *parts = protocol.files()
+    ways = [("oracle", natural, ORACLE), ("compiled", natural, [])]
+    if size in protocol.large:
+        ways += [("compiled, in parts", file, []) for file in parts]
+    oracle_rate = 0.0
+    for way, file, options in ways:
+        found = run([file, *(["-b", bounds] if bounds else []), *options])
+        if found.result["reason"] is None and found.result["distinct_states"] != size.states:
+            raise SystemExit(f"{file} has {found.result['distinct_states']:,} states, not {size.states:,}")
+        rate = found.result["distinct_states"] / found.user
+        oracle_rate = oracle_rate or rate
+        yield (
+            f"`{protocol.name}` {bounds}".strip(),
+            way,
+            found.states,
+            f"{found.user:.1f} s",
+            f"{rate / oracle_rate:,.1f}",
+            f"{size.tlc:.1f} s" if size.tlc else "",
+            found.memory,
+            f"{found.result['seconds']:.1f} s",
+        )
+
+
+def spark_searches() -> Iterator[tuple[str, ...]]:
+    """Rows for one search: by one compiled worker, and by Spark on one core and on all, with more and more shards."""
+    ways: list[tuple[str, int, list[str]]] = [("compiled", 1, ["--workers", "1"])]
+    for cores in sorted({1, usable_cores()}):
+        for shards in SHARDS:
+            options = ["--engine", "spark", "--master", f"local[{cores}]", "--shards", str(shards * cores)]
+            ways.append((f"spark, {shards * cores} shards", cores, options))
+    for way, cores, options in ways:
+        found = run([*SPARK, *options])
+        micros = found.result["seconds"] / found.result["distinct_states"] * 1e6
+        yield (
+            way,
+            str(cores),
+            f"{found.result['seconds']:.0f} s",
+            f"{found.wall:.0f} s",
+            f"{micros:.1f}",
+            f"{micros * cores:.1f}",
+        )
+
+
+def print_start_up() -> None:
+    """Say how long compiling takes, with an empty cache, and how long a start without it."""
+    with tempfile.TemporaryDirectory() as cache:
+        first, second = (run(SEARCHES["737,794 states"], NUMBA_CACHE_DIR=cache) for _ in range(2))
+    start = second.wall - second.result["seconds"]
+    print(f"Compiling, once on a machine, took {first.wall - second.wall:.1f} s; a start takes {start:.1f} s.\n")
+
+
+def main() -> None:
+    """Measure what was named, or everything, and print the tables."""
+    names = [*SEARCHES, *(protocol.name for protocol in PROTOCOLS), "spark"]
+    unknown = set(sys.argv[1:]) - set(names)
+    if unknown:
+        raise SystemExit(f"there is no {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
+    chosen = sys.argv[1:] or names
+    if any(name in SEARCHES for name in chosen):
+        print_section(
+            "Engines",
+            "The searches are of `atomic/kip-320`, with 3 brokers unless *small*, and of `tests/bench/counters.py`. "
+            f"The oracle gets {ORACLE_SECONDS} seconds of each, marked `...`. The number after *compiled* is the "
+            "number of workers. The ratio is to the oracle. *Stolen* is the share of the cores' time that other "
+            "machines on the host took.",
+        )
+        print_start_up()
+        columns = "search, engine, distinct states, states/s, ratio, search, from the shell, peak memory, calls learned"
+        print_table(f"{columns}, stolen", searches(name for name in SEARCHES if name in chosen))
+    if any(protocol.name in chosen for protocol in PROTOCOLS):
+        print_section(
+            "Well-known protocols",
+            "The protocols are in `tests/public/`. *CPU* is user CPU time from the shell. The ratio is of states per "
+            f"second of CPU time, to the oracle, which gets {ORACLE_SECONDS} seconds of each, marked `...`. The "
+            "figures of TLC were measured once, on a similar machine with two workers, for spaces of 100,000 "
+            "states and more.",
+        )
+        print_table("protocol, engine, states, CPU, ratio, TLC, peak memory, search", protocols(chosen))
+    if "spark" in chosen and importlib.util.find_spec("pyspark"):
+        print_section(
+            "Spark",
+            "A search of 9,985,570 states (`atomic/kip-320`, no properties). With one core, Java and the driver use "
+            "another if there is one.",
+        )
+        columns = "engine, cores, search, from the shell, µs per state, µs per state and core"
+        print_table(columns, spark_searches())
 
 
 if __name__ == "__main__":

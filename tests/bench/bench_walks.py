@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import statistics
 import subprocess
@@ -44,6 +43,7 @@ from leadline.checker.spec import Spec
 from leadline.invariants.catalog import CATALOG, find
 from leadline.reports.bugs import read_archive
 from leadline.reports.loading import known_mutations
+from tests.bench.machine import print_paragraph, print_section
 
 THREE_BROKERS = {"brokers": 3, "log_size": 2, "records": 2, "max_epoch": 2}
 
@@ -271,16 +271,28 @@ def main() -> None:
     )
     given = parser.parse_args()
     list(walk(CATALOG["atomic/hw-truncation"].with_properties(["strong_isr"]), 1, False, 1, 1.0))  # compiles the loops
-    print(f"{usable_cores()} cores, load {os.getloadavg()[0]:.1f}")
+    print_section(
+        "Random search",
+        f"Steps per second in the second half of {given.rate_seconds:g} seconds, with all properties checked:",
+    )
     if given.rate_seconds:
         for name, bounds in SPACES:
             spec = CATALOG[name].with_bounds(bounds)
             uniform, guided = (rate(spec, uniform, given.rate_seconds) for uniform in (True, False))
-            print(f"{spec.name} {spec.named_bounds}: {uniform:,.0f} uniform steps/s, {guided:,.0f} guided")
+            print(f"- `{spec.name}` {spec.named_bounds}: {uniform:,.0f} uniform, {guided:,.0f} guided", flush=True)
     if given.tlc:
         jar, module = given.tlc
-        print(f"TLC -simulate, {module.name}: {tlc_rate(jar, module, given.rate_seconds)}")
-    print(f"\n{given.seeds} seeds; median, 95th percentile of steps, and of seconds after the first search\n")
+        print(f"- TLC -simulate, {module.name}: {tlc_rate(jar, module, given.rate_seconds)}")
+    print()
+    print_paragraph(
+        f"Steps to the first counterexample, with at most {LENGTH} steps in a behaviour, over {given.seeds} seeds: the "
+        "number of searches that found the flaw, then the median and the 95th percentile. A state that is expanded "
+        f"counts as a step. A search ends after {given.most_steps:,} steps or {given.most:g} seconds. One that found "
+        "nothing counts as longer than all others; `>` marks a percentile that is such a search. The seconds are the "
+        "median and the 95th percentile without the first search, then those of the first search, which learns the "
+        "spec. The flaws are those of designs in the articles and KIPs, and bugs of the archive, each in the first "
+        "release that it affects. Their bounds are in `tests/bench/bench_walks.py` and `reports/bugs.toml`."
+    )
     print(
         "| flaw | uniform, found: steps | s | first s | guided, found: steps | s | first s | exhaustive: states | s |"
     )
@@ -301,7 +313,7 @@ def main() -> None:
                 found.setdefault(name, {})[way] = searches
                 cells[way] = cell(searches)
         print(f"| {name} | {' | '.join(cells.values())} |", flush=True)
-    print("", *summary(found), sep="\n")
+    print("", *(f"- {line}" for line in summary(found)), sep="\n")
 
 
 if __name__ == "__main__":

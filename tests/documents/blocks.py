@@ -14,6 +14,9 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "checker/README.md",
+    "checker/searching.md",
+    "checker/random.md",
+    "checker/mutants.md",
     "model/README.md",
     "invariants/README.md",
     "reports/README.md",
@@ -62,6 +65,7 @@ def every_block(language: str | None = None) -> list[Block]:
 
 
 def write_files(document: str, folder: Path) -> None:
-    """Write the files that a document shows into a folder."""
-    for block in blocks(document, "python"):
+    """Write the files that a document shows, and those of the documents beside it, into a folder."""
+    beside = [other for other in DOCUMENTS if Path(other).parent == Path(document).parent]
+    for block in (block for other in beside for block in blocks(other, "python")):
         (folder / block.file).write_text(block.text, encoding="utf-8")

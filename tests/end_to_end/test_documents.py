@@ -84,8 +84,9 @@ def test_every_python_block_is_a_file_that_can_be_run(
 )
 def test_the_tests_that_a_document_shows_pass(document: str, tmp_path: Path) -> None:
     write_files(document, tmp_path)
+    files = [block.file for block in blocks(document) if block.file.startswith("test_")]
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
         cwd=tmp_path,
         env=environment(),
         capture_output=True,
