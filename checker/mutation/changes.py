@@ -7,28 +7,24 @@ spec needs a process of its own: see `judging`.
 
 from __future__ import annotations
 
-import functools
 import gc
+import itertools
 import linecache
 import re
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, cast
 
 import attrs
 
-from leadline import checker
 from leadline.checker.action import Action
 from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.mutations import Change, changes_of
+from leadline.checker.observing.objects import Origin, Walk, origin, origin_of_file, referents
 from leadline.checker.spec import Spec
 from leadline.checker.support.inert import is_a, stored
-
-_LIBRARIES = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib"))
-_LANGUAGE = Path(checker.__file__).resolve().parent
 
 MOST_HELD = 1_000
 """Elements of a collection that are looked into for functions."""
@@ -110,14 +106,14 @@ def mutations_of(spec: Spec[Any]) -> Mutations:
 
     Functions of the same package are changed; of a file that is in no package, those in files of the same folder.
     """
-    reached = _Reach([*spec.actions, spec.initial_states])
+    reached = _Functions([*spec.actions, spec.initial_states])
     roots = {_root(file) for action in spec.actions for file in [_file(action.function)] if file is not None}
     possible = [_skipped(action) for action in spec.actions]
     refused = []
     by_file: dict[Path, list[FunctionType]] = {}
-    for function in reached.functions:
+    for function in reached.found:
         file = _file(function)
-        if file is None or _is_library(file):
+        if file is None or origin_of_file(file) is not Origin.SPEC:
             if file is None and not function.__code__.co_filename.startswith("<attrs generated"):
                 refused.append((function.__qualname__, "there is no source file"))
         elif not any(file.is_relative_to(root) for root in roots):
@@ -162,85 +158,62 @@ def _never(*_: Any) -> Iterator[Any]:
 # --- finding functions --------------------------------------------------------------------------------------
 
 
-class _Reach:
+class _Functions:
     """The functions that some values lead to: by what they call, hold, and by the methods that they name.
 
     It may find more than is called, as the class of a value is not known: a method counts if its class is reached, and
     any function reached names it.
 
     Attributes:
-        functions: each once, in the order of finding.
+        found: each once, in the order of finding.
     """
 
-    def __init__(self, values: Iterable[Any]) -> None:
-        self.functions: list[FunctionType] = []
-        self._waiting = list(values)[::-1]
-        self._seen: dict[int, Any] = {}  # the values are kept, so that no other gets the same identity
-        self._names: set[str] = set()
-        self._classes: list[type] = []
-        while self._waiting or self._methods():
-            self._visit(self._waiting.pop())
+    def __init__(self, values: Iterable[object]) -> None:
+        self.found: list[FunctionType] = []
+        self._walk = Walk(self._visit, self._methods)
+        self._walk.meet(*values)
+        self._walk.run()
 
-    def _methods(self) -> bool:
-        """Add the methods that are named by now. Returns whether there are new ones."""
-        for cls in self._classes:
-            for name, value in vars(cls).items():
-                if (name in self._names or name[:2] == "__") and id(value) not in self._seen:
-                    self._waiting += [it for it in [_bare(value)] if id(it) not in self._seen]
-        return bool(self._waiting)
+    def _methods(self, cls: type | ModuleType) -> list[object]:
+        """The members of a class or a module that are named by now, and all special methods."""
+        is_class = is_a(cls, type)
+        return [
+            _bare(value)
+            for name, value in vars(cls).items()
+            if self._walk.uses(name) or (is_class and name[:2] == "__")
+        ]
 
-    def _visit(self, value: Any) -> None:
-        if id(value) in self._seen:
-            return
-        self._seen[id(value)] = value
+    def _visit(self, value: object) -> None:
         if is_a(value, FunctionType):
-            self._function(value)
+            self._function(cast(FunctionType, value))
         elif is_a(value, type):
-            self._class(value)
-        elif is_a(value, Action):
-            self._waiting += [value.function, *value.domains.values()]
-        elif is_a(value, functools.partial):
-            self._waiting += [value.func, *value.args, *value.keywords.values()]
-        elif is_a(value, MethodType):
-            self._waiting += [value.__func__, value.__self__]
-        elif is_a(value, tuple, list, frozenset, set, dict):
-            held = [*dict.values(value)] if is_a(value, dict) else list(value)
-            self._waiting += held[:MOST_HELD]
-        elif attrs.has(type(value)):
-            self._waiting += [type(value), *(stored(value, field.name) for field in attrs.fields(type(value)))]
-        elif is_a(stored(value, "__wrapped__"), FunctionType):
-            self._waiting.append(stored(value, "__wrapped__"))
+            self._class(cast(type, value))
+        elif is_a(value, ModuleType):
+            if origin(cast(ModuleType, value).__name__) is Origin.SPEC:
+                self._walk.own(cast(ModuleType, value))
         else:
-            self._waiting.append(type(value))  # an object that is called, or whose methods are
+            self._walk.meet(type(value))  # an object that is called, or whose methods are
+            self._walk.meet(*(held.value for held in itertools.islice(referents(value), MOST_HELD)))
 
     def _function(self, function: FunctionType) -> None:
-        self.functions.append(function)
-        wrapped = stored(function, "__wrapped__")
-        cells = [cell.cell_contents for cell in function.__closure__ or () if cell != type(cell)()]
-        self._waiting += [*cells, *(function.__defaults__ or ()), *([wrapped] if wrapped is not None else [])]
+        self.found.append(function)
+        self._walk.meet(*(held.value for held in referents(function)))
         file = _file(function)
-        if file is None or _is_library(file):
+        if file is None or origin_of_file(file) is not Origin.SPEC:
             return
         names = {name for code in _codes(function.__code__) for name in code.co_names}
-        self._names |= names
-        for name in sorted(names):
-            value = function.__globals__.get(name)
-            if is_a(value, ModuleType):
-                self._waiting += [vars(value)[other] for other in sorted(names) if other in vars(value)]
-            elif value is not None:
-                self._waiting.append(value)
+        self._walk.use(names)
+        self._walk.meet(*(function.__globals__[name] for name in sorted(names) if name in function.__globals__))
 
     def _class(self, cls: type) -> None:
-        module = sys.modules.get(cls.__module__)
-        file = getattr(module, "__file__", None)
-        if file is None or _is_library(Path(file).resolve()):
+        if origin(cls.__module__) is not Origin.SPEC or not self._walk.own(cls):
             return
-        self._classes.append(cls)
-        self._waiting += cls.__mro__[1:]
+        self._walk.meet(*cls.__mro__[1:])
+        named_in = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
         for field in attrs.fields(cls) if attrs.has(cls) else ():
             named = re.findall(r"\w+", field.type) if isinstance(field.type, str) else []
-            self._waiting += [vars(module)[name] for name in named if name in vars(module)]
-            self._waiting += [field.type, field.default, stored(field.default, "factory")]
+            self._walk.meet(*(named_in[name] for name in named if name in named_in))
+            self._walk.meet(field.type, field.default, stored(field.default, "factory"))
 
 
 def _bare(value: Any) -> Any:
@@ -263,11 +236,6 @@ def _file(function: FunctionType | Any) -> Path | None:
     """The source file of a function; None if there is none."""
     path = Path(function.__code__.co_filename) if is_a(function, FunctionType) else Path()
     return path.resolve() if path.suffix == ".py" and path.is_file() else None
-
-
-def _is_library(file: Path) -> bool:
-    """Whether a file is Python's, an installed library's, or of the language that specs are written in."""
-    return file.is_relative_to(_LANGUAGE) or "site-packages" in file.parts or file.is_relative_to(_LIBRARIES[0])
 
 
 def _root(file: Path) -> Path:

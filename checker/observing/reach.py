@@ -9,14 +9,9 @@ and every method with one of the names, of every class that is met on the way.
 from __future__ import annotations
 
 import builtins
-import enum
 import functools
-import gc
-import sys
-import sysconfig
 import weakref
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -33,9 +28,9 @@ from typing import Any
 
 import attrs
 
-from leadline import checker
 from leadline.checker.observing import lazy
 from leadline.checker.observing import opcodes as constructs
+from leadline.checker.observing.objects import Origin, Walk, origin, referents
 from leadline.checker.observing.recording import Precision
 from leadline.checker.support.inert import is_a, stored
 
@@ -123,70 +118,54 @@ class Reach:
         self._action = function if copies else None
         self._packages = _packages(function, given[0])
         self._roots: list[Any] = []
-        self._met: dict[int, Any] = {}
-        self._waiting: list[Any] = []
-        self._names: set[str] = set()
-        self._owners: list[type | ModuleType] = []
-        self._looked_for: dict[int, tuple[int, bool]] = {}
+        self._walk = Walk(self._look_at, self._members)
         self._identity_tests: list[tuple[frozenset[str] | None, type]] = []
         self._computed: set[str] = set()
-        self._any_name = self._has_format = self._computes_any = False
+        self._has_format = self._computes_any = False
         self._has_remainder = ""
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to another process: not what was met, which is known by identity, but where to begin anew."""
-        return {**vars(self), "_met": {}, "_waiting": [], "_owners": [], "_looked_for": {}}
+        return {name: value for name, value in vars(self).items() if name != "_walk"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._walk = Walk(self._look_at, self._members)
 
     def extend(self, values: Sequence[Any]) -> None:
         """Follow what the function can get hold of besides."""
-        self._meet(*([] if self._met else self._roots), *values)
+        self._walk.meet(*([] if self._walk.met else self._roots), *values)
         self._roots += values
-        while self._waiting:
-            while self._waiting:
-                self._look_at(self._waiting.pop())
-            names = len(self._names), self._any_name
-            for owner in self._owners:
-                if self._looked_for.get(id(owner)) != names:
-                    self._looked_for[id(owner)] = names
-                    self._meet(*self._members(owner))
+        self._walk.run()
         for taken_by, told_apart in self._identity_tests:
             if taken_by is None or self._computes_any or not self._computed.isdisjoint(taken_by):
                 self.told_apart.add(told_apart)
         if self._has_remainder and self._has_format:
             self._lower(Precision.FIELDS, f"% in {self._has_remainder}")
 
-    def _meet(self, *values: Any) -> None:
-        """Note what the code can get hold of."""
-        for value in values:
-            if id(value) not in self._met:
-                self._met[id(value)] = value  # kept, so that nothing else gets the same identity
-                self._waiting.append(value)
-
     def _lower(self, precision: Precision, because: str) -> None:
         """Allow no more than a precision."""
         if precision < self.precision:
             self.precision, self.because = precision, because
 
-    def _members(self, owner: type | ModuleType) -> list[Any]:
+    def _members(self, owner: type | ModuleType) -> list[object]:
         """What names that the code uses stand for in a class or a module; special methods too."""
         return [
             value
             for name, value in vars(owner).items()
-            if (self._any_name or name in self._names or (_is_special(name) and _is_code(value)))
+            if (self._walk.uses(name) or (_is_special(name) and _is_code(value)))
             and not (is_a(owner, type) and _is_written_by_library(value))
         ]
 
     def _use(self, names: Iterable[str], where: str) -> None:
         """Note the names of attributes that code uses."""
-        for name in set(names) - self._names:
+        for name in self._walk.use(names):
             self._lower(_OF_ATTRIBUTE.get(name, Precision.FIELDS if _is_special(name) else Precision.COPIES), where)
-            self._any_name |= name in _NAMES_AT_RUN_TIME.split()
-            self._names.add(name)
+            self._walk.any_name |= name in _NAMES_AT_RUN_TIME.split()
 
     def _is_library(self, module: str | None) -> bool:
-        origin = _origin(module)
-        return origin is not _Origin.SPEC and _package_of(module or "") not in self._packages
+        return origin(module) is not Origin.SPEC and _package_of(module or "") not in self._packages
 
     def _look_at(self, value: Any) -> None:
         if is_a(value, FunctionType):
@@ -196,26 +175,26 @@ class Reach:
         elif is_a(value, ModuleType):
             if self._is_library(value.__name__):
                 self._lower_for_library(value.__name__, "")
-            self._owners.append(value)
+            self._walk.own(value)
         elif is_a(value, BuiltinFunctionType):
             if is_a(value.__self__, ModuleType):
                 self._lower_for_library(value.__module__ or value.__self__.__name__, value.__name__)
             else:
                 self._use([value.__name__], value.__qualname__)
-                self._meet(value.__self__)
+                self._walk.meet(value.__self__)
         elif is_a(value, *_DESCRIPTORS):
             self._use([value.__name__], value.__qualname__)
-            self._meet(stored(value, "__self__"))
+            self._walk.meet(stored(value, "__self__"))
         elif is_a(value, MethodType):
-            self._meet(value.__func__, value.__self__)
+            self._walk.meet(value.__func__, value.__self__)
         elif is_a(value, property):
-            self._meet(value.fget, value.fset, value.fdel)
+            self._walk.meet(value.fget, value.fset, value.fdel)
         elif is_a(value, staticmethod, classmethod):
-            self._meet(value.__func__)
+            self._walk.meet(value.__func__)
         elif is_a(value, functools.cached_property):
-            self._meet(value.func)
+            self._walk.meet(value.func)
         elif is_a(value, functools.partial):
-            self._meet(value.func, *value.args, *value.keywords.values())
+            self._walk.meet(value.func, *value.args, *value.keywords.values())
         elif is_a(value, str, bytes):
             self._has_format |= constructs.formats_any(value)
         else:
@@ -223,12 +202,11 @@ class Reach:
 
     def _look_at_function(self, function: FunctionType) -> None:
         code = function.__code__
-        held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *vars(function).values()]
-        held += [cell.cell_contents for cell in function.__closure__ or () if cell != type(cell)()]
+        held = [found.value for found in referents(function)]
         if _is_generated(function):
-            self._meet(*(value for value in held if not is_a(value, *_DESCRIPTORS)))
+            self._walk.meet(*(value for value in held if not is_a(value, *_DESCRIPTORS)))
             return
-        self._meet(*held)
+        self._walk.meet(*held)
         module = function.__globals__.get("__name__")
         if self._is_library(module):
             self._lower_for_library(str(module), function.__name__)
@@ -240,7 +218,7 @@ class Reach:
             self._has_remainder = function.__qualname__
         for name, *attributes in read.global_names:
             if name in function.__globals__:
-                self._meet(_member(function.__globals__[name], attributes))
+                self._walk.meet(_member(function.__globals__[name], attributes))
             elif hasattr(builtins, name):
                 self._lower_for_library("builtins", name)
         inherited = {"__init__"} if function.__name__ == "__init__" else set()  # of super(), as a rule
@@ -261,11 +239,10 @@ class Reach:
                 self._lower_for_library(base.__module__, base.__name__)
 
     def _look_at_own_class(self, cls: type) -> None:
-        if cls in self._owners:
+        if not self._walk.own(cls):
             return
-        self._owners.append(cls)
         if not self._is_library(type(cls).__module__):
-            self._meet(type(cls))
+            self._walk.meet(type(cls))
         if vars(cls).get("_is_protocol"):
             self._lower(Precision.FIELDS, f"protocol {cls.__name__}")  # which may ask whether a field is set
         self._use(vars(cls).get("__match_args__", ()), f"a pattern of {cls.__name__}")
@@ -275,18 +252,18 @@ class Reach:
         for field in fields:
             made = getattr(field.default, "factory", field.default)
             hooks = made, field.validator, field.converter, field.repr, field.eq_key, field.order_key, field.on_setattr
-            self._meet(*(hook for hook in hooks if hook is not attrs.NOTHING))
+            self._walk.meet(*(hook for hook in hooks if hook is not attrs.NOTHING))
 
     def _look_at_object(self, value: Any) -> None:
         cls = type(value)
         if cls.__module__ != "builtins":
-            self._meet(cls)
+            self._walk.meet(cls)
         if stored(value, "__wrapped__") is not None:  # a cache, for instance
             self._lower(Precision.FIELDS, f"{cls.__name__} {stored(value, '__name__', '')}".strip())
-            self._meet(stored(value, "__wrapped__"))
+            self._walk.meet(stored(value, "__wrapped__"))
         if is_a(value, weakref.ReferenceType):
-            self._meet(value())
-        self._meet(*gc.get_referents(value))
+            self._walk.meet(value())
+        self._walk.meet(*(found.value for found in referents(value)))
 
     def _lower_for_library(self, module: str, name: str) -> None:
         """Allow no more than a library does, or a member of it."""
@@ -295,10 +272,10 @@ class Reach:
             allows = _OF_BUILTIN.get(name, Precision.COPIES if name[:1].isupper() else Precision.FIELDS)
         else:
             parents = (full_name, module, _package_of(module))
-            others = Precision.FIELDS if _origin(module) is _Origin.PYTHON else Precision.STATES
+            others = Precision.FIELDS if origin(module) is Origin.PYTHON else Precision.STATES
             allows = next((_OF_LIBRARY[known] for known in parents if known in _OF_LIBRARY), others)
         if name in _NAMES_AT_RUN_TIME.split():
-            self._any_name = True
+            self._walk.any_name = True
         self._lower(allows, full_name.removeprefix("builtins."))
 
 
@@ -341,36 +318,7 @@ def _is_written_by_library(value: Any) -> bool:
     """Whether a class's member is a method that a library wrote."""
     function = stored(value, "__func__", value)
     module = function.__globals__.get("__name__", "") if is_a(function, FunctionType) else ""
-    return module.partition(".")[0] in _WRITERS and _origin(module) is not _Origin.SPEC
-
-
-class _Origin(enum.Enum):
-    """Where a module comes from."""
-
-    SPEC = enum.auto()
-    PYTHON = enum.auto()
-    INSTALLED = enum.auto()
-
-
-_CHECKER = Path(checker.__file__).resolve().parent
-_MODELS = (_CHECKER.with_name("model"), _CHECKER.with_name("invariants"))
-_INSTALLED = frozenset(("site-packages", "dist-packages", Path(sysconfig.get_path("purelib")).name))
-_PYTHON = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "platstdlib"))
-
-
-@functools.cache
-def _origin(module: str | None) -> _Origin:
-    """Where a module comes from; the checker's count as installed, the models as a spec's."""
-    found = sys.modules.get(module or "")
-    file = getattr(found, "__file__", None)
-    if file is None or module == "__main__":
-        return _Origin.PYTHON if module in sys.builtin_module_names else _Origin.SPEC
-    path = Path(file).resolve()
-    if any(path.is_relative_to(folder) for folder in _MODELS):
-        return _Origin.SPEC
-    if path.is_relative_to(_CHECKER) or _INSTALLED.intersection(path.parts):
-        return _Origin.INSTALLED
-    return _Origin.PYTHON if any(path.is_relative_to(folder) for folder in _PYTHON) else _Origin.SPEC
+    return module.partition(".")[0] in _WRITERS and origin(module) is not Origin.SPEC
 
 
 def _packages(function: Any, state: Any) -> frozenset[str]:
