@@ -3,7 +3,7 @@
 from leadline.checker.action import Action, ActionInstance, Step, action
 from leadline.checker.bag import Bag
 from leadline.checker.bounds import bound
-from leadline.checker.engines import explore
+from leadline.checker.engines import explore, fuzz
 from leadline.checker.errors import LeadlineError, SpecError, TraceError
 from leadline.checker.properties import Kind, Property, invariant, step_invariant, step_witness, witness
 from leadline.checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
@@ -36,6 +36,7 @@ __all__ = [
     "component",
     "constant",
     "explore",
+    "fuzz",
     "invariant",
     "put",
     "step_invariant",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import attrs
 
+from leadline.checker.errors import SpecError
+
 __all__ = ["CompiledSettings", "RandomSettings", "SparkSettings"]
 
 
@@ -129,16 +131,47 @@ class SparkSettings:
     tuning: SparkTuning = attrs.field(factory=SparkTuning)
 
 
+MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS = 10**15, 1_000_000, 256
+"""The most behaviours (more than any run has time for), steps in a behaviour, and threads of a random search."""
+
+
 @attrs.frozen(kw_only=True)
 class RandomSettings:
-    """Settings of the random search.
+    """Settings of random search.
 
     Attributes:
-        examples: behaviours.
-        steps: the most steps in a behaviour.
-        seed: the same seed searches the same behaviours.
+        examples: the number of behaviours, at most `MOST_EXAMPLES`.
+        steps: the most steps in a behaviour, and from an initial state to any state that is expanded; at most
+            `MOST_STEPS`.
+        seed: the same seed searches the same behaviours, whatever the number of workers.
+        uniform: only walk from initial states, and check only the steps taken. By default, most steps expand states in
+            random order; see `leadline.checker.engines.random.frontier`.
+        workers: the number of threads, at most `MOST_WORKERS`; None: one for each core.
+
+    Raises:
+        SpecError: a number is out of range.
     """
 
     examples: int = 10_000
     steps: int = 50
     seed: int = 0
+    uniform: bool = False
+    workers: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if type(self.seed) is not int:
+            raise SpecError(f"seed={self.seed} is out of range: it must be an integer")
+        for name, most in (("examples", MOST_EXAMPLES), ("steps", MOST_STEPS), ("workers", MOST_WORKERS)):
+            value = getattr(self, name)
+            if value is None and name == "workers":
+                continue
+            if type(value) is not int or value < 1:
+                raise SpecError(f"{name}={value} is out of range: it must be an integer, and more than 0")
+            if value > most:
+                raise SpecError(f"{name}={value} is out of range: it must be at most {most:,}")
+
+    @property
+    def shown(self) -> dict[str, int | bool]:
+        """What decides which behaviours are searched, by name, for reports."""
+        shown: dict[str, int | bool] = {"examples": self.examples, "steps": self.steps, "seed": self.seed}
+        return shown | ({"uniform": True} if self.uniform else {})

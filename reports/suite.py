@@ -15,10 +15,9 @@ import cattrs
 
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress, paced
-from leadline.checker.engines.random.search import MOST_EXAMPLES, MOST_STEPS, fuzz
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Verdict
-from leadline.checker.settings import RandomSettings
+from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, RandomSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.names import nearest
 from leadline.checker.support.visible import visible
@@ -123,15 +122,9 @@ class PreparedCheck:
     def _result(self, coverage: bool, progress: Progress | None) -> Result:
         check = self.check
         if check.engine == "fuzz":
-            return fuzz(
-                self.spec,
-                examples=check.examples,
-                steps=check.steps,
-                seed_value=check.seed,
-                max_seconds=check.max_seconds,
-                progress=progress,
-                coverage=coverage,
-            )
+            limits = Limits(max_seconds=check.max_seconds, coverage=coverage)
+            settings = RandomSettings(examples=check.examples, steps=check.steps, seed=check.seed)
+            return ENGINES["random"](self.spec, limits, progress, settings)
         limits = Limits(check.depth, check.max_states, check.max_seconds, coverage=coverage)
         return ENGINES["compiled"](self.spec, limits, progress)
 

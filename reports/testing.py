@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from leadline.checker.engines import searched
-from leadline.checker.engines.random.search import fuzz
+from leadline.checker.engines import ENGINES, searched
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import RandomSettings
 from leadline.checker.spec import Spec
@@ -110,16 +109,16 @@ def assert_not_violated(
     /,
     *,
     properties: Iterable[str] | None = None,
-    max_seconds: float | None = None,
+    limits: Limits | None = None,
     **bounds: int | bool | str,
 ) -> Result:
     """Search a spec's behaviours at random, and fail the test if a property is violated.
 
     Parameters:
         spec: the spec, or what `leadline fuzz` calls it.
-        settings: the number of behaviours, their length and the seed.
+        settings: the number of behaviours, their length, the seed, and how to search.
         properties: the properties checked; by default all of the spec's.
-        max_seconds: seconds after which the search ends, whatever it has searched.
+        limits: what may stop the search early.
         bounds: the bounds that differ from the spec's own.
 
     Returns:
@@ -136,9 +135,7 @@ def assert_not_violated(
         100
     """
     chosen, settings = _chosen(spec, bounds, properties), settings or RandomSettings()
-    result = fuzz(
-        chosen, examples=settings.examples, steps=settings.steps, seed_value=settings.seed, max_seconds=max_seconds
-    )
+    result = ENGINES["random"](chosen, limits, settings=settings)
     if result.interrupted:
         raise KeyboardInterrupt
     if result.verdict is Verdict.VIOLATED:

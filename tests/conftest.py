@@ -59,7 +59,7 @@ def use_one_core() -> Iterator[None]:
     """Searches use one core unless a test asks for more, since tests run beside each other."""
     with (
         mock.patch("leadline.checker.engines.compiled.search.usable_cores", return_value=1),
-        mock.patch("leadline.checker.engines.random.walk_search.usable_cores", return_value=1),
+        mock.patch("leadline.checker.engines.random.search.usable_cores", return_value=1),
     ):
         yield
 

@@ -1,98 +1,146 @@
-"""The exhaustive engines, by name. Each takes the same spec and gives the same answers."""
+"""The engines, by name. Each takes a spec, limits, a progress function and settings, and returns a `Result`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
+
+import attrs
 
 from leadline.checker.engines import oracle
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import SpecError
 from leadline.checker.observing.line_coverage import with_source
 from leadline.checker.result import Limits, Result
-from leadline.checker.settings import CompiledSettings, OracleSettings, SparkSettings
+from leadline.checker.settings import CompiledSettings, OracleSettings, RandomSettings, SparkSettings
 from leadline.checker.spec import Spec
 
+__all__ = ["ENGINES", "Engine"]
 
-class Engine(Protocol):
-    """Searches every reachable state of a spec."""
+S = TypeVar("S")
+Settings = TypeVar("Settings")
+Taken = TypeVar("Taken", contravariant=True)
+
+
+class Search(Protocol[Taken]):
+    """The function that searches for an engine."""
+
+    def __call__(self, spec: Spec[S], limits: Limits, progress: Progress | None, settings: Taken, /) -> Result: ...
+
+
+@attrs.frozen
+class Engine(Generic[Settings]):
+    """An engine: call it to search a spec.
+
+    Attributes:
+        settings: the class of its settings.
+        search: searches; it may import what takes long to import.
+        is_exhaustive: whether it searches every reachable state, unless a limit stops it.
+    """
+
+    settings: type[Settings]
+    search: Search[Settings]
+    is_exhaustive: bool = True
 
     def __call__(
         self,
-        spec: Spec[Any],
+        spec: Spec[S],
         limits: Limits | None = None,
         progress: Progress | None = None,
-        settings: Any = None,
+        settings: Settings | None = None,
     ) -> Result:
         """Search a spec.
 
         Parameters:
             spec: what to search.
             limits: what may stop the search early; by default the first violation, and most of the free memory.
-            progress: called every so often with the counts so far.
-            settings: of the class that `SETTINGS` has for this engine; None: the defaults.
+            progress: called regularly with the counts so far.
+            settings: of this engine; by default those of its class.
+
+        Returns:
+            The result. An interrupt (Ctrl-C) or a limit gives what was found until then, as incomplete.
 
         Raises:
-            SpecError: the spec misbehaved.
-            LeadlineError: what the settings name cannot be used.
+            SpecError: the spec misbehaved: an action or a property raised an exception, or is not a pure function.
+            LeadlineError: the engine cannot run with these settings.
         """
+        settings = self.settings() if settings is None else settings
+        if not isinstance(settings, self.settings):
+            raise SpecError(f"this engine takes {self.settings.__name__}, not {type(settings).__name__}")
+        return self.search(spec, limits or Limits(), progress, settings)
 
 
 def explore(
-    spec: Spec[Any],
+    spec: Spec[S],
     limits: Limits | None = None,
     progress: Progress | None = None,
     settings: CompiledSettings | None = None,
 ) -> Result:
-    """Search a spec with the compiled engine, the default. See `Engine`."""
-    from leadline.checker.engines import (
-        compiled,  # importing the compiler takes a second, which other commands need not wait
-    )
-
-    if limits is None or not limits.coverage:
-        return compiled.explore(spec, limits, progress, settings)
-    if settings is not None and settings.resume is not None:
-        raise SpecError("coverage needs the whole search: what was run before it was saved is not known")
-    return with_source(spec, lambda fresh: compiled.explore(fresh, limits, progress, settings))
+    """Search every reachable state of a spec with the compiled engine, the default. See `Engine.__call__`."""
+    return ENGINES["compiled"](spec, limits, progress, settings)
 
 
-def _oracle(
-    spec: Spec[Any],
+def fuzz(
+    spec: Spec[S],
     limits: Limits | None = None,
     progress: Progress | None = None,
-    settings: OracleSettings | None = None,
+    settings: RandomSettings | None = None,
 ) -> Result:
-    if limits is not None and limits.coverage:
+    """Search behaviours of a spec at random. See `leadline.checker.engines.random.search.fuzz`."""
+    return ENGINES["random"](spec, limits, progress, settings)
+
+
+def searched(spec: Spec[S], limits: Limits | None = None) -> Result:
+    """The result of the default engine, for code that cannot use an interrupted search.
+
+    Raises:
+        KeyboardInterrupt: the search was interrupted.
+    """
+    result = explore(spec, limits)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return result
+
+
+def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: OracleSettings) -> Result:
+    if limits.coverage:
         return with_source(spec, lambda fresh: oracle.explore(fresh, limits, progress))
     return oracle.explore(spec, limits, progress)
 
 
-def _spark(
-    spec: Spec[Any],
-    limits: Limits | None = None,
-    progress: Progress | None = None,
-    settings: SparkSettings | None = None,
-) -> Result:
-    from leadline.checker.engines import spark as distributed
-
-    if limits is not None and limits.coverage:
-        raise SpecError("coverage is collected by the compiled engine and the oracle, not by spark")
-    return distributed.explore(spec, limits, progress, settings)
+# The other engines are imported when they are called: importing the compiler takes a second.
 
 
-ENGINES: dict[str, Engine] = {"compiled": explore, "oracle": _oracle, "spark": _spark}
+def _compiled(spec: Spec[S], limits: Limits, progress: Progress | None, settings: CompiledSettings) -> Result:
+    from leadline.checker.engines import compiled
 
-SETTINGS: Mapping[str, type[Any]] = {"compiled": CompiledSettings, "oracle": OracleSettings, "spark": SparkSettings}
-"""The class of each engine's settings."""
+    if not limits.coverage:
+        return compiled.explore(spec, limits, progress, settings)
+    if settings.resume is not None:
+        raise SpecError("coverage needs the whole search: leave out resume")
+    return with_source(spec, lambda fresh: compiled.explore(fresh, limits, progress, settings))
 
 
-def searched(spec: Spec[Any], limits: Limits | None = None) -> Result:
-    """Search a spec with the default engine, on the way to something else.
+def _spark(spec: Spec[S], limits: Limits, progress: Progress | None, settings: SparkSettings) -> Result:
+    from leadline.checker.engines import spark
 
-    Raises:
-        KeyboardInterrupt: the search took the Ctrl-C that was meant for all.
-    """
-    result = ENGINES["compiled"](spec, limits or Limits())
-    if result.interrupted:
-        raise KeyboardInterrupt
-    return result
+    if limits.coverage:
+        raise SpecError("the spark engine does not collect coverage: use the compiled engine or the oracle")
+    return spark.explore(spec, limits, progress, settings)
+
+
+def _random(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:
+    from leadline.checker.engines.random import search
+
+    return search.fuzz(spec, limits, progress, settings)
+
+
+ENGINES: dict[str, Engine[Any]] = {
+    "compiled": Engine(CompiledSettings, _compiled),
+    "oracle": Engine(OracleSettings, _oracle),
+    "spark": Engine(SparkSettings, _spark),
+    "random": Engine(RandomSettings, _random, is_exhaustive=False),
+}
+"""All engines. The compiled engine is the default."""
+
+EXHAUSTIVE = {name: engine for name, engine in ENGINES.items() if engine.is_exhaustive}
+"""The engines that search every reachable state."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import attrs
 import click
 
-from leadline.checker.engines import ENGINES, SETTINGS
+from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.engines.budget import Budget
 from leadline.checker.result import Limits
-from leadline.reports.cli.options import MemorySize, chosen_spec, coverage_option, output_options, spec_options
+from leadline.reports.cli.options import chosen_spec, coverage_option, max_memory_option, output_options, spec_options
 from leadline.reports.cli.outputs import Outputs
 from leadline.reports.cli.running import only_the_result_on_stdout, run
 
@@ -20,7 +20,7 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
 @spec_options
 @click.option(
     "--engine",
-    type=click.Choice(list(ENGINES)),
+    type=click.Choice(list(EXHAUSTIVE)),
     default="compiled",
     show_default=True,
     help="compiled: fast, with tables learned from the spec. spark: the same, spread over the machines of a cluster. "
@@ -29,13 +29,7 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours of up to N states.")
 @click.option("--max-states", type=click.IntRange(1), metavar="N", help="Stop at N distinct states.")
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds.")
-@click.option(
-    "--max-memory",
-    type=MemorySize(),
-    metavar="SIZE",
-    help="Stop when the search takes more memory than this, e.g. 800M or 12G; by default, most of the free memory. "
-    "Limits of a container and of ulimit also apply.",
-)
+@max_memory_option
 @click.option("--keep-going", is_flag=True, help="Continue after a violation until every state is searched.")
 @click.option(
     "--traces",
@@ -146,7 +140,7 @@ def explore(
     }
     chosen_settings = {name: value for name, value in given.items() if value is not None}
     for name in sorted(chosen_settings):
-        engines = [other for other, kind in SETTINGS.items() if name in attrs.fields_dict(kind)]
+        engines = [other for other, its in EXHAUSTIVE.items() if name in attrs.fields_dict(its.settings)]
         if engine not in engines:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} is for the {' or '.join(engines)} engine, not for the {engine}")
@@ -162,9 +156,9 @@ def explore(
         raise click.UsageError("--coverage does not work with --resume, as it needs a search from the beginning")
     with only_the_result_on_stdout(json_file), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
-    settings = SETTINGS[engine](**chosen_settings)
+    settings = EXHAUSTIVE[engine].settings(**chosen_settings)
     shown = chosen_settings | ({"conf": " ".join(conf)} if conf else {})
-    search = functools.partial(ENGINES[engine], chosen, limits, settings=settings)
+    search = functools.partial(EXHAUSTIVE[engine], chosen, limits, settings=settings)
     return run(lambda progress: search(progress=progress), chosen, engine, shown, Outputs(json_file, trace_out, html))
 
 

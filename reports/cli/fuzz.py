@@ -7,9 +7,17 @@ from pathlib import Path
 
 import click
 
-import leadline.checker.engines.random.search
-from leadline.checker.settings import RandomSettings
-from leadline.reports.cli.options import chosen_spec, coverage_option, output_options, spec_options
+from leadline.checker.engines import ENGINES
+from leadline.checker.engines.budget import Budget
+from leadline.checker.result import Limits
+from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS, RandomSettings
+from leadline.reports.cli.options import (
+    chosen_spec,
+    coverage_option,
+    max_memory_option,
+    output_options,
+    spec_options,
+)
 from leadline.reports.cli.outputs import Outputs
 from leadline.reports.cli.running import only_the_result_on_stdout, run
 
@@ -18,7 +26,7 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
 @spec_options
 @click.option(
     "--examples",
-    type=click.IntRange(1, leadline.checker.engines.random.search.MOST_EXAMPLES),
+    type=click.IntRange(1, MOST_EXAMPLES),
     default=RandomSettings().examples,
     show_default=True,
     metavar="N",
@@ -26,7 +34,7 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
 )
 @click.option(
     "--steps",
-    type=click.IntRange(1, leadline.checker.engines.random.search.MOST_STEPS),
+    type=click.IntRange(1, MOST_STEPS),
     default=RandomSettings().steps,
     show_default=True,
     metavar="N",
@@ -46,12 +54,13 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
     metavar="S",
     help="Stop after S seconds, shortening included. Leaving out steps of counterexamples may take 3 seconds more.",
 )
+@max_memory_option
 @click.option(
     "--keep-going", is_flag=True, help="Continue after every invariant is violated, until N behaviours have ended."
 )
 @click.option(
     "--workers",
-    type=click.IntRange(1, 256),
+    type=click.IntRange(1, MOST_WORKERS),
     metavar="N",
     help="Share the work among N workers; by default one for each core, and one with --coverage. The results do not "
     "depend on it.",
@@ -73,6 +82,7 @@ def fuzz(
     steps: int,
     seed: int,
     max_seconds: float | None,
+    max_memory: int | None,
     keep_going: bool,
     workers: int | None,
     uniform: bool,
@@ -92,21 +102,10 @@ def fuzz(
 
     Exit code 1: a property is violated; 2: usage error; 3: no violation was found.
     """
-    settings = {"examples": examples, "steps": steps, "seed": seed, **({"uniform": True} if uniform else {})}
-    with only_the_result_on_stdout(json_file):
+    limits = Limits(max_seconds=max_seconds, max_memory=max_memory, keep_going=keep_going, coverage=coverage)
+    settings = RandomSettings(examples=examples, steps=steps, seed=seed, uniform=uniform, workers=workers)
+    with only_the_result_on_stdout(json_file), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
-    search = functools.partial(
-        leadline.checker.engines.random.search.fuzz,
-        chosen,
-        examples=examples,
-        steps=steps,
-        seed_value=seed,
-        max_seconds=max_seconds,
-        keep_going=keep_going,
-        workers=workers,
-        uniform=uniform,
-        coverage=coverage,
-    )
-    return run(
-        lambda progress: search(progress=progress), chosen, "fuzz", settings, Outputs(json_file, trace_out, html)
-    )
+    search = functools.partial(ENGINES["random"], chosen, limits, settings=settings)
+    outputs = Outputs(json_file, trace_out, html)
+    return run(lambda progress: search(progress=progress), chosen, "random", dict(settings.shown), outputs)

@@ -136,3 +136,12 @@ class MemorySize(click.ParamType[int]):
         if size < 1:
             self.fail(f"{value!r} is not a size: write a number and K, M, G or T, as in 800M or 12G", param, ctx)
         return size
+
+
+max_memory_option = click.option(
+    "--max-memory",
+    type=MemorySize(),
+    metavar="SIZE",
+    help="Stop when the search takes more memory than this, e.g. 800M or 12G; by default, most of the free memory. "
+    "Limits of a container and of ulimit also apply.",
+)

@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from leadline.checker.bounds import bounds_text
-from leadline.checker.engines import ENGINES
+from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.result import Statistics
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.terminal.run import estimated_total, heading, progress_line
@@ -369,7 +369,7 @@ def test_output_that_cannot_show_a_character_shows_another(tmp_path: Path) -> No
 # Interrupts, and readers that leave
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", EXHAUSTIVE)
 def test_control_c_in_a_search_ends_in_3_with_a_partial_report(tmp_path: Path, engine: str) -> None:
     run = interrupted(*KIP_320, "-b", ENDLESS, "--engine", engine, folder=tmp_path, when=r" [1-9]\d*,\d{3} distinct")
     assert run.code == 3

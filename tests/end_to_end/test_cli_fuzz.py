@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from leadline.checker.engines.random.search import fuzz
+from leadline.checker import fuzz
 from leadline.checker.result import Verdict
+from leadline.checker.settings import RandomSettings
 from leadline.checker.traces.itf import decode_trace, encode_trace
 from leadline.checker.traces.replay import replay
 from leadline.invariants.catalog import CATALOG
@@ -28,7 +29,7 @@ def without_seconds(run: Run) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_default_budget_finds_the_loss_before_0_11_and_shortens_it_to_12_states_at_most(seed: int) -> None:
     spec = CATALOG["atomic/hw-truncation"]  # with all its properties: weak_isr is violated sooner
-    result = fuzz(spec, seed_value=seed)
+    result = fuzz(spec, settings=RandomSettings(seed=seed))
     violated = {item.property.name: len(item.traces[0]) for item in result.properties if item.traces}
     (trace,) = result.of("strong_isr").traces
     assert result.verdict is result.of("strong_isr").verdict is Verdict.VIOLATED
@@ -39,7 +40,9 @@ def test_the_default_budget_finds_the_loss_before_0_11_and_shortens_it_to_12_sta
 
 def test_the_command_has_the_default_budget_of_the_function(tmp_path: Path) -> None:
     run = call(*BEFORE_0_11, "--seed", QUICK_SEED, "--json", "-", folder=tmp_path)
-    found = fuzz(CATALOG["atomic/hw-truncation"].with_properties(["strong_isr"]), seed_value=int(QUICK_SEED))
+    found = fuzz(
+        CATALOG["atomic/hw-truncation"].with_properties(["strong_isr"]), settings=RandomSettings(seed=int(QUICK_SEED))
+    )
     assert run.json["settings"] == found.settings == {"examples": 10_000, "steps": 50, "seed": 4}
     assert run.json["generated_states"] == found.statistics.generated
 
@@ -82,7 +85,7 @@ def test_the_report_gives_the_steps_taken_the_distinct_states_and_the_mix_of_act
     run = call("fuzz", "atomic/kip-320", "--examples", "300", "--json", "-", folder=tmp_path)
     assert run.code == 3
     result = run.json
-    assert result["engine"] == "fuzz"
+    assert result["engine"] == "random"
     mix = {item["name"]: item for item in result["actions"]}
     assert list(mix) == [action.name for action in CATALOG["atomic/kip-320"].actions]
     steps = sum(item["generated"] for item in mix.values())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-from leadline.checker import Verdict
+from leadline.checker import Verdict, fuzz
 from leadline.checker.engines.oracle import explore
-from leadline.checker.engines.random.search import fuzz
 from leadline.checker.result import ActionCount, Result
+from leadline.checker.settings import RandomSettings
 from leadline.checker.stateful import state_machine
 from leadline.checker.traces.itf import decode_trace, encode_trace
 from leadline.checker.traces.replay import replay
@@ -93,7 +93,7 @@ def test_with_one_resource_manager_it_cannot_be_too_soon() -> None:
 
 
 def test_committing_too_soon_is_found_by_fuzzing_in_hardly_more_steps() -> None:
-    result = fuzz(two_phase_commit(3, tm_commits_too_soon), examples=200)
+    result = fuzz(two_phase_commit(3, tm_commits_too_soon), settings=RandomSettings(examples=200))
 
     assert result.verdict is Verdict.VIOLATED
     assert 6 <= lengths(result)["consistent"] <= 8

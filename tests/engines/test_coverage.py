@@ -20,6 +20,7 @@ from leadline.checker import (
     component,
     constant,
     explore,
+    fuzz,
     invariant,
     put,
     step_invariant,
@@ -30,10 +31,10 @@ from leadline.checker.coverage import FieldCoverage, InstanceCoverage
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.compiled import choose_engine as calling
 from leadline.checker.engines.compiled import coverage as tally
-from leadline.checker.engines.random.search import fuzz
 from leadline.checker.observing import line_coverage as source
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.result import Result
+from leadline.checker.settings import RandomSettings
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.runs.phrases import walked_lines
 
@@ -139,7 +140,7 @@ def test_every_engine_says_which_premises_are_ever_true(monkeypatch: pytest.Monk
         assert result.verdict is Verdict.HOLDS
         assert {item.property.name: item.premise for item in result.properties} == expected
         assert [item.property.name for item in result.properties if item.says_nothing] == ["third_on", "none_taken"]
-    found = fuzz(ROOM, examples=200)
+    found = fuzz(ROOM, settings=RandomSettings(examples=200))
     assert {item.property.name: item.premise for item in found.properties} == expected
     assert not any(item.says_nothing for item in found.properties)  # as nothing is known of other states
 
@@ -251,17 +252,14 @@ def test_many_values_are_not_counted_to_the_last(monkeypatch: pytest.MonkeyPatch
     assert covered.fields == {"Count.at": FieldCoverage(100, False, ())}
 
 
-@pytest.mark.parametrize("engine", ["oracle", "compiled", "fuzz"])
+@pytest.mark.parametrize("engine", ["oracle", "compiled", "random"])
 def test_initial_states_are_made_within_the_limits(engine: str) -> None:
     def initial_states(_: Any) -> list[Room]:
         while True:
             pass
 
     spec = attrs.evolve(ROOM, initial_states=initial_states)
-    if engine == "fuzz":
-        result = fuzz(spec, max_seconds=0.01, coverage=True)
-    else:
-        result = ENGINES[engine](spec, Limits(coverage=True, max_seconds=0.01))
+    result = ENGINES[engine](spec, Limits(coverage=True, max_seconds=0.01))
     assert (result.reason, result.statistics.covered) == ("reached 0.01 seconds", None)
 
 
@@ -298,7 +296,10 @@ def test_steps_that_a_limit_cuts_short_are_counted(states: int, monkeypatch: pyt
 
 
 def test_a_random_search_that_visits_all_states_covers_what_an_exhaustive_one_covers() -> None:
-    result, known = fuzz(ROOM, examples=1000, coverage=True), explore(ROOM, COVERAGE).statistics
+    result, known = (
+        fuzz(ROOM, Limits(coverage=True), settings=RandomSettings(examples=1000)),
+        explore(ROOM, COVERAGE).statistics,
+    )
     covered, exhaustive, statistics = result.statistics.covered, known.covered, result.statistics
     assert covered is not None
     assert exhaustive is not None
@@ -352,7 +353,7 @@ def test_what_only_the_search_for_a_shorter_counterexample_runs_is_not_covered()
         actions=[draw, win, save],
         properties=[is_little],
     )
-    result = fuzz(spec, examples=3, uniform=True, coverage=True)
+    result = fuzz(spec, Limits(coverage=True), settings=RandomSettings(examples=3, uniform=True))
     covered = result.statistics.covered
     assert result.note == "there is no shorter counterexample to is_little"
     assert covered is not None
@@ -363,8 +364,8 @@ def test_what_only_the_search_for_a_shorter_counterexample_runs_is_not_covered()
 def test_of_a_random_search_with_many_states_a_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("sample", "walk_coverage"):
         monkeypatch.setattr(f"leadline.checker.engines.compiled.{module}.MOST", 40)
-    statistics = fuzz(ROOM, examples=300, coverage=True).statistics
-    covered, plain = statistics.covered, fuzz(ROOM, examples=300).statistics
+    statistics = fuzz(ROOM, Limits(coverage=True), settings=RandomSettings(examples=300)).statistics
+    covered, plain = statistics.covered, fuzz(ROOM, settings=RandomSettings(examples=300)).statistics
     assert covered is not None
     assert covered.sampled == 40
     assert 4 <= covered.shown["both_on"] <= 20  # a quarter of the space
@@ -374,7 +375,7 @@ def test_of_a_random_search_with_many_states_a_sample_is_looked_at(monkeypatch: 
 
 def test_what_a_random_run_says_of_itself_is_true_of_a_space_that_is_known() -> None:
     spec = CATALOG["atomic/kip-320"]
-    result, levels = fuzz(spec, examples=400).statistics, explore(spec).statistics.levels
+    result, levels = fuzz(spec, settings=RandomSettings(examples=400)).statistics, explore(spec).statistics.levels
     assert result.walked is not None
     visits = result.walked.steps + result.walked.behaviours + result.walked.expanded
     deepest = len(result.walked.depths) - 1

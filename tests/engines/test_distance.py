@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from leadline.checker import Spec, SpecError, action, invariant
+from leadline.checker import Spec, SpecError, action, fuzz, invariant
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.learning.calls import Caller
 from leadline.checker.engines.learning.watch import Watch
@@ -20,9 +20,9 @@ from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random import learner as module
 from leadline.checker.engines.random.learner import Learner
-from leadline.checker.engines.random.search import fuzz
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.result import Limits, Verdict
+from leadline.checker.settings import RandomSettings
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.loading import load_spec
 from tests.specs.going_wrong import ONLY_LEARNED
@@ -56,8 +56,8 @@ def wrong(state: Dials) -> int:
 
 def test_a_distance_leads_to_a_violation_that_chance_does_not() -> None:
     """A space of 10 ** 5 states, one of which violates the property."""
-    guided = fuzz(attrs.evolve(SAFE, distance=wrong), examples=10, steps=20)
-    by_chance = fuzz(SAFE, examples=10, steps=20)
+    guided = fuzz(attrs.evolve(SAFE, distance=wrong), settings=RandomSettings(examples=10, steps=20))
+    by_chance = fuzz(SAFE, settings=RandomSettings(examples=10, steps=20))
 
     assert (guided.verdict, by_chance.verdict) == (Verdict.VIOLATED, Verdict.INCOMPLETE)
     assert len(guided.of("shut").traces[0]) == 6
@@ -175,7 +175,7 @@ def test_whether_a_distance_is_learned_makes_no_difference(spec: Spec[Any], monk
 def _counts(spec: Spec[Any], always: int, monkeypatch: pytest.MonkeyPatch) -> Any:
     tuning = attrs.evolve(ONLY_LEARNED, always=always)
     monkeypatch.setattr(module, "Caller", functools.partial(Caller, tuning=tuning))
-    result = fuzz(spec, examples=10, steps=20)
+    result = fuzz(spec, settings=RandomSettings(examples=10, steps=20))
     counts = result.statistics
     lengths = [[len(trace) for trace in item.traces] for item in result.properties]
     return counts.distinct, counts.generated, counts.depth, counts.actions, counts.walked, lengths
@@ -189,7 +189,7 @@ def test_a_distance_that_fails_late_is_an_error_in_one_line() -> None:
         return 1 / (9 - state.numbers[4])
 
     with pytest.raises(SpecError, match=r"^distance raised ZeroDivisionError: division by zero \(test_distance.py"):
-        fuzz(attrs.evolve(SAFE, distance=fails_late), examples=10, steps=20)
+        fuzz(attrs.evolve(SAFE, distance=fails_late), settings=RandomSettings(examples=10, steps=20))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_distance_that_fails_late_is_an_error_in_one_line() -> None:
 )
 def test_a_distance_that_is_no_number_from_0_on_is_refused(returned: Any) -> None:
     with pytest.raises(SpecError, match=r"^distance must return a finite number that is at least 0, not "):
-        fuzz(attrs.evolve(SAFE, distance=lambda state: returned), examples=10, steps=20)
+        fuzz(attrs.evolve(SAFE, distance=lambda state: returned), settings=RandomSettings(examples=10, steps=20))
 
 
 def test_a_distance_that_remembers_earlier_calls_is_refused() -> None:
@@ -207,7 +207,7 @@ def test_a_distance_that_remembers_earlier_calls_is_refused() -> None:
         return state.numbers[0] * 0 + next(calls)
 
     with pytest.raises(SpecError, match=r"^distance is not deterministic: the same state gave different values$"):
-        fuzz(attrs.evolve(SAFE, distance=differs), examples=10, steps=20)
+        fuzz(attrs.evolve(SAFE, distance=differs), settings=RandomSettings(examples=10, steps=20))
 
 
 def test_a_distance_that_looks_at_identity_is_refused() -> None:
@@ -215,7 +215,7 @@ def test_a_distance_that_looks_at_identity_is_refused() -> None:
         return id(state)
 
     with pytest.raises(SpecError, match=r"^distance is not deterministic: "):
-        fuzz(attrs.evolve(SAFE, distance=names_object), examples=10, steps=20)
+        fuzz(attrs.evolve(SAFE, distance=names_object), settings=RandomSettings(examples=10, steps=20))
 
 
 def test_a_distance_that_changes_the_state_is_refused() -> None:
@@ -224,7 +224,7 @@ def test_a_distance_that_changes_the_state_is_refused() -> None:
         return 1
 
     with pytest.raises(SpecError, match=r"^the distance changed the state it was given$"):
-        fuzz(attrs.evolve(SAFE, distance=changes), examples=10, steps=20)
+        fuzz(attrs.evolve(SAFE, distance=changes), settings=RandomSettings(examples=10, steps=20))
 
 
 def test_a_distance_is_not_asked_of_states_outside() -> None:
@@ -236,7 +236,7 @@ def test_a_distance_is_not_asked_of_states_outside() -> None:
         return 12 - sum(state.numbers)
 
     bounded = attrs.evolve(SAFE, properties=[], distance=some_turned, within=lambda state: sum(state.numbers) <= 12)
-    assert fuzz(bounded, examples=30, steps=20).verdict is Verdict.INCOMPLETE
+    assert fuzz(bounded, settings=RandomSettings(examples=30, steps=20)).verdict is Verdict.INCOMPLETE
 
 
 @attrs.frozen

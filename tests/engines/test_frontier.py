@@ -6,12 +6,12 @@ import attrs
 import numpy as np
 import pytest
 
-from leadline.checker import Spec, action, invariant, step_invariant
+from leadline.checker import Spec, action, fuzz, invariant, step_invariant
 from leadline.checker.engines.oracle import explore
 from leadline.checker.engines.random import frontier as module
 from leadline.checker.engines.random.frontier import Arrivals, Frontier
-from leadline.checker.engines.random.search import fuzz
 from leadline.checker.result import Result, Verdict
+from leadline.checker.settings import RandomSettings
 from leadline.checker.trace import Trace
 
 
@@ -40,7 +40,7 @@ WHEEL = Spec(name="wheel", initial_states=lambda _: [Wheel()], actions=[spin], p
 
 
 def test_all_next_states_are_checked_however_many_there_are() -> None:
-    result = fuzz(WHEEL, examples=1, steps=1)
+    result = fuzz(WHEEL, settings=RandomSettings(examples=1, steps=1))
 
     assert [item.verdict for item in result.properties] == [Verdict.VIOLATED, Verdict.VIOLATED]
     assert result.of("no_luck").traces[0].states == (Wheel(), Wheel(777))
@@ -48,7 +48,7 @@ def test_all_next_states_are_checked_however_many_there_are() -> None:
 
 
 def test_a_uniform_search_checks_only_the_steps_taken() -> None:
-    assert fuzz(WHEEL, examples=1, steps=1, uniform=True).verdict is Verdict.INCOMPLETE
+    assert fuzz(WHEEL, settings=RandomSettings(examples=1, steps=1, uniform=True)).verdict is Verdict.INCOMPLETE
 
 
 @attrs.frozen
@@ -83,7 +83,7 @@ def checked(result: Result) -> list[Trace[Grid]]:
 
 
 def test_each_state_of_a_space_is_expanded_once() -> None:
-    result = fuzz(GRID, examples=3_000)
+    result = fuzz(GRID, settings=RandomSettings(examples=3_000))
 
     assert result.statistics.walked is not None
     assert result.statistics.walked.expanded == result.statistics.distinct == 12**3
@@ -92,7 +92,7 @@ def test_each_state_of_a_space_is_expanded_once() -> None:
 
 def test_states_outside_of_the_constraint_are_not_expanded() -> None:
     spec = attrs.evolve(GRID, within=lambda state: state.x < 3 and state.y + state.z < 5)
-    result, known = fuzz(spec, examples=1_000).statistics, explore(spec).statistics
+    result, known = fuzz(spec, settings=RandomSettings(examples=1_000)).statistics, explore(spec).statistics
 
     assert result.walked is not None
     assert result.walked.expanded == result.distinct == known.distinct == 3 * 15
@@ -106,13 +106,16 @@ def test_a_frontier_that_is_full_gives_up_states_and_nothing_else(
     monkeypatch.setattr(module, "MOST", 60)
     monkeypatch.setattr(module, "KNOWN", 64)
     spec = attrs.evolve(GRID, properties=(near,))
-    result = fuzz(spec, examples=4_000, steps=60, workers=workers)
+    result = fuzz(spec, settings=RandomSettings(examples=4_000, steps=60, workers=workers))
 
     (trace,) = checked(result)
     assert len(trace) == 11
     assert result.statistics.walked is not None
     assert result.statistics.walked.waiting > 60
-    assert result.statistics.generated == fuzz(spec, examples=4_000, steps=60, workers=1).statistics.generated
+    assert (
+        result.statistics.generated
+        == fuzz(spec, settings=RandomSettings(examples=4_000, steps=60, workers=1)).statistics.generated
+    )
 
 
 def entries(hashes: list[int], parents: list[int]) -> Arrivals:

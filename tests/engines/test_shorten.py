@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leadline.checker import Spec, action, invariant, witness
+from leadline.checker import Spec, action, fuzz, invariant, witness
 from leadline.checker.engines import ENGINES, budget
 from leadline.checker.engines.progress import Pace
 from leadline.checker.engines.random import leave_out, search, shorten
-from leadline.checker.engines.random.search import fuzz
 from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
-from leadline.checker.settings import CompiledSettings
+from leadline.checker.settings import CompiledSettings, RandomSettings
 from leadline.checker.trace import Trace
 from leadline.reports.terminal.run import progress_lines
 
@@ -60,7 +59,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Result:
     """A search whose counterexample has not been shortened."""
     with monkeypatch.context() as patched:
         patched.setattr(shorten, "shortened", lambda result, *_: result)
-        result = fuzz(GRID, examples=1000, seed_value=0, uniform=True)
+        result = fuzz(GRID, settings=RandomSettings(examples=1000, seed=0, uniform=True))
     assert length(result, "small") > 7
     assert length(result, "third") > 4
     return result
@@ -73,7 +72,7 @@ def length(result: Result, name: str) -> int:
 
 
 def test_counterexamples_and_traces_of_witnesses_lose_the_steps_that_they_do_not_need(found: Result) -> None:
-    result = shorten.shortened(found)
+    result = shorten.shortened(found, Limits())
 
     assert (length(result, "small"), length(result, "third")) == (6, 4)
     assert result.note == "there is no shorter counterexample to small"
@@ -81,7 +80,7 @@ def test_counterexamples_and_traces_of_witnesses_lose_the_steps_that_they_do_not
 
 def test_when_the_time_is_up_only_steps_are_left_out(found: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENGINES, "compiled", lambda *_: pytest.fail("an exhaustive search began"))
-    result = shorten.shortened(found, max_seconds=1e-6)
+    result = shorten.shortened(found, Limits(max_seconds=1e-6))
 
     assert length(result, "small") == 6
     assert result.note == (
@@ -91,7 +90,7 @@ def test_when_the_time_is_up_only_steps_are_left_out(found: Result, monkeypatch:
 
 def test_leaving_out_steps_ends_too(found: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shorten, "LEAST_SECONDS", 0.0)
-    result = shorten.shortened(found, max_seconds=1e-6)
+    result = shorten.shortened(found, Limits(max_seconds=1e-6))
 
     assert length(result, "small") == length(found, "small")
     assert result.note.endswith("the time limit ended the shortening")
@@ -103,7 +102,7 @@ def test_after_an_interrupt_nobody_waits_for_an_exhaustive_search(
     monkeypatch.setitem(ENGINES, "compiled", lambda *_: pytest.fail("an exhaustive search began"))
     stopped = attrs.evolve(found, stop=Stop(StopKind.INTERRUPT, "interrupted"))
 
-    assert shorten.shortened(stopped).note.endswith("shortening was interrupted")
+    assert shorten.shortened(stopped, Limits()).note.endswith("shortening was interrupted")
 
 
 @pytest.mark.parametrize("activity", ["shortening", "looking for"])
@@ -118,7 +117,7 @@ def test_an_interrupt_keeps_the_shortest_trace_so_far(
         if statistics.activity.startswith(activity) and f"small: {length(found, 'small')}" not in statistics.activity:
             raise KeyboardInterrupt
 
-    result = shorten.shortened(found, progress=press)
+    result = shorten.shortened(found, Limits(), press)
 
     assert reported[0] == f"shortening the trace of small: {length(found, 'small')} states"
     assert 6 <= length(result, "small") < length(found, "small")
@@ -136,7 +135,7 @@ def test_the_exhaustive_search_gets_the_workers_and_the_time_that_is_left(
         return engine(spec, limits, progress, settings)
 
     monkeypatch.setitem(ENGINES, "compiled", noted)
-    shorten.shortened(found, max_seconds=60.0, workers=1)
+    shorten.shortened(found, Limits(max_seconds=60.0), workers=1)
     (limits, settings), *_ = given
 
     assert settings.workers == 1
@@ -178,7 +177,7 @@ def test_a_counterexample_of_many_steps_is_shortened_group_by_group() -> None:
 @given(st.just(2))
 @settings(max_examples=1, database=None, deadline=None)
 def test_a_random_search_within_a_test_of_hypothesis_is_shortened_too(seed: int) -> None:
-    result = fuzz(GRID, examples=1000, seed_value=seed)
+    result = fuzz(GRID, settings=RandomSettings(examples=1000, seed=seed))
 
     assert length(result, "small") == 6
 
@@ -198,7 +197,7 @@ def test_progress_shows_what_is_done_and_counts_it_as_no_search() -> None:
 def test_a_search_that_met_nothing_is_not_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shorten, "shortened", lambda *_: pytest.fail("there is nothing to shorten"))
 
-    assert search.fuzz(GRID.with_properties(["small"]), examples=1, steps=2).note == ""
+    assert search.fuzz(GRID.with_properties(["small"]), settings=RandomSettings(examples=1, steps=2)).note == ""
 
 
 @pytest.mark.parametrize("catches", [False, True])
@@ -225,7 +224,7 @@ def test_a_call_that_hangs_while_steps_are_left_out_is_cut_off(
     spec = attrs.evolve(GRID, properties=[slow])
     slowly = attrs.evolve(trace, spec=spec, about=slow)
     result = attrs.evolve(found, spec=spec, properties=(PropertyResult(slow, Verdict.VIOLATED, (slowly,)),))
-    shortened = shorten.shortened(result, max_seconds=1e-6)
+    shortened = shorten.shortened(result, Limits(max_seconds=1e-6))
 
     assert "the time limit ended the shortening" in shortened.note
     (kept,) = shortened.of("slow").traces

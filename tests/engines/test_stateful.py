@@ -14,11 +14,11 @@ import pytest
 from hypothesis import Phase, settings, target
 from hypothesis.stateful import run_state_machine_as_test
 
-from leadline.checker import Spec, Verdict, action, invariant, step_invariant
+from leadline.checker import Spec, Verdict, action, fuzz, invariant, step_invariant
 from leadline.checker.engines.oracle import explore
-from leadline.checker.engines.random.search import fuzz
 from leadline.checker.observing.digest import own_modules
-from leadline.checker.result import ActionCount, Result, Statistics
+from leadline.checker.result import ActionCount, Limits, Result, Statistics
+from leadline.checker.settings import RandomSettings
 from leadline.checker.stateful import PropertyViolated, SpecMachine, state_machine
 from leadline.checker.traces.itf import decode_trace, encode_trace
 from leadline.checker.traces.replay import replay
@@ -317,12 +317,12 @@ def outcome(result: Result) -> Any:
 
 def test_fuzz_finds_an_invariant_violated_by_the_shortest_trace() -> None:
     spec = counters(below_ceiling, counters=3, limit=3, ceiling=6)
-    result = fuzz(spec, examples=50)
+    result = fuzz(spec, settings=RandomSettings(examples=50))
     (trace,) = result.of("below_ceiling").traces
 
     assert (result.verdict, result.of("below_ceiling").verdict) == (Verdict.VIOLATED, Verdict.VIOLATED)
     assert (len(trace), sum(values(trace.states[-1])), trace.complaint) == (8, 7, "the sum is 7, the ceiling 6")
-    assert (result.engine, result.exhausted) == ("fuzz", False)
+    assert (result.engine, result.exhausted) == ("random", False)
 
 
 FORKS = range(1, 60)
@@ -334,7 +334,7 @@ def test_a_step_invariant_is_never_violated_by_a_step_that_does_not_exist() -> N
     back = tuple((node, "back", 0) for node in FORKS)
     bad_steps = frozenset((node, after) for node in FORKS for after in (0, node))
     spec = walk_spec(Graph((*FORK, *back), (0,), bad_steps=bad_steps), no_bad_step)
-    (trace,) = fuzz(spec, examples=5).of("no_bad_step").traces
+    (trace,) = fuzz(spec, settings=RandomSettings(examples=5)).of("no_bad_step").traces
 
     assert trace.states[0] == trace.states[2]
     assert [repr(instance) for instance in trace.instances][1:] == ["walk(label=back)"]
@@ -343,7 +343,11 @@ def test_a_step_invariant_is_never_violated_by_a_step_that_does_not_exist() -> N
 def test_a_state_that_was_not_visited_is_not_taken_for_a_deadlock() -> None:
     # Every fork leads on to 100, and from there to the dead end.
     on = (*((node, "on", 100) for node in FORKS), (100, "on", 101))
-    (trace,) = fuzz(walk_spec(Graph((*FORK, *on), (0,)), check_deadlock=True), examples=5).of("deadlock").traces
+    (trace,) = (
+        fuzz(walk_spec(Graph((*FORK, *on), (0,)), check_deadlock=True), settings=RandomSettings(examples=5))
+        .of("deadlock")
+        .traces
+    )
 
     assert [state.node for state in trace.states][2:] == [100, 101]
 
@@ -351,24 +355,24 @@ def test_a_state_that_was_not_visited_is_not_taken_for_a_deadlock() -> None:
 def test_fuzz_finds_a_deadlock_where_it_is_asked_for_and_only_there() -> None:
     drawn = "axb bxa byc cxd"
 
-    assert length(fuzz(walks(drawn, check_deadlock=True), examples=20), "deadlock") == 4
-    assert fuzz(walks(drawn), examples=20).verdict is Verdict.INCOMPLETE
+    assert length(fuzz(walks(drawn, check_deadlock=True), settings=RandomSettings(examples=20)), "deadlock") == 4
+    assert fuzz(walks(drawn), settings=RandomSettings(examples=20)).verdict is Verdict.INCOMPLETE
 
 
 @pytest.mark.parametrize(("bad", "steps"), [("a", 0), ("b", 1), ("c", 2)])
 def test_fuzz_finds_violations_after_no_step_and_after_few(bad: str, steps: int) -> None:
-    result = fuzz(walks("axb bxc cxa", no_bad_node, bad=bad), examples=20)
+    result = fuzz(walks("axb bxc cxa", no_bad_node, bad=bad), settings=RandomSettings(examples=20))
 
     assert length(result, "no_bad_node") == steps + 1
 
 
 def test_fuzz_finds_a_violation_where_no_action_exists() -> None:
-    assert length(fuzz(walks("", no_bad_node, bad="a"), examples=5), "no_bad_node") == 1
+    assert length(fuzz(walks("", no_bad_node, bad="a"), settings=RandomSettings(examples=5)), "no_bad_node") == 1
 
 
 def test_after_a_violation_fuzz_goes_on_for_the_other_properties() -> None:
     spec = walks("axb bxc cxa", no_bad_node, no_bad_step, good_node, bad="b", bad_steps="bc ca", good="c")
-    result = fuzz(spec, examples=20)
+    result = fuzz(spec, settings=RandomSettings(examples=20))
 
     assert [(item.property.name, item.verdict, len(item.traces[0])) for item in result.properties] == [
         ("no_bad_node", Verdict.VIOLATED, 2),
@@ -379,10 +383,14 @@ def test_after_a_violation_fuzz_goes_on_for_the_other_properties() -> None:
 
 def test_fuzz_ends_when_every_property_is_violated_and_only_then() -> None:
     drawn, walked = "axb bxa", 5000
-    ended = fuzz(walks(drawn, no_bad_node, bad="b"), examples=walked).statistics.walked
-    searched_on = fuzz(walks(drawn, no_bad_node, no_bad_step, bad="b"), examples=walked).statistics.walked
+    ended = fuzz(walks(drawn, no_bad_node, bad="b"), settings=RandomSettings(examples=walked)).statistics.walked
+    searched_on = fuzz(
+        walks(drawn, no_bad_node, no_bad_step, bad="b"), settings=RandomSettings(examples=walked)
+    ).statistics.walked
 
-    kept_going = fuzz(walks(drawn, no_bad_node, bad="b"), examples=walked, keep_going=True).statistics.walked
+    kept_going = fuzz(
+        walks(drawn, no_bad_node, bad="b"), Limits(keep_going=True), settings=RandomSettings(examples=walked)
+    ).statistics.walked
 
     assert ended is not None
     assert searched_on is not None
@@ -391,7 +399,9 @@ def test_fuzz_ends_when_every_property_is_violated_and_only_then() -> None:
 
 
 def test_fuzz_reports_the_witnesses_that_it_met() -> None:
-    result = fuzz(walks("axb bya", good_node, good_step, good="b", good_steps="aa"), examples=20)
+    result = fuzz(
+        walks("axb bya", good_node, good_step, good="b", good_steps="aa"), settings=RandomSettings(examples=20)
+    )
 
     assert [(item.property.name, item.verdict) for item in result.properties] == [
         ("good_node", Verdict.HOLDS),
@@ -402,7 +412,7 @@ def test_fuzz_reports_the_witnesses_that_it_met() -> None:
 
 
 def test_fuzz_never_proves_and_says_what_it_tried() -> None:
-    result = fuzz(counters(below_ceiling), examples=20, steps=10, seed_value=3)
+    result = fuzz(counters(below_ceiling), settings=RandomSettings(examples=20, steps=10, seed=3))
 
     assert (result.verdict, result.of("below_ceiling").verdict) == (Verdict.INCOMPLETE, Verdict.INCOMPLETE)
     steps = sum(count.generated for count in result.statistics.actions.values())
@@ -416,21 +426,21 @@ BUGGY = two_phase_commit(3, tm_commits_too_soon)
 
 @pytest.mark.parametrize("seed", [0, 20])
 def test_the_same_seed_gives_the_same_result(seed: int) -> None:
-    first, again = (fuzz(BUGGY, examples=30, seed_value=seed) for _ in range(2))
+    first, again = (fuzz(BUGGY, settings=RandomSettings(examples=30, seed=seed)) for _ in range(2))
 
     assert outcome(first) == outcome(again)
 
 
 def test_another_seed_searches_other_behaviours() -> None:
     spec = two_phase_commit(3)
-    mixes = {str(fuzz(spec, examples=5, seed_value=seed).statistics.actions) for seed in range(4)}
+    mixes = {str(fuzz(spec, settings=RandomSettings(examples=5, seed=seed)).statistics.actions) for seed in range(4)}
 
     assert len(mixes) == 4
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_shortened_trace_replays_and_is_hardly_longer_than_the_oracle_s(seed: int) -> None:
-    (trace,) = fuzz(BUGGY, examples=200, seed_value=seed).of("consistent").traces
+    (trace,) = fuzz(BUGGY, settings=RandomSettings(examples=200, seed=seed)).of("consistent").traces
     (shortest,) = explore(BUGGY).of("consistent").traces
 
     assert replay(BUGGY, decode_trace(encode_trace(trace))).states == trace.states
@@ -455,7 +465,9 @@ def first_is_small(state: Counters) -> bool:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_steps_that_a_violation_does_not_need_are_left_out(seed: int) -> None:
-    result = fuzz(counters(first_is_small, counters=4, limit=9), examples=20, seed_value=seed, uniform=True)
+    result = fuzz(
+        counters(first_is_small, counters=4, limit=9), settings=RandomSettings(examples=20, seed=seed, uniform=True)
+    )
 
     assert result.statistics.depth > 5  # the states of the shortest
     assert [instance.arguments for instance in result.of("first_is_small").traces[0].instances] == [{"index": 0}] * 4
@@ -463,26 +475,26 @@ def test_steps_that_a_violation_does_not_need_are_left_out(seed: int) -> None:
 
 @pytest.mark.parametrize("steps", [1, 3, 15])
 def test_no_behaviour_of_fuzz_has_more_steps_than_are_allowed(steps: int) -> None:
-    result = fuzz(counters(all_at_limit, counters=1, limit=99), examples=20, steps=steps)
+    result = fuzz(counters(all_at_limit, counters=1, limit=99), settings=RandomSettings(examples=20, steps=steps))
 
     assert result.statistics.depth == steps + 1
 
 
 def test_behaviours_may_be_longer_than_the_usual_bursts_allow() -> None:
     # Ten bursts of twenty steps at most would be 201 states.
-    assert fuzz(clock(tick), examples=10, steps=999).statistics.depth > 201
+    assert fuzz(clock(tick), settings=RandomSettings(examples=10, steps=999)).statistics.depth > 201
 
 
 def test_a_violation_beyond_the_allowed_steps_is_not_found() -> None:
     spec = counters(below_ceiling, counters=1, limit=9, ceiling=4)
 
-    assert fuzz(spec, examples=20, steps=4).verdict is Verdict.INCOMPLETE
-    assert fuzz(spec, examples=20, steps=5).verdict is Verdict.VIOLATED
+    assert fuzz(spec, settings=RandomSettings(examples=20, steps=4)).verdict is Verdict.INCOMPLETE
+    assert fuzz(spec, settings=RandomSettings(examples=20, steps=5)).verdict is Verdict.VIOLATED
 
 
 def test_statistics_of_a_search_count_steps_taken_and_states_met() -> None:
     # Every tick is counted, and there are three hours, of which two are new after a tick.
-    statistics = fuzz(clock(tick, ring), examples=10, steps=6).statistics
+    statistics = fuzz(clock(tick, ring), settings=RandomSettings(examples=10, steps=6)).statistics
     ticks = statistics.actions["tick"].generated
 
     assert statistics.actions == {"tick": ActionCount(ticks, 2), "ring": ActionCount(0, 0)}
@@ -494,12 +506,12 @@ def test_statistics_of_a_search_count_steps_taken_and_states_met() -> None:
 
 
 def test_deadlocks_are_counted_by_state_not_by_visit() -> None:
-    assert fuzz(walks("axb ayc"), examples=20).statistics.deadlocks == 2
+    assert fuzz(walks("axb ayc"), settings=RandomSettings(examples=20)).statistics.deadlocks == 2
 
 
 def test_a_search_that_has_met_every_state_has_the_oracle_s_statistics() -> None:
     spec = counters(limit=2)
-    whole, sample = explore(spec).statistics, fuzz(spec, examples=20).statistics
+    whole, sample = explore(spec).statistics, fuzz(spec, settings=RandomSettings(examples=20)).statistics
 
     assert sample.distinct == whole.distinct == 9
     assert (sample.out_degree_min, sample.out_degree_max) == (whole.out_degree_min, whole.out_degree_max) == (0, 2)
@@ -507,8 +519,8 @@ def test_a_search_that_has_met_every_state_has_the_oracle_s_statistics() -> None
 
 
 def test_fuzz_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    assert fuzz(walks("axb", no_bad_node, bad="b"), examples=3).verdict is Verdict.VIOLATED
-    assert fuzz(walks("axb"), examples=3).verdict is Verdict.INCOMPLETE
+    assert fuzz(walks("axb", no_bad_node, bad="b"), settings=RandomSettings(examples=3)).verdict is Verdict.VIOLATED
+    assert fuzz(walks("axb"), settings=RandomSettings(examples=3)).verdict is Verdict.INCOMPLETE
 
     assert capfd.readouterr() == ("", "")
 
@@ -519,17 +531,10 @@ def test_progress_is_told_while_fuzz_searches() -> None:
     def progress(statistics: Statistics) -> None:
         told.append(statistics.generated)
 
-    result = fuzz(clock(tick), examples=30, progress=progress)
+    result = fuzz(clock(tick), progress=progress, settings=RandomSettings(examples=30))
 
     assert told == sorted(told)
     assert told[-1] == result.statistics.generated
-
-
-@pytest.mark.parametrize("name", ["examples", "steps"])
-@pytest.mark.parametrize("value", [0, -1])
-def test_fuzz_refuses_a_budget_that_is_not_positive(name: str, value: Any) -> None:
-    with refused(f"limit {name}={value}", "more than 0"):
-        fuzz(clock(tick), **{name: value})
 
 
 def tired(statistics: Statistics) -> None:
@@ -540,7 +545,7 @@ def tired(statistics: Statistics) -> None:
 
 @pytest.fixture
 def each_round_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leadline.checker.engines.random.walk_search.PROGRESS_SECONDS", 0)
+    monkeypatch.setattr("leadline.checker.engines.random.search.PROGRESS_SECONDS", 0)
 
 
 @pytest.mark.usefixtures("each_round_is_told")
@@ -561,16 +566,20 @@ def test_an_interrupt_keeps_what_was_violated_until_then() -> None:
 
 def test_steps_that_change_nothing_are_looked_at_but_not_taken() -> None:
     # The walk of the action `stutter` alone would never end; two thirds of the steps would go nowhere.
-    statistics = fuzz(clock(tick, stutter), examples=10, steps=6).statistics
+    statistics = fuzz(clock(tick, stutter), settings=RandomSettings(examples=10, steps=6)).statistics
 
     assert statistics.actions["stutter"] == ActionCount(0, 0)
     assert statistics.never_enabled == []
     assert statistics.actions["tick"].generated > 50
-    assert fuzz(clock(stutter), examples=10).statistics.depth == 1
+    assert fuzz(clock(stutter), settings=RandomSettings(examples=10)).statistics.depth == 1
 
 
 def test_a_step_that_changes_nothing_may_violate_a_step_invariant() -> None:
-    (trace,) = fuzz(clock(tick, stutter, properties=[time_passes]), examples=5).of("time_passes").traces
+    (trace,) = (
+        fuzz(clock(tick, stutter, properties=[time_passes]), settings=RandomSettings(examples=5))
+        .of("time_passes")
+        .traces
+    )
     failure = violation(clock(tick, stutter, properties=[time_passes]))
 
     assert list(map(repr, trace.instances)) == list(map(repr, failure.trace.instances)) == ["stutter()"]

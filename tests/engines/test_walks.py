@@ -14,19 +14,20 @@ import attrs
 import numpy as np
 import pytest
 
-from leadline.checker import Spec, Trace, Verdict, action, component, explore, invariant, put, step_invariant
+from leadline.checker import Spec, Trace, Verdict, action, component, explore, fuzz, invariant, put, step_invariant
 from leadline.checker.content import content
+from leadline.checker.engines import ENGINES
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random import leave_out
 from leadline.checker.engines.random.distinct_estimate import MOST, StateSample
-from leadline.checker.engines.random.search import fuzz
 from leadline.checker.engines.random.shorten import IN_ORDER, shorten_along
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.errors import SpecError
-from leadline.checker.result import Limits, Result, WalkCounts
+from leadline.checker.result import Limits, Result, StopKind, WalkCounts
+from leadline.checker.settings import OracleSettings, RandomSettings
 from leadline.invariants.catalog import CATALOG
 from tests.specs.agreement import Pair, Shelf, Slot
 from tests.specs.agreement import put as put_on_shelf
@@ -77,7 +78,7 @@ def walked(result: Result) -> WalkCounts:
 
 
 def test_a_bug_in_a_space_of_ten_to_the_twelve_states_is_found() -> None:
-    result = fuzz(LOCK, examples=100_000, steps=80)
+    result = fuzz(LOCK, settings=RandomSettings(examples=100_000, steps=80))
     (trace,) = result.of("closed").traces
     assert result.verdict is Verdict.VIOLATED
     assert not closed(trace.states[-1])
@@ -86,9 +87,12 @@ def test_a_bug_in_a_space_of_ten_to_the_twelve_states_is_found() -> None:
 
 @pytest.mark.parametrize("uniform", [False, True])
 def test_the_number_of_workers_makes_no_difference(uniform: bool) -> None:
-    one, two = (fuzz(LOSS, examples=600, seed_value=5, workers=workers, uniform=uniform) for workers in (1, 3))
+    one, two = (
+        fuzz(LOSS, settings=RandomSettings(examples=600, seed=5, workers=workers, uniform=uniform))
+        for workers in (1, 3)
+    )
     assert repeatable(one) == repeatable(two)
-    assert repeatable(one) != repeatable(fuzz(LOSS, examples=600, seed_value=6, uniform=uniform))
+    assert repeatable(one) != repeatable(fuzz(LOSS, settings=RandomSettings(examples=600, seed=6, uniform=uniform)))
 
 
 def test_what_was_learned_before_makes_no_difference() -> None:
@@ -107,9 +111,9 @@ def test_what_was_learned_before_makes_no_difference() -> None:
 SETS = """
 from collections.abc import Iterator
 import attrs
-from leadline.checker import Spec, action, explore, invariant
-from leadline.checker.engines.random.search import fuzz
+from leadline.checker import Spec, action, explore, fuzz, invariant
 from leadline.checker.engines.random.shorten import IN_ORDER
+from leadline.checker.settings import RandomSettings
 
 @attrs.frozen
 class Room:
@@ -131,9 +135,9 @@ def is_not_full(state: Room) -> bool:
     return len(state.inside) < 4
 
 room = Spec(name="room", initial_states=lambda _: [Room()], actions=[enter, leave], properties=[is_not_full])
-statistics = fuzz(room.with_properties([]), examples=9, steps=6).statistics
+statistics = fuzz(room.with_properties([]), settings=RandomSettings(examples=9, steps=6)).statistics
 print(attrs.evolve(statistics, seconds=0.0, memory=0, calls=0, compared=0))
-(trace,) = fuzz(room, examples=9).of("is_not_full").traces
+(trace,) = fuzz(room, settings=RandomSettings(examples=9)).of("is_not_full").traces
 print([sorted(state.inside) for state in trace.states])
 (trace,) = explore(room, settings=IN_ORDER).of("is_not_full").traces
 print([sorted(state.inside) for state in trace.states])
@@ -170,7 +174,7 @@ def is_another(state: Dial) -> bool:
 
 def test_a_counterexample_need_not_take_the_first_of_several_next_states() -> None:
     spec = Spec(name="digits", initial_states=lambda _: [Dial(1)], actions=[add_a_digit], properties=[is_another])
-    (trace,) = fuzz(spec, examples=200, steps=5).of("is_another").traces
+    (trace,) = fuzz(spec, settings=RandomSettings(examples=200, steps=5)).of("is_another").traces
     assert [state.at for state in trace.states] == [0b1, 0b10, 0b101, 0b1011, 0b10110, 0b101101]
 
 
@@ -229,7 +233,7 @@ def test_an_action_that_leads_elsewhere_later_is_refused() -> None:
 
     spec = Spec(name="dial", initial_states=lambda _: [Dial()], actions=[advance], properties=[below])
     with pytest.raises(SpecError, match=r"action advance\(\) is not deterministic"):
-        fuzz(spec, examples=1)
+        fuzz(spec, settings=RandomSettings(examples=1))
 
 
 def test_shortening_a_very_long_counterexample_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +268,7 @@ def is_counted(state: Basket) -> bool:
 
 def test_a_walk_that_begins_leaves_nothing_of_the_one_before() -> None:
     spec = Spec(name="basket", initial_states=lambda _: [Basket()], actions=[put_in], properties=[is_counted])
-    result = fuzz(spec, examples=2_000, steps=10)
+    result = fuzz(spec, settings=RandomSettings(examples=2_000, steps=10))
     assert result.verdict is Verdict.INCOMPLETE
     assert walked(result).depths == (1, 6, 15, 20, 15, 6, 1)
     assert walked(result).lengths == (0,) * 6 + (2_000,)
@@ -272,7 +276,7 @@ def test_a_walk_that_begins_leaves_nothing_of_the_one_before() -> None:
 
 def test_initial_states_may_differ_in_shape() -> None:
     spec = Spec(name="shelf", initial_states=lambda bounds: [Shelf(Slot(0)), Shelf(Pair(0, 1))], actions=[put_on_shelf])
-    assert fuzz(spec, examples=20).statistics.distinct == explore(spec).statistics.distinct
+    assert fuzz(spec, settings=RandomSettings(examples=20)).statistics.distinct == explore(spec).statistics.distinct
 
 
 class Access(enum.Flag):
@@ -306,7 +310,10 @@ def test_contents_do_not_depend_on_the_order_of_sets_but_on_all_else() -> None:
 
 
 def test_coverage_of_a_space_that_is_known_is_exact() -> None:
-    result, whole = fuzz(CATALOG["atomic/kip-320"], examples=10_000), explore(CATALOG["atomic/kip-320"])
+    result, whole = (
+        fuzz(CATALOG["atomic/kip-320"], settings=RandomSettings(examples=10_000)),
+        explore(CATALOG["atomic/kip-320"]),
+    )
     coverage = walked(result)
     assert coverage.is_exact
     assert 900 < result.statistics.distinct <= whole.statistics.distinct == 957
@@ -317,7 +324,7 @@ def test_coverage_of_a_space_that_is_known_is_exact() -> None:
 
 
 def test_more_states_than_the_sample_holds_are_estimated() -> None:
-    result = fuzz(LOCK.with_properties([]), examples=2000, steps=40, uniform=True)
+    result = fuzz(LOCK.with_properties([]), settings=RandomSettings(examples=2000, steps=40, uniform=True))
     coverage = walked(result)
     assert not coverage.is_exact
     # Nearly every state is new: after some steps, two behaviours hardly ever meet.
@@ -336,7 +343,7 @@ def test_the_estimate_is_within_three_percent(states: int) -> None:
 
 
 def test_every_step_of_a_counterexample_is_one_that_the_spec_takes() -> None:
-    result = fuzz(CATALOG["atomic/kip-101"].with_bounds({"max_epoch": 2}), examples=1000)
+    result = fuzz(CATALOG["atomic/kip-101"].with_bounds({"max_epoch": 2}), settings=RandomSettings(examples=1000))
     for item in result.properties:
         for trace in item.traces:
             for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
@@ -344,14 +351,46 @@ def test_every_step_of_a_counterexample_is_one_that_the_spec_takes() -> None:
 
 
 def test_a_search_ends_when_its_time_is_up() -> None:
-    result = fuzz(CATALOG["atomic/kip-320"], examples=10**9, max_seconds=1.0)
+    result = fuzz(CATALOG["atomic/kip-320"], Limits(max_seconds=1.0), settings=RandomSettings(examples=10**9))
     assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 1 seconds")
     assert result.statistics.distinct > 0
 
 
 @pytest.mark.parametrize(
-    ("limits", "most"), [({"examples": 10**30}, "1,000,000,000,000,000"), ({"steps": 10**7}, "1,000,000")]
+    ("given", "right"),
+    [
+        ({"examples": 10**30}, "at most 1,000,000,000,000,000"),
+        ({"steps": 10**7}, "at most 1,000,000"),
+        ({"workers": 300}, "at most 256"),
+        ({"examples": 0}, "an integer, and more than 0"),
+        ({"steps": -1}, "an integer, and more than 0"),
+        ({"workers": 1.5}, "an integer, and more than 0"),
+        ({"seed": "1"}, "an integer"),
+    ],
 )
-def test_more_behaviours_or_steps_than_can_be_counted_are_refused(limits: dict[str, Any], most: str) -> None:
-    with pytest.raises(SpecError, match=f"is out of range: it must be at most {most}$"):
-        fuzz(LOCK, **limits)
+def test_settings_out_of_range_are_refused(given: dict[str, Any], right: str) -> None:
+    ((name, value),) = given.items()
+    with pytest.raises(SpecError) as refusal:
+        RandomSettings(**given)
+    assert str(refusal.value) == f"{name}={value} is out of range: it must be {right}"
+
+
+@pytest.mark.parametrize("limits", [Limits(depth=3), Limits(max_states=3), Limits(traces=3)])
+def test_limits_that_random_search_does_not_have_are_refused(limits: Limits) -> None:
+    with pytest.raises(SpecError, match=r"^random search "):
+        fuzz(LOCK, limits)
+
+
+def test_random_search_is_an_engine_like_the_others() -> None:
+    settings = RandomSettings(examples=50, steps=9, seed=3)
+    assert repeatable(ENGINES["random"](LOCK, Limits(), None, settings)) == repeatable(fuzz(LOCK, settings=settings))
+    for name, engine in ENGINES.items():
+        other = OracleSettings() if name != "oracle" else settings
+        with pytest.raises(SpecError, match=f"takes {engine.settings.__name__}, not {type(other).__name__}$"):
+            engine(LOCK, Limits(), None, other)
+
+
+def test_random_search_keeps_to_a_limit_on_memory() -> None:
+    result = fuzz(LOCK, Limits(max_memory=1), settings=RandomSettings(examples=10**9))
+    assert result.stop is not None
+    assert result.stop.kind is StopKind.MEMORY

@@ -10,16 +10,16 @@ from typing import Any
 import attrs
 import pytest
 
-from leadline.checker import Spec, action, invariant
+from leadline.checker import Spec, action, fuzz, invariant
 from leadline.checker.engines.oracle import explore
-from leadline.checker.engines.random.search import fuzz
+from leadline.checker.settings import RandomSettings
 from leadline.checker.state import component, constant
 from tests.specs.refusals import refused
 
 
 def search(spec: Spec[Any]) -> None:
     """Fuzz it, for a moment."""
-    fuzz(spec, examples=20, steps=10)
+    fuzz(spec, settings=RandomSettings(examples=20, steps=10))
 
 
 @pytest.fixture(params=[explore, search])

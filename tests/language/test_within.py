@@ -9,10 +9,9 @@ from typing import Any
 import attrs
 import pytest
 
-from leadline.checker import Limits, Result, Spec, SpecError, Verdict, action, invariant, step_invariant
+from leadline.checker import Limits, Result, Spec, SpecError, Verdict, action, fuzz, invariant, step_invariant
 from leadline.checker.engines import compiled, oracle
-from leadline.checker.engines.random.search import fuzz
-from leadline.checker.settings import CompiledSettings, Tuning
+from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
 
 
 @attrs.frozen
@@ -118,7 +117,7 @@ def test_a_search_goes_on_with_what_is_outside(tmp_path: Path) -> None:
 
 
 def test_a_random_behaviour_ends_outside() -> None:
-    result = fuzz(spec_of(no_five, no_four, check_deadlock=True), examples=20, steps=20)
+    result = fuzz(spec_of(no_five, no_four, check_deadlock=True), settings=RandomSettings(examples=20, steps=20))
     assert [item.verdict for item in result.properties] == [Verdict.INCOMPLETE, Verdict.VIOLATED, Verdict.INCOMPLETE]
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from leadline.checker import Limits, Result, Verdict
+from leadline.checker import Limits, Result, Verdict, fuzz
 from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import explore
-from leadline.checker.engines.random.search import fuzz
+from leadline.checker.settings import RandomSettings
 from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
 from leadline.model.kafka.protocols import at_the_start_of_the_epoch
 from tests.model.kafka_mutants import changed
@@ -168,7 +168,7 @@ def test_kip_320_holds_to_exhaustion(bounds: dict[str, Any], counts: tuple[int, 
 @pytest.mark.parametrize("seed", sampled(range(5), 3))
 def test_fuzzing_finds_the_loss_from_every_seed(seed: int) -> None:
     spec = CATALOG["rpc/hw-truncation"].with_bounds({"records": 1, "isr_shrinks": 0})
-    result = fuzz(spec.with_properties(["committed_never_lost"]), seed_value=seed)
+    result = fuzz(spec.with_properties(["committed_never_lost"]), settings=RandomSettings(seed=seed))
     assert found(result)["committed_never_lost"] == 12  # the first figure
 
 

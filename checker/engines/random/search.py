@@ -1,125 +1,145 @@
-"""Random search of a spec's behaviours, for state spaces that are too large to exhaust.
+"""Random search of a spec's behaviours, for state spaces that are too large to search completely.
 
-Behaviours are walked by the compiled engine. What violates a property is then shortened: steps are left out, and
-bounded exhaustive searches look for a shorter counterexample, from the initial states and from the states along it.
+The walkers of `leadline.checker.engines.random.walkers` search behaviours with what the compiled engine learns. Then
+`leadline.checker.engines.random.shorten` shortens the counterexamples: it leaves out steps, and searches exhaustively
+for shorter ones, from the initial states and from the states along each counterexample.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TypeVar
 
 import attrs
 
-from leadline.checker.engines.budget import LimitReached
-from leadline.checker.engines.evidence import nothing_searched, premise_shown
-from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.evidence import premise_shown
+from leadline.checker.engines.learning.warm_up import compiled_ahead
+from leadline.checker.engines.learning.watch import Watch
+from leadline.checker.engines.learning.workers import Workers, usable_cores
+from leadline.checker.engines.progress import PROGRESS_SECONDS, Progress
+from leadline.checker.engines.purity import Purity
+from leadline.checker.engines.random import kernel as kernel
+from leadline.checker.engines.random.walkers import Walks
+from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
+from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.observing.line_coverage import with_source
 from leadline.checker.result import Limits, PropertyResult, Result, Stop, StopKind, judge
 from leadline.checker.settings import RandomSettings
 from leadline.checker.spec import Spec
 
-if TYPE_CHECKING:
-    from leadline.checker.engines.random.walk_search import Sampling
-
-MOST_STEPS = 1_000_000
-"""The most steps that a behaviour can be allowed."""
-
-MOST_EXAMPLES = 10**15
-"""The most behaviours that can be asked for: more than any run has time for."""
+S = TypeVar("S")
 
 
 def fuzz(
-    spec: Spec[Any],
-    *,
-    examples: int = RandomSettings().examples,
-    steps: int = RandomSettings().steps,
-    seed_value: int = 0,
+    spec: Spec[S],
+    limits: Limits | None = None,
     progress: Progress | None = None,
-    max_seconds: float | None = None,
-    keep_going: bool = False,
-    workers: int | None = None,
-    uniform: bool = False,
-    coverage: bool = False,
+    settings: RandomSettings | None = None,
 ) -> Result:
-    """Search a spec's behaviours at random, and shorten what violates a property.
+    """Search a spec's behaviours at random, and shorten the counterexamples.
 
     After a violation the search continues for the other properties, unless all are violated.
 
     Parameters:
         spec: what to search.
-        examples: the number of behaviours.
-        steps: the most steps in a behaviour.
-        seed_value: the same seed searches the same behaviours, whatever the number of workers.
-        progress: called every so often with the counts so far; then with what is being shortened.
-        max_seconds: seconds of the search and the shortening together; None: no limit. See `LEAST_SECONDS` in
-            `leadline.checker.engines.random.shorten`.
-        keep_going: continue until all behaviours are searched, even if every property is violated.
-        workers: the number of threads; by default one for each core.
-        uniform: only walk from initial states, and check only the steps taken. By default, most steps expand states in
-            random order; see `leadline.checker.engines.random.frontier`.
-        coverage: whether `Statistics.covered` is wanted. Then there is one thread.
+        limits: ``max_seconds`` is for the search and the shortening together (see `LEAST_SECONDS` in
+            `leadline.checker.engines.random.shorten`); ``keep_going`` continues until all behaviours are searched, even
+            if every property is violated; with ``coverage``, there is one thread.
+        progress: called regularly with the counts so far; then with what is being shortened.
+        settings: number and length of the behaviours, the seed, and how to search.
 
     Returns:
         The result: violated, with shortened traces, or incomplete, since a sample proves nothing. Its counts are those
-        of the search, `Statistics.walked` among them; ``depth`` is of the longest behaviour, or of the deepest state
-        that was expanded.
+        of the search, `Statistics.walked` among them; ``depth`` is that of the longest behaviour, or of the deepest
+        state that was expanded.
 
     Raises:
-        SpecError: the spec misbehaved: an action or a property raised, or gave two different answers.
+        SpecError: the spec misbehaved: an action or a property raised an exception, or is not a pure function; or a
+            limit is one that random search does not have.
     """
-    for name, value in (("examples", examples), ("steps", steps)):
-        if value <= 0:
-            raise SpecError(f"limit {name}={value} is out of range: it must be more than 0")
-    for name, value, most in (("examples", examples, MOST_EXAMPLES), ("steps", steps, MOST_STEPS)):
-        if value > most:
-            raise SpecError(f"limit {name}={value} is out of range: it must be at most {most:,}")
-    from leadline.checker.engines.random.walk_search import search_at_random  # importing the compiler takes a second
-
-    settings: dict[str, Any] = {"examples": examples, "steps": steps, "seed": seed_value}
-    settings |= {"uniform": True} if uniform else {}
-    workers = 1 if coverage else workers  # calls that other processes make would not count
-    search = functools.partial(
-        search_at_random,
-        walks=examples,
-        steps=steps,
-        seed=seed_value,
-        limits=Limits(max_seconds=max_seconds, keep_going=keep_going),
-        progress=progress,
-        workers=workers,
-        uniform=uniform,
-        coverage=coverage,
-    )
-    walk = functools.partial(_result, search=search, settings=settings)
-    result = with_source(spec, walk) if coverage else walk(spec)
+    limits, settings = limits or Limits(), settings or RandomSettings()
+    _check_limits(limits)
+    if limits.coverage:
+        settings = attrs.evolve(settings, workers=1)  # calls in other processes would not be counted
+        result = with_source(spec, lambda fresh: _searched(fresh, limits, progress, settings))
+    else:
+        result = _searched(spec, limits, progress, settings)
     if not any(item.traces for item in result.properties):
         return result
     from leadline.checker.engines.random.shorten import shortened  # importing Hypothesis takes a tenth of a second
 
-    return shortened(result, max_seconds, workers, progress)
+    return shortened(result, limits, progress, settings.workers)
 
 
-def _result(spec: Spec[Any], search: Callable[[Spec[Any]], Sampling[Any]], settings: dict[str, Any]) -> Result:
-    """The result of a random search, with the counterexamples that it met.
+def _check_limits(limits: Limits) -> None:
+    """Refuse limits that random search does not have. Raises SpecError."""
+    if limits.depth is not None:
+        raise SpecError(f"random search has no limit depth={limits.depth}: use steps of RandomSettings")
+    if limits.max_states is not None:
+        raise SpecError(f"random search has no limit max_states={limits.max_states}: use examples of RandomSettings")
+    if limits.traces != 1:
+        raise SpecError(f"random search gives one trace for each property, not traces={limits.traces}")
 
-    Parameters:
-        spec: what to search.
-        search: `search_at_random` with all its other arguments.
-        settings: those of the run.
-    """
+
+def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:
+    """The result of the walks, with the counterexamples as they were met."""
+    compiled_ahead(_walk_once, kernel.walk)
+    workers = Workers(settings.workers or usable_cores())
+    budget = Budget(limits, lambda: workers.processes)
+    search = functools.partial(_walked, spec, limits, progress, settings, budget, workers)
     try:
-        statistics, traces, stop = search(spec)
-    except LimitReached as limit:  # before there was anything to report
-        return attrs.evolve(nothing_searched(spec, "fuzz", limit.stop), settings=settings)
-    begun = statistics.walked.behaviours if statistics.walked else 0
-    most = settings["steps"]
-    sample = Stop(StopKind.SAMPLE, f"{begun:,} random behaviours of at most {most} steps are only a sample")
+        return attrs.evolve(within(budget, spec, "random", search), settings=settings.shown)
+    finally:
+        workers.close()
+        make_ordinary()
+
+
+def _walked(
+    spec: Spec[S],
+    limits: Limits,
+    progress: Progress | None,
+    settings: RandomSettings,
+    budget: Budget,
+    workers: Workers,
+) -> Result:
+    """Walk until all walks have ended, every invariant is violated, or a limit is reached."""
+    purity = Purity(spec, with_distance=spec.distance is not None and not settings.uniform)
+    walks = Walks(
+        spec, settings.examples, settings.steps, settings.seed, Watch(budget, workers), purity,
+        uniform=settings.uniform, coverage=limits.coverage,
+    )  # fmt: skip
+    sought = [item for item in spec.checks if not item.kind.is_witness]
+    can_be_decided = bool(sought) and not limits.keep_going
+
+    def walk() -> None:
+        reported_at = 0.0
+        while walks.round() and not (can_be_decided and all(item in walks.traces for item in sought)):
+            if progress is not None and time.monotonic() - reported_at > PROGRESS_SECONDS:
+                progress(walks.statistics)
+                reported_at = time.monotonic()
+
+    stop = attempt(budget, walk)
+    if stop:
+        attempt(budget, walks.collect)  # what was shown since all walkers met
+    stop = attempt(budget, purity.check_again) or stop
+    result = _result(walks, conclude(budget, stop), settings.steps)
+    if progress is not None and stop is None:
+        progress(result.statistics)
+    return result
+
+
+def _result(walks: Walks[S], stop: Stop | None, most_steps: int) -> Result:
+    """The result of walks that have ended."""
+    spec, traces, statistics = walks.spec, walks.traces, walks.statistics
+    statistics.covered = walks.covered
+    sample = f"{walks.begun:,} random behaviours of at most {most_steps} steps are only a sample"
     return Result(
         spec=spec,
-        engine="fuzz",
-        stop=stop or sample,
+        engine="random",
+        stop=stop or Stop(StopKind.SAMPLE, sample),
         statistics=statistics,
         properties=tuple(
             PropertyResult(
@@ -130,5 +150,16 @@ def _result(spec: Spec[Any], search: Callable[[Spec[Any]], Sampling[Any]], setti
             )
             for item in spec.checks
         ),
-        settings=settings,
     )
+
+
+def _walk_once(spec: Spec[S]) -> None:
+    """Walk a small spec in this thread."""
+    workers = Workers(1)
+    try:
+        walks = Walks(spec, 2, 3, 0, Watch(Budget(Limits()), workers), Purity(spec))
+        while walks.round():
+            pass
+    finally:
+        workers.close()
+        make_ordinary()

@@ -64,9 +64,9 @@ Search = Callable[[Spec[Any], Limits], Result]
 
 def shortened(
     result: Result,
-    max_seconds: float | None = None,
-    workers: int | None = None,
+    limits: Limits,
     progress: Progress | None = None,
+    workers: int | None = None,
 ) -> Result:
     """The result of a random search with its counterexamples shortened.
 
@@ -74,14 +74,15 @@ def shortened(
 
     Parameters:
         result: the result.
-        max_seconds: of the search and the shortening together; see `LEAST_SECONDS`.
+        limits: ``max_seconds`` is for the search and the shortening together (see `LEAST_SECONDS`); ``max_memory``
+            for each of them.
+        progress: called regularly with what is being shortened, in `Statistics.activity`.
         workers: the number of threads; by default one for each core.
-        progress: called every so often with what is being shortened, in `Statistics.activity`.
 
     Raises:
         SpecError: the spec misbehaved.
     """
-    shortening = _Shortening(result, max_seconds, workers, progress)
+    shortening = _Shortening(result, limits, progress, workers)
     note = shortening.run()
     properties = [
         attrs.evolve(item, traces=(shortening.traces[item.property],)) if item.traces else item
@@ -94,15 +95,13 @@ class _Shortening:
     """Shortens the counterexamples of one result.
 
     Parameters:
-        result, max_seconds, workers, progress: see `shortened`.
+        result, limits, progress, workers: see `shortened`.
 
     Attributes:
         traces: the shortest trace so far, of each property that has one.
     """
 
-    def __init__(
-        self, result: Result, max_seconds: float | None, workers: int | None, progress: Progress | None
-    ) -> None:
+    def __init__(self, result: Result, limits: Limits, progress: Progress | None, workers: int | None) -> None:
         self.traces: dict[Property, Trace[Any]] = {
             item.property: item.traces[0] for item in result.properties if item.traces
         }
@@ -112,7 +111,8 @@ class _Shortening:
         self._steps = walked.steps + walked.expanded if walked else 0
         self._spent, self._began, self._reported_at = result.statistics.seconds, time.monotonic(), 0.0
         self._interrupted = result.interrupted
-        self._seconds = None if max_seconds is None else max_seconds - self._spent
+        self._memory = limits.max_memory
+        self._seconds = None if limits.max_seconds is None else limits.max_seconds - self._spent
         if self._interrupted:  # somebody waits for the end
             self._seconds = 0.0
         self._shortest: set[Property] = set()
@@ -160,7 +160,8 @@ class _Shortening:
             StopSearch: the time is up, memory is used up, or there was an interrupt.
         """
         least = LEAST_SECONDS - (time.monotonic() - self._began)
-        budget = Budget(Limits(max_seconds=None if self._left is None else max(self._left, least, 1e-3)))
+        seconds = None if self._left is None else max(self._left, least, 1e-3)
+        budget = Budget(Limits(max_seconds=seconds, max_memory=self._memory))
         try:
             with budget.enforced():
                 for item in items:
@@ -194,7 +195,7 @@ class _Shortening:
             raise StopSearch(Stop(StopKind.TIME, "the time is up"))
         names = ", ".join(f"{item.name} ({counted(len(self.traces[item]), 'state')})" for item in spec.checks)
         report = functools.partial(self._report, f"looking for shorter counterexamples to {names}")
-        limits = attrs.evolve(limits, max_seconds=self._left)
+        limits = attrs.evolve(limits, max_seconds=self._left, max_memory=self._memory)
         return ENGINES["compiled"](spec, limits, report, attrs.evolve(IN_ORDER, workers=self._workers))
 
     def _search_around(self) -> None:
