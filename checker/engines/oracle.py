@@ -23,8 +23,6 @@ from leadline.checker.spec import Spec
 from leadline.checker.support.names import counted
 from leadline.checker.values import Values
 
-__all__ = ["explore"]
-
 S = TypeVar("S")
 
 
