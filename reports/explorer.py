@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,8 +33,25 @@ LOOPBACK = "127.0.0.1"
 Path = tuple[int, ...]
 """The number of an initial state, and then of each choice among `Spec.successors`."""
 
+MOST_CONNECTIONS = 32
+"""Connections that are answered at the same time; further ones are closed."""
+
+PATIENCE_SECONDS = 10.0
+"""Seconds that a connection may be silent before it is closed."""
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+}
+"""What every answer forbids a browser: to guess types, to show the page in a frame, to load anything else."""
+
 MOST_STEPS = 1_000
 """States of the longest path; a longer address is refused."""
+
+MOST_DIGITS = 9
+"""Digits of the number of a choice; a longer one is refused."""
 
 
 def path_of(trace: Trace[Any]) -> Path:
@@ -136,7 +154,10 @@ def answer(spec: Spec[Any], target: str) -> Answer:
         spec: the spec that is explored.
         target: the request's target: ``/?path=0,3`` for a page, ``/trace.itf.json?path=0,3`` for a trace file.
     """
-    parts = urlsplit(target)
+    try:
+        parts = urlsplit(target)
+    except ValueError:  # such as "http://[/"
+        return Answer(HTTPStatus.BAD_REQUEST, "text/plain", "this is not an address\n")
     try:
         path = _read_path(parse_qs(parts.query).get("path", ["0"])[0])
         match parts.path:
@@ -153,9 +174,31 @@ def answer(spec: Spec[Any], target: str) -> Answer:
 
 def _read_path(text: str) -> Path:
     numbers = text.split(",")
-    if len(numbers) > MOST_STEPS or not all(number.isascii() and number.isdigit() for number in numbers):
+    if len(numbers) > MOST_STEPS or not all(
+        number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS for number in numbers
+    ):
         raise TraceError(f"a path is up to {MOST_STEPS:,} numbers with commas between them, such as 0,3,1")
     return tuple(map(int, numbers))
+
+
+class _Server(ThreadingHTTPServer):
+    """A server with a limit on its connections, each of which has a thread."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
 
 def server(spec: Spec[Any], port: int, note: Callable[[str], None] = lambda _: None) -> ThreadingHTTPServer:
@@ -171,13 +214,16 @@ def server(spec: Spec[Any], port: int, note: Callable[[str], None] = lambda _: N
     """
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = PATIENCE_SECONDS
+
         def do_GET(self) -> None:
             given = _given(self)
             content = given.content.encode("utf-8")
             self.send_response(given.status)
             self.send_header("Content-Type", f"{given.kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(content)))
-            self.send_header("X-Content-Type-Options", "nosniff")
+            for name, value in HEADERS.items():
+                self.send_header(name, value)
             if given.kind == "application/json":
                 self.send_header("Content-Disposition", 'attachment; filename="trace.itf.json"')
             self.end_headers()
@@ -200,6 +246,6 @@ def server(spec: Spec[Any], port: int, note: Callable[[str], None] = lambda _: N
             )
 
     try:
-        return ThreadingHTTPServer((LOOPBACK, port), Handler)
+        return _Server((LOOPBACK, port), Handler)
     except OSError as error:
         raise LeadlineError(f"cannot listen on port {port}: {error.strerror}") from error

@@ -63,6 +63,8 @@ def test_the_way_is_saved_as_a_trace_that_replays(tmp_path: Path) -> None:
         ("/?path=0,99", 400, "there is no choice 99"),
         ("/?path=0,-1", 400, "a path is up to 1,000 numbers"),
         ("/?path=" + "0," * 1000 + "0", 400, "a path is up to 1,000 numbers"),
+        ("/?path=0," + "1" * 5000, 400, "a path is up to 1,000 numbers"),
+        ("http://[/", 400, "this is not an address"),
         ("/etc/passwd", 404, "there is nothing at this address"),
     ],
 )
