@@ -15,6 +15,7 @@ from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, PropertyResult, Result, Verdict
 from leadline.checker.spec import Spec
+from leadline.checker.support.files import file_text
 from leadline.reports.loading import load_spec
 
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
@@ -82,6 +83,15 @@ class Matrix:
         """The bounds of a configuration's searches that differ from the specs' own."""
         return self.bounds | configuration.bounds
 
+    def by_configuration(self, columns: Sequence[Column]) -> list[tuple[Configuration, list[Column]]]:
+        """Results by configuration, in their order, without the configurations that were not searched."""
+        found = [(each, [column for column in columns if column.configuration is each]) for each in self.configurations]
+        return [(each, own) for each, own in found if own]
+
+    def is_complete(self, own: Sequence[Column]) -> bool:
+        """Whether the results in one configuration are all there, and none was interrupted."""
+        return len(own) == len(self.specs) and not own[-1].result.interrupted
+
     def prepared(self) -> list[tuple[Configuration, Spec[Any]]]:
         """The searches to make, each found to make sense before any is run.
 
@@ -95,7 +105,7 @@ class Matrix:
         return spec if self.properties is None else spec.with_properties(self.properties)
 
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
-        """The results, by configuration and then by spec, as they come."""
+        """The results, by configuration and then by spec, as they come; none after a search that was interrupted."""
         limits = Limits(keep_going=True, max_states=self.max_states)
         counted: dict[tuple[str, str], Result] = {}
         for configuration, spec in self.prepared():
@@ -107,6 +117,8 @@ class Matrix:
             else:
                 cells = {item.property.name: Cell.of(item, result, configuration) for item in result.properties}
             yield Column(configuration, spec.name, cells, result)
+            if result.interrupted:
+                return
 
 
 @attrs.frozen
@@ -218,11 +230,11 @@ def read_matrix(path: Path) -> Matrix:
         LeadlineError: the file cannot be read or makes no sense.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(file_text(path))
         return _converter().structure(content, Matrix)
     except OSError as error:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise LeadlineError(f"{path} is not TOML: {error}") from error
     except cattrs.BaseValidationError as error:
         first = cattrs.transform_error(error)[0]

@@ -6,6 +6,7 @@ They are matched by what is wrong at their ends, not by name. See `leadline.inva
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -62,9 +63,12 @@ def known(checks: Iterable[str], tell: Callable[[str], None] = lambda title: Non
         if prepared.check.violates not in wanted or prepared.check.engine == "fuzz":
             continue
         tell(prepared.title)
-        for item in prepared.run(None).result.properties:
+        result = prepared.run(None).result
+        for item in result.properties:
             if item.verdict is Verdict.VIOLATED and item.property.name in wanted and item.traces:
                 yield counterexample(prepared.title, item.traces[0])
+        if result.interrupted:
+            return
 
 
 def counterexample(title: str, trace: Trace[Any]) -> Counterexample:
@@ -87,9 +91,10 @@ def with_counterexamples(
     if not shapes:
         return result, []
     found: dict[Shape, list[Counterexample]] = {}
-    for each in known({str(shape[0]) for shape in shapes}, tell):
-        if each.shape in shapes:
-            found.setdefault(each.shape, []).append(each)
+    with suppress(KeyboardInterrupt):  # the audit itself is complete, and must be reported
+        for each in known({str(shape[0]) for shape in shapes}, tell):
+            if each.shape in shapes:
+                found.setdefault(each.shape, []).append(each)
     for alike in found.values():
         alike.sort(key=lambda each: len(each.trace))
     findings = tuple(_with_examples(finding, found.get(finding.shape or (), [])) for finding in result.findings)

@@ -84,8 +84,7 @@ def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iter
         columns: the results, by configuration and then by spec.
         command: the command that makes the page.
     """
-    every = list(columns)
-    found = [(each, [column for column in every if column.configuration is each]) for each in matrix.configurations]
+    found = matrix.by_configuration(list(columns))
     yield from (f"# {visible(matrix.title)}", "", f"Made from runs: `{visible(command)}`.", "")
     yield from (COUNTS if matrix.only_counts else VERDICTS).split("\n")
     if any(item.property.kind.is_witness for _, own in found[:1] for item in own[0].result.properties):
@@ -93,7 +92,8 @@ def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iter
     if matrix.by_spec:
         yield ""
         for configuration, own in found:
-            yield visible(f"- **{configuration.name}**: {'; '.join(summary(matrix, own))}.")
+            said = "; ".join(summary(matrix, own)) if matrix.is_complete(own) else "interrupted"
+            yield visible(f"- **{configuration.name}**: {said}.")
     for configuration, own in found:
         bounds = visible(bounds_text(matrix.bounds_of(configuration)))
         yield from ("", f"## {visible(configuration.name)}", "", f"`-b {bounds}`", "")

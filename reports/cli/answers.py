@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from leadline.reports.ci.markdown import answers_page
-from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.lines import say
-from leadline.reports.suite import read_suite
+from leadline.reports.suite import Outcome, read_suite
 from leadline.reports.terminal.run import progress_line
 
 SHIPPED = Path(__file__).resolve().parent.parent / "answers" / "suite.toml"
@@ -24,12 +24,20 @@ def answers(file: Path | None, title: str) -> int:
     FILE is a suite as for `leadline check`, where a check's name is a question and its note the answer in
     words; without it, the shipped one: what readers ask of the articles on Kafka's high watermark.
 
-    Exit code 0: every check is as expected; 1: one is not, and the page shows which; 2: the suite is invalid.
+    Exit code 0: every check is as expected; 1: one is not, and the page shows which; 2: the suite is invalid; 3:
+    interrupted, and the page shows the checks until then.
     """
-    outcomes = []
+    outcomes: list[Outcome] = []
+    is_whole = True
     for prepared in read_suite(file or SHIPPED):
         with progress_line(prepared.title) as progress:
-            outcomes.append(prepared.run(progress))
+            outcome = prepared.run(progress)
+        if outcome.result.interrupted:
+            is_whole = False
+            break
+        outcomes.append(outcome)
     shown = file or SHIPPED.relative_to(SHIPPED.parent.parent.parent)
     say("\n".join(answers_page(title, shown, outcomes)))
-    return VIOLATED if any(outcome.failure for outcome in outcomes) else AS_EXPECTED
+    if any(outcome.failure for outcome in outcomes):
+        return VIOLATED
+    return AS_EXPECTED if is_whole else INCOMPLETE

@@ -36,7 +36,10 @@ def graph(spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invaria
     """
     chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = OracleSearch(chosen, Limits(max_states=max_states, keep_going=True))
-    if search.run().exhausted:
+    result = search.run()
+    if result.interrupted:
+        raise KeyboardInterrupt  # it was meant for the command, not for this search alone
+    if result.exhausted:
         say(dot(chosen, state_graph(chosen, search.arrivals)))
         return AS_EXPECTED
     found = searched(chosen).properties

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from leadline.checker.bounds import bounds_text
+from leadline.checker.support.names import counted
 from leadline.checker.support.visible import visible
 from leadline.reports.ci.markdown import matrix_page
-from leadline.reports.cli.outputs import check_output, writing
-from leadline.reports.exit_codes import AS_EXPECTED
+from leadline.reports.cli.outputs import check_output, write_output
+from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
 from leadline.reports.html.run import Grid, run_page, with_traces
 from leadline.reports.lines import say
 from leadline.reports.matrix import SHIPPED, Cell, Column, Matrix, read_matrix, summary
@@ -46,31 +50,39 @@ def matrix(file: Path | None, markdown: bool, out: Path | None) -> int:
 
     Each cell shows holds, with the distinct states; violated, with the states of a shortest trace (by design, if
     the configuration does not promise it); or incomplete, with the depth reached. With properties = [], states
-    are only counted. Exit code 0, whatever the verdicts; 2: the file is invalid.
+    are only counted. Exit code 0, whatever the verdicts; 2: the file is invalid; 3: interrupted, and the tables show
+    the searches until then.
     """
     wanted = read_matrix(file or SHIPPED)
-    wanted.prepared()
+    planned = len(wanted.prepared())
     if out is not None:
         check_output(out)
     columns: list[Column] = []
-    with progress_line("matrix") as progress:
-        columns += wanted.columns(progress)
+    with progress_line("matrix") as progress, suppress(KeyboardInterrupt):  # between two searches
+        for column in wanted.columns(progress):
+            columns.append(column)  # an interrupt must not lose the first ones
     if out is not None:
-        with writing(out):
-            out.write_text(_page(wanted, columns), encoding="utf-8")
+        write_output(out, _page(wanted, columns))
     if markdown:
         command = " ".join(["leadline matrix", *([str(file)] if file else []), "--markdown"])
         say("\n".join(matrix_page(wanted, columns, command)))
-        return AS_EXPECTED
-    screen = console()
-    for configuration in wanted.configurations:
-        own = [column for column in columns if column.configuration is configuration]
+    else:
+        _show(console(), wanted, columns)
+    finished = sum(not column.result.interrupted for column in columns)
+    if finished < planned:
+        say(f"leadline: interrupted after {finished} of {counted(planned, 'search', 'searches')}", err=True)
+        return INCOMPLETE
+    return AS_EXPECTED
+
+
+def _show(screen: Console, wanted: Matrix, columns: Sequence[Column]) -> None:
+    """Print a table for each configuration that was searched."""
+    for configuration, own in wanted.by_configuration(columns):
         screen.print(Text(visible(configuration.name), style="bold"))
         screen.print(Text(visible(bounds_text(wanted.bounds_of(configuration))), style="dim"))
-        if wanted.by_spec:
+        if wanted.by_spec and wanted.is_complete(own):
             screen.print(Text(visible(f"{'; '.join(summary(wanted, own))}.")))
         screen.print(_by_spec(wanted, own) if wanted.by_spec else _by_property(own))
-    return AS_EXPECTED
 
 
 def _page(matrix: Matrix, columns: list[Column]) -> str:
@@ -80,11 +92,13 @@ def _page(matrix: Matrix, columns: list[Column]) -> str:
         for column in columns
     ]
     tables = []
-    for configuration in matrix.configurations:
-        own = [(number, column) for number, column in enumerate(columns) if column.configuration is configuration]
-        text = "; ".join(summary(matrix, [column for _, column in own]))
-        rows = [(column.spec, [(cell, number, name) for name, cell in column.cells.items()]) for number, column in own]
-        tables.append(Grid(configuration.name, text, [matrix.label(name) for name in own[0][1].cells], rows))
+    numbers = {id(column): number for number, column in enumerate(columns)}
+    for configuration, own in matrix.by_configuration(columns):
+        text = "; ".join(summary(matrix, own)) if matrix.is_complete(own) else "interrupted"
+        rows = [
+            (column.spec, [(cell, numbers[id(column)], name) for name, cell in column.cells.items()]) for column in own
+        ]
+        tables.append(Grid(configuration.name, text, [matrix.label(name) for name in own[0].cells], rows))
     return run_page(matrix.title, runs, grids=tables)
 
 

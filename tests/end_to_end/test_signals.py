@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.suite.command import COMMAND, STAIRS, environment, run_leadline, write
+from leadline.reports.cli.app import COMMANDS
+from tests.disks.data_directories import Disk, Log, batch
+from tests.suite.command import COMMAND, STAIRS, environment, interrupted, run_leadline, write
 
 SLOW = """
 import os, time
@@ -59,7 +62,7 @@ def started(*arguments: str, folder: Path, before: str = "") -> subprocess.Popen
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240  # loops may have to be compiled first
     while not (folder / "begun").exists():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
@@ -90,6 +93,75 @@ def test_the_other_engines_report_too(engine: str, folder: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (3, "")
     assert "incomplete: interrupted" in out.splitlines()
+
+
+SUITE = '[[check]]\nspec = "slow.py"\nexpect = "holds"\n'
+
+MATRIX = """
+specs = ["fast.py", "slow.py"]
+properties = []
+[[configurations]]
+name = "plain"
+bounds = {}
+[[configurations]]
+name = "again"
+bounds = {}
+"""
+
+LONG = {
+    "answers": ["answers", "suite.toml"],
+    "check": ["check", "suite.toml"],
+    "diff": ["diff", "slow.py", "slow.py"],
+    "explore": ["explore", "slow.py"],
+    "fuzz": ["fuzz", "slow.py"],
+    "graph": ["graph", "slow.py"],
+    "matrix": ["matrix", "matrix.toml"],
+    "mutate": ["mutate", "slow.py"],
+    "replay": ["replay", "ends.itf.json", "--spec", "loads.py"],
+    "report": ["report", "ends.itf.json", "--spec", "loads.py", "--html", "page.html"],
+    "serve": ["serve", "loads.py"],
+    "specs": ["specs", "loads.py"],
+    "trace": ["trace", "ends.itf.json", "--spec", "loads.py"],
+}
+"""A run of a command that is in the middle of something long when the file `begun` is there."""
+
+SHOWN = {"audit": r"of 700 partitions", "bugs": r"kafka/"}
+"""What commands that take no spec show on a terminal when they are in the middle of something long."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_ends_on_one_signal(command: str, number: signal.Signals, folder: Path) -> None:
+    write(folder, loads="open('begun', 'w').close()\nimport time\ntime.sleep(60)\n", fast=STAIRS)
+    (folder / "suite.toml").write_text(SUITE)
+    (folder / "matrix.toml").write_text(MATRIX)
+    (folder / "ends.itf.json").write_text('{"vars": ["a"], "states": [{"a": 1}]}')
+    if command in SHOWN:
+        disk = Disk(folder / "disk", 1)
+        disk.logs = {("many", index): Log([(0, [batch(0)])], None, 1, 1) for index in range(700)}
+        disk.write()
+        arguments = (command, "disk", "--workers", "1") if command == "audit" else (command,)
+        run = interrupted(*arguments, folder=folder, when=SHOWN[command], number=number)
+        assert run.code == 3, run
+        return
+    process = started(*LONG[command], folder=folder)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 3, (out, err)
+    assert "Traceback" not in err
+
+
+def test_an_interrupted_matrix_shows_what_was_searched(folder: Path) -> None:
+    write(folder, fast=STAIRS)
+    (folder / "matrix.toml").write_text(MATRIX)
+    process = started("matrix", "matrix.toml", "--html", "page.html", folder=folder)
+    process.terminate()
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (3, "leadline: interrupted after 1 of 4 searches\n")
+    assert re.search(r"^ +3$", out, re.MULTILINE), out
+    assert "plain" in out
+    assert "again" not in out
+    assert "interrupted" in (folder / "page.html").read_text()
 
 
 def test_a_signal_that_is_ignored_stays_so(folder: Path) -> None:
@@ -183,3 +255,10 @@ def test_a_file_that_ends_its_process_is_an_error(tmp_path: Path) -> None:
     assert run_leadline("explore", "it.py", folder=tmp_path).complaint.startswith(
         "cannot load it.py, line 2: SystemExit"
     )
+
+
+def test_a_thread_that_a_spec_has_started_does_not_keep_the_process(tmp_path: Path) -> None:
+    write(tmp_path, stairs=f"import threading, time\nthreading.Thread(target=time.sleep, args=[600]).start()\n{STAIRS}")
+    run = run_leadline("explore", "stairs.py", "-i", "on_stairs", "--json", "result.json", folder=tmp_path)
+    assert (run.code, run.err) == (0, "")
+    assert "on_stairs" in run.out

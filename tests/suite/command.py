@@ -27,7 +27,7 @@ from unittest import mock
 import attrs
 from rich.cells import cell_len
 
-from leadline.reports.cli import main
+from leadline.reports.cli import run as run_here
 
 COMMAND = str(Path(sys.executable).with_name("leadline"))
 """The installed command. Unlike ``python -m``, it does not import from the working directory first."""
@@ -190,7 +190,7 @@ def call(*arguments: str, folder: Path, **changes: str) -> Run:
         mock.patch.object(sys, "path", [*sys.path]),
     ):
         try:
-            main()
+            run_here()
         except SystemExit as end:
             code = end.code or 0
     return Run(code, out.getvalue(), err.getvalue())
@@ -223,8 +223,8 @@ def read_until(shown: int, pattern: str | None = None) -> str:
     return received.decode("utf-8", "replace")
 
 
-def interrupted(*arguments: str, folder: Path, when: str) -> Run:
-    """Run the installed command with its progress on a terminal, and press Ctrl-C once that shows a pattern."""
+def interrupted(*arguments: str, folder: Path, when: str, number: int = signal.SIGINT) -> Run:
+    """Run the command with its progress on a terminal; send a signal, by default Ctrl-C, once that shows a pattern."""
     with terminal(80) as (shown, written):
         process = subprocess.Popen(
             [COMMAND, *arguments],
@@ -236,7 +236,7 @@ def interrupted(*arguments: str, folder: Path, when: str) -> Run:
         )
         os.close(written)
         read_until(shown, when)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, _ = process.communicate(timeout=30)
         return Run(process.returncode, out, read_until(shown))
 
