@@ -22,6 +22,9 @@ S = TypeVar("S")
 
 ALL_BITS = 2**64 - 1
 
+MOST_BITS = 10_000
+"""Bits of the largest integers that are written in decimal. Python refuses to do so above 4,300 digits."""
+
 
 def content(path: str, value: Any) -> int:
     """The hash of a part of a state.
@@ -78,6 +81,8 @@ def _text(value: Any) -> str:
     """What a value is, as far as that can be told without its address."""
     if isinstance(value, enum.Enum):
         return value.name or repr(value.value)  # a flag of none has no name
+    if type(value) is int and value.bit_length() > MOST_BITS:
+        return hex(value)
     if hasattr(value, "__qualname__"):  # a function or a class
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, tuple | list):

@@ -37,12 +37,16 @@ def raised(error: BaseException) -> str:
     return f"{'must not exit, but raised' if isinstance(error, SystemExit) else 'raised'} {error_line(error)}"
 
 
+def error_text(error: BaseException) -> str:
+    """The text of an error in one line. It may be of any class, whose ``__str__`` may raise."""
+    try:
+        return " ".join(str(error).split())
+    except Exception:
+        return "an error whose text cannot be shown"
+
+
 def error_line(error: BaseException) -> str:
     """An error in one line, with the innermost place that is not in a library or generated code."""
     places = traceback.extract_tb(error.__traceback__)
     where = next((p for p in reversed(places) if not p.filename.startswith(("<", *_LIBRARIES))), places[-1])
-    try:
-        text = " ".join(str(error).split())
-    except Exception:
-        text = "an error whose text cannot be shown"
-    return f"{type(error).__name__}: {text} ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})"
+    return f"{type(error).__name__}: {error_text(error)} ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})"

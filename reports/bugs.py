@@ -21,6 +21,7 @@ from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
+from leadline.checker.support.files import file_text
 from leadline.checker.support.names import nearest
 from leadline.model.kafka.releases import RELEASES, Column, column_of
 from leadline.reports.loading import load_spec
@@ -204,10 +205,10 @@ def read_archive(path: Path = SHIPPED) -> Archive:
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
     try:
-        return converter.structure(tomllib.loads(path.read_text(encoding="utf-8")), Archive)
+        return converter.structure(tomllib.loads(file_text(path)), Archive)
     except OSError as error:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise LeadlineError(f"{path} is not TOML: {error}") from error
     except cattrs.BaseValidationError as error:
         raise LeadlineError(f"{path} is not an archive of bugs: {cattrs.transform_error(error)[0]}") from error

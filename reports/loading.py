@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from leadline.checker.errors import LeadlineError, SpecError
+from leadline.checker.errors import LeadlineError, SpecError, error_text
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.spec import Spec
 from leadline.checker.support.inert import is_a
@@ -136,7 +136,7 @@ def _load_module(path: Path) -> ModuleType:
                 f"write from leadline.{error.name} import ..."
             ) from error
         own_syntax = isinstance(error, SyntaxError) and error.filename == located.origin
-        text = " ".join(str(error.args[0] if own_syntax else error).split())  # the file and line are said once
+        text = str(error.args[0]) if own_syntax else error_text(error)  # the file and line are said once
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {type(error).__name__}: {text}") from error
     return module
 

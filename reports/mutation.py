@@ -19,6 +19,7 @@ from leadline.checker.mutation.changes import Mutation
 from leadline.checker.mutation.run import Fate, Original, Outcome, Way
 from leadline.checker.properties import Property
 from leadline.checker.support.durable import replace_file
+from leadline.checker.support.files import file_text
 from leadline.checker.support.names import counted
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.origin import Origin
@@ -85,11 +86,11 @@ def read_explained(path: Path) -> dict[str, str]:
         LeadlineError: the file cannot be read or makes no sense.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(file_text(path))
         table = cattrs.Converter(forbid_extra_keys=True).structure(content, _Table)
     except OSError as error:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise LeadlineError(f"{path} is not TOML: {error}") from error
     except cattrs.BaseValidationError as error:
         first = cattrs.transform_error(error)[0]
@@ -397,7 +398,7 @@ def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
         LeadlineError: the file cannot be read, or is of another spec, other code or another way to search.
     """
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(file_text(path))
         if "reports" in content:
             content = next((each for each in content["reports"] if each["spec"] == spec), None)
             if content is None:

@@ -19,6 +19,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, RandomSettings
 from leadline.checker.spec import Spec
+from leadline.checker.support.files import file_text
 from leadline.checker.support.names import nearest
 from leadline.checker.support.visible import visible
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -264,7 +265,7 @@ def read_suite(path: Path) -> list[PreparedCheck]:
 
 def _header_lines(path: Path) -> list[int]:
     """The lines of a suite's file that begin a check."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = file_text(path).splitlines()
     return [number for number, line in enumerate(lines, start=1) if _HEADER.match(line)]
 
 
@@ -326,7 +327,7 @@ def _check_sense(check: Check, given: set[str]) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(file_text(path))
     except OSError as error:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
     except RecursionError as error:

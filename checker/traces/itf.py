@@ -22,6 +22,8 @@ import attrs
 
 from leadline.checker.errors import TraceError
 from leadline.checker.state import is_component, variables
+from leadline.checker.support.durable import replace_file
+from leadline.checker.support.files import file_text
 from leadline.checker.trace import Trace
 
 S = TypeVar("S")
@@ -223,7 +225,7 @@ def encode_trace(trace: Trace[Any]) -> Json:
 
 def write_trace(trace: Trace[Any], path: Path) -> None:
     """Write a trace to an ITF file, whose name should end in ``.itf.json``."""
-    path.write_text(json.dumps(encode_trace(trace), indent=1) + "\n", encoding="utf-8")
+    replace_file(path, json.dumps(encode_trace(trace), indent=1).encode() + b"\n")
 
 
 def read_trace(path: Path) -> TraceFile:
@@ -233,7 +235,7 @@ def read_trace(path: Path) -> TraceFile:
         TraceError: the file cannot be read, is cut short, or is not ITF; says where.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(file_text(path))
     except OSError as error:
         raise TraceError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

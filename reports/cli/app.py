@@ -11,12 +11,12 @@ import logging
 import os
 import re
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from leadline.checker.engines.budget import LimitReached
-from leadline.checker.errors import LeadlineError, error_line
+from leadline.checker.errors import LeadlineError, error_line, error_text
 from leadline.checker.support.names import nearest
 from leadline.reports.exit_codes import INCOMPLETE, USAGE
 from leadline.reports.lines import say
@@ -105,6 +105,10 @@ _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of writing: a full disk, a limit, a closed terminal or file."""
 
 
+MOST_CHARACTERS = 4_000
+"""Characters of the longest error line: it may repeat a name or a value from a file, which has any length."""
+
+
 IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-"}
 """What stands for a character that a terminal's encoding does not have; ? for all others. Each is as wide."""
 
@@ -161,11 +165,24 @@ def main() -> None:
         _fail("there is not enough memory for this")
         code = INCOMPLETE
     except BaseException as error:  # a spec's own code may raise anything anywhere; that is not a verdict
-        closed = isinstance(error, ValueError) and own.closed
-        code = _fail("the spec closed standard output" if closed else f"unexpected {error_line(error)}")
+        code = _fail(_unexpected(error, own))
     finally:
         logging.getLogger("leadline").removeHandler(notes)
     sys.exit(code)
+
+
+def _unexpected(error: BaseException, output: TextIO) -> str:
+    """What to say of an error that nothing else has caught.
+
+    Parameters:
+        error: the error.
+        output: standard output as it was at first.
+    """
+    if isinstance(error, ValueError) and output.closed:
+        return "the spec closed standard output"
+    if isinstance(error, ValueError) and error_text(error).startswith("Exceeds the limit"):
+        return "a value is an integer of more than 4,300 digits, which Python does not show: keep states small"
+    return f"unexpected {error_line(error)}"
 
 
 class Notes(logging.Handler):
@@ -183,5 +200,7 @@ def _silence_stdout() -> None:
 
 def _fail(message: str) -> int:
     line = re.sub(r"\s*[\r\n]\s*", " ", message.strip())
+    line = re.sub(r"\S{400,}", lambda word: f"{word[0][:100]}... ({len(word[0]):,} characters)", line)
+    line = f"{line[:MOST_CHARACTERS]}..." if len(line) > MOST_CHARACTERS else line
     say(f"leadline: {line}", err=True)
     return USAGE

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -25,7 +25,7 @@ from leadline.reports.audit.terminal import audit_progress, audit_view, searchin
 from leadline.reports.ci.junit import junit as junit_xml
 from leadline.reports.ci.sarif import sarif as sarif_log
 from leadline.reports.cli.explore import spark_settings
-from leadline.reports.cli.outputs import check_output, writing
+from leadline.reports.cli.outputs import check_output, write_output, writing
 from leadline.reports.exit_codes import OF_VERDICT
 from leadline.reports.terminal.run import console, is_plain
 
@@ -106,6 +106,8 @@ def audit(
     now = (*directories, *after)
     if not now:
         raise click.UsageError("name the data directories of the brokers: leadline audit DIR...")
+    if "" in (*now, *before):
+        raise click.UsageError("a directory has an empty name, as from a variable that is not set")
     outputs = [path for path in (html, junit, sarif, markdown) if path is not None]
     outputs += [Path(json_file)] if json_file is not None and json_file != "-" else []
     for path in outputs:
@@ -141,15 +143,15 @@ def audit(
     else:
         sys.stdout.write(_json(result))
     if json_file is not None and json_file != "-":
-        _write(Path(json_file), _json(result))
+        write_output(Path(json_file), _json(result))
     if html is not None:
-        _write(html, audit_page(f"leadline audit {visible(' '.join(now))}", result, examples))
+        write_output(html, audit_page(f"leadline audit {visible(' '.join(now))}", result, examples))
     if junit is not None:
-        _write(junit, junit_xml("audit", audit_findings(result)))
+        write_output(junit, junit_xml("audit", audit_findings(result)))
     if sarif is not None:
-        _write(sarif, sarif_log(audit_findings(result)))
+        write_output(sarif, sarif_log(audit_findings(result)))
     if markdown is not None:
-        _write(markdown, audit_markdown(result, examples), mode="a")
+        _append(markdown, audit_markdown(result, examples))
     return OF_VERDICT[result.verdict.value]
 
 
@@ -157,8 +159,8 @@ def _json(result: AuditResult) -> str:
     return json.dumps(audit_object(result), indent=2) + "\n"
 
 
-def _write(path: Path, text: str, mode: Literal["a", "w"] = "w") -> None:
-    with writing(path), path.open(mode, encoding="utf-8") as file:
+def _append(path: Path, text: str) -> None:
+    with writing(path), path.open("a", encoding="utf-8") as file:
         file.write(text)
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from leadline.checker.bounds import bounds_text
 from leadline.checker.support.names import counted
 from leadline.reports.bugs import Bug, Outcome, Run, UnmodelledBug, bugs_object, read_archive
-from leadline.reports.cli.outputs import check_output, writing
+from leadline.reports.cli.outputs import check_output, write_output
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.html.run import run_page, with_traces
@@ -76,8 +76,7 @@ def bugs(ticket: str | None, only_list: bool, html: Path | None, json_file: str 
     if json_file is not None:
         _write_json(json_file, json.dumps(bugs_object(outcomes, unreached), indent=2))
     if html is not None:
-        with writing(html):
-            html.write_text(_page(outcomes), encoding="utf-8")
+        write_output(html, _page(outcomes))
     return _exit_code(outcomes)
 
 
@@ -186,8 +185,7 @@ def _write_json(json_file: str, text: str) -> None:
     if json_file == "-":
         sys.stdout.write(text + "\n")
         return
-    with writing(Path(json_file)):
-        Path(json_file).write_text(text + "\n", encoding="utf-8")
+    write_output(Path(json_file), text + "\n")
 
 
 def _page(outcomes: Sequence[Outcome]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import attrs
 import click
@@ -20,7 +19,7 @@ from leadline.reports.ci.github import summary, workflow_commands
 from leadline.reports.ci.junit import junit as junit_xml
 from leadline.reports.ci.sarif import sarif as sarif_log
 from leadline.reports.cli.options import coverage_option
-from leadline.reports.cli.outputs import Attempts, check_output, check_output_folder, writing
+from leadline.reports.cli.outputs import Attempts, check_output, check_output_folder, write_output, writing
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.html.run import run_page, with_traces
 from leadline.reports.origin import Origin
@@ -158,16 +157,16 @@ class Reports:
         found += [not_run(prepared.title) for prepared in checks[len(outcomes) :]]
         if self.junit is not None:
             with attempt:
-                _write(self.junit, junit_xml(self.suite, found))
+                write_output(self.junit, junit_xml(self.suite, found))
         if self.sarif is not None:
             with attempt:
-                _write(self.sarif, sarif_log(found))
+                write_output(self.sarif, sarif_log(found))
         if self.markdown is not None:
             with attempt:
-                _write(self.markdown, summary(outcomes, len(checks)), mode="a")
+                _append(self.markdown, summary(outcomes, len(checks)))
         if self.html is not None:
             with attempt:
-                _write(self.html / "index.html", _page(outcomes, len(checks)))
+                write_output(self.html / "index.html", _page(outcomes, len(checks)))
 
 
 def _page(outcomes: Sequence[Outcome], planned: int) -> str:
@@ -179,8 +178,8 @@ def _page(outcomes: Sequence[Outcome], planned: int) -> str:
     return run_page(f"leadline: {as_expected([outcome.exit_code for outcome in outcomes], planned)}", runs)
 
 
-def _write(path: Path, text: str, mode: Literal["a", "w"] = "w") -> None:
-    with writing(path), path.open(mode, encoding="utf-8") as file:
+def _append(path: Path, text: str) -> None:
+    with writing(path), path.open("a", encoding="utf-8") as file:
         file.write(text)
 
 

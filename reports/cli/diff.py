@@ -18,7 +18,7 @@ from leadline.checker.support.visible import visible
 from leadline.checker.trace import complaint_at_end
 from leadline.checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
 from leadline.reports.cli.options import chosen_spec
-from leadline.reports.cli.outputs import check_output, writing
+from leadline.reports.cli.outputs import check_output, write_output
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.html import chapter, page
 from leadline.reports.lines import say
@@ -63,8 +63,7 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
         return AS_EXPECTED
     _show(screen, parting)
     if out is not None:
-        with writing(out):
-            out.write_text(_page(parting), encoding="utf-8")
+        write_output(out, _page(parting))
         say(f"saved {visible(str(out))}")
     return VIOLATED
 

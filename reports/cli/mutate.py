@@ -23,7 +23,7 @@ from leadline.checker.support.names import counted, nearest
 from leadline.checker.support.visible import visible
 from leadline.reports.ci.markdown import mutants_summary
 from leadline.reports.cli.options import chosen_spec, spec_options
-from leadline.reports.cli.outputs import Outputs, check_output, check_outputs, writing
+from leadline.reports.cli.outputs import Outputs, check_output, check_outputs, write_output, writing
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.html.mutants import mutants_page
 from leadline.reports.lines import say, say_json
@@ -234,8 +234,7 @@ def mutate(
     if json_file == "-":
         say_json(reports_object(reports, of_several=bool(more)), indent=1)
     if html is not None:
-        with writing(html):
-            html.write_text(mutants_page(reports[0]), encoding="utf-8")
+        write_output(html, mutants_page(reports[0]))
     if markdown is not None:
         with writing(markdown), markdown.open("a", encoding="utf-8") as file:
             file.write("".join(f"{line}\n" for report in reports for line in mutants_summary(report)))

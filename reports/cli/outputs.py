@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import attrs
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Result, Verdict
+from leadline.checker.support.durable import replace_file
 from leadline.checker.traces.itf import SUFFIX, write_trace
 
 
@@ -122,6 +124,22 @@ def _file_stem(result: Result) -> str:
 def _file_name(text: str) -> str:
     """A text as a part of a file's name, without what leads to another folder."""
     return re.sub(r"[^\w.-]+", "-", text).strip("-.")
+
+
+def write_output(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all. Raises LeadlineError: it cannot be written; names it.
+
+    A link stays a link. Where the file may be written but no other file in its folder, it is written in place.
+    """
+    with writing(path):
+        target = Path(os.path.realpath(path))
+        if target.is_file() and not os.access(target.parent, os.W_OK):
+            target.write_text(text, encoding="utf-8")
+            return
+        mode = target.stat().st_mode if target.is_file() else None
+        replace_file(target, text.encode("utf-8", errors="surrogatepass"))
+        if mode is not None:
+            target.chmod(mode & 0o7777)
 
 
 @contextmanager

@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from leadline.checker.errors import LeadlineError, TraceError
+from leadline.checker.support.files import file_text
 from leadline.checker.support.names import counted
 from leadline.checker.support.visible import visible
 from leadline.checker.traces.itf import SUFFIX, TraceFile, read_trace
-from leadline.reports.cli.outputs import writing
+from leadline.reports.cli.outputs import write_output
 from leadline.reports.cli.trace import TraceView, note, view_of
 from leadline.reports.exit_codes import AS_EXPECTED, USAGE
 from leadline.reports.html import chapter, page
@@ -23,6 +24,9 @@ from leadline.reports.html.run import RunWithTraces, run_page, title_of
 from leadline.reports.lines import say
 from leadline.reports.loading import is_shipped
 from leadline.reports.runs.json_report import read_run
+
+MOST_STATES = 3_000
+"""States of the longest trace on a page. The time that it takes to write a page grows with their square."""
 
 
 @click.command()
@@ -64,9 +68,8 @@ def report(path: Path, out: Path, spec: str | None) -> int:
         stories = {name: [(view.story, view.note) for view in those] for name, those in by_property.items()}
         with _as_this_version_writes(path):
             run = read_run(about)
-        text = run_page(title_of(run), [RunWithTraces(run.spec, run, stories)], notes=left_out)
-    with writing(out):
-        out.write_text(text, encoding="utf-8")
+            text = run_page(title_of(run), [RunWithTraces(run.spec, run, stories)], notes=left_out)
+    write_output(out, text)
     for line in dict.fromkeys([*(view.note for view in views if view.note), *left_out]):
         note(line)
     say(f"saved {visible(str(out))}: {counted(len(views), 'trace')}")
@@ -76,7 +79,7 @@ def report(path: Path, out: Path, spec: str | None) -> int:
 def _views_of(path: Path, spec: str | None, command: list[str]) -> tuple[list[TraceView], list[str]]:
     """The trace in a file, or those in a folder, and a line for each file of the folder that cannot be read."""
     if not path.is_dir():
-        return [view_of(read_trace(path), spec, command)], []
+        return [view_of(_short_enough(path), spec, command)], []
     files = [file for file in sorted(path.glob(f"*{SUFFIX}")) if file.is_file()]
     if not files:
         raise TraceError(f"there is no {SUFFIX} file in {path}")
@@ -105,10 +108,21 @@ def _read(files: Iterable[Path]) -> tuple[list[TraceFile], list[str]]:
     recorded, left_out = list[TraceFile](), list[str]()
     for file in files:
         try:
-            recorded.append(read_trace(file))
+            recorded.append(_short_enough(file))
         except TraceError as error:
             left_out.append(_left_out(str(error)))
     return recorded, left_out
+
+
+def _short_enough(file: Path) -> TraceFile:
+    """The trace in a file. Raises TraceError: it cannot be read, or is too long for a page."""
+    recorded = read_trace(file)
+    if len(recorded.states) > MOST_STATES:
+        raise TraceError(
+            f"{file} has {len(recorded.states):,} states, and a page shows traces of up to {MOST_STATES:,}: "
+            "use `leadline trace`"
+        )
+    return recorded
 
 
 def _left_out(why: str) -> str:
@@ -118,7 +132,7 @@ def _left_out(why: str) -> str:
 def _result(path: Path) -> dict[str, Any] | None:
     """What a file says of a result; None if it is about something else, or about nothing."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(file_text(path))
     except (OSError, ValueError, RecursionError):
         return None  # who reads it as a trace says what is wrong with it
     return content if isinstance(content, dict) and "distinct_states" in content else None

@@ -14,7 +14,7 @@ from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
 from leadline.checker.support.visible import visible
-from leadline.reports.cli.outputs import Attempts, Outputs, check_outputs, save_traces, writing
+from leadline.reports.cli.outputs import Attempts, Outputs, check_outputs, save_traces, write_output
 from leadline.reports.exit_codes import OF_VERDICT
 from leadline.reports.html.run import run_page, title_of, with_traces
 from leadline.reports.lines import say, say_json
@@ -85,10 +85,10 @@ def report(result: Result, outputs: Outputs) -> int:
         with attempt:
             say_json(result_object(shown, files), indent=2)
     elif json_file is not None:
-        with attempt, writing(Path(json_file)):
-            Path(json_file).write_text(json.dumps(result_object(shown, files), indent=2) + "\n", encoding="utf-8")
+        with attempt:
+            write_output(Path(json_file), json.dumps(result_object(shown, files), indent=2) + "\n")
     if outputs.html is not None:
-        with attempt, writing(outputs.html):
-            outputs.html.write_text(run_page(title_of(shown), [with_traces(result, shown)]), encoding="utf-8")
+        with attempt:
+            write_output(outputs.html, run_page(title_of(shown), [with_traces(result, shown)]))
     attempt.raise_failures()
     return OF_VERDICT[shown.verdict.value]

@@ -1,0 +1,34 @@
+"""Files that a user names: only regular ones are read, and none that is too large for memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+MOST_BYTES = 256 * 2**20
+"""Bytes of the largest file that is read as a whole: a trace, a result, a suite."""
+
+
+def file_text(path: Path) -> str:
+    """The text of a regular file.
+
+    Parameters:
+        path: the file. A device, a pipe or a folder is refused: reading one might never end.
+
+    Raises:
+        OSError: the file cannot be read, is not regular, or has more than `MOST_BYTES` bytes.
+        UnicodeDecodeError: the file is not UTF-8 text.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # or opening a pipe would wait for a writer
+    with open(descriptor, "rb") as file:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", path)
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES // 2**20} MiB", path)
+    return data.decode("utf-8")
