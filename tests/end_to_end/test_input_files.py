@@ -13,7 +13,7 @@ from leadline.checker.support import files
 from leadline.reports.cli.app import MOST_CHARACTERS
 from leadline.reports.cli.outputs import write_output
 from leadline.reports.cli.report import MOST_STATES
-from tests.tools.cli import STAIRS, call, write
+from tests.suite.command import STAIRS, call, write
 
 READERS = {
     "check": ["check", "FILE"],
