@@ -106,14 +106,13 @@ def _slice(trace: Trace[Any]) -> list[Cause]:
 
 def _caller(trace: Trace[Any]) -> tuple[Caller[Any], list[Sequence[int]]]:
     """What makes recorded calls, and the states of the trace as rows. A component whose shape changes is kept whole."""
-    from leadline.checker.engines.learning.calls import Caller
-    from leadline.checker.observing.layout import Layout
-    from leadline.checker.observing.nodes import ShapeChanged
+    from leadline.checker.engines.learning.restart import CHANGES, Adjustments
+    from leadline.checker.engines.learning.tables import TransitionTables
 
-    whole = frozenset[str]()
+    adjustments = Adjustments()
     while True:
-        layout = Layout(trace.states[0], whole)
         try:
-            return Caller(trace.spec, layout, frozenset()), [layout.row(state) for state in trace.states]
-        except ShapeChanged as changed:
-            whole |= {changed.path}
+            tables = TransitionTables.of(trace.spec, trace.states, adjustments)
+            return tables.caller, [*tables.rows]
+        except CHANGES as change:
+            adjustments = adjustments.after(change)

@@ -16,12 +16,12 @@ from typing import Any
 import attrs
 
 from leadline.checker.bag import Bag
-from leadline.checker.engines.compiled.kernel import SECOND
 from leadline.checker.observing.collection_views import BagView, CollectionView, SetView
 from leadline.checker.observing.domains import StandIn
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import Lazy, lazy_instances
 from leadline.checker.observing.nodes import NODES, Collection, Leaf, Node, Parts, ShapeChanged, Struct
+from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.observing.tuple_views import TupleView, Unread, items_of, recorder_of, slot_of
 from leadline.checker.state import variables
 

@@ -14,7 +14,7 @@ import pytest
 from leadline.checker.engines.learning.loop_cache import SOURCES
 
 PROJECT = Path(__file__).parents[2]
-FOLDER = Path("leadline/checker/engines")
+FOLDER = Path("leadline/checker")
 
 LOOP = """
 from leadline.checker.engines.random import arrays as walk_arrays
@@ -39,9 +39,9 @@ def called(copied: Path) -> str:
 def test_a_constant_that_another_file_changes_is_compiled_again(tmp_path: Path) -> None:
     copied = tmp_path / "copied"
     shutil.copytree(PROJECT / "src", copied, ignore=shutil.ignore_patterns("__pycache__"))
-    with (copied / FOLDER / "random/kernel.py").open("a", encoding="utf-8") as file:
+    with (copied / FOLDER / "engines/random/kernel.py").open("a", encoding="utf-8") as file:
         file.write(LOOP)
-    arrays = copied / FOLDER / "random/arrays.py"
+    arrays = copied / FOLDER / "engines/random/arrays.py"
     before = arrays.read_text(encoding="utf-8")
     arrays.write_text(f"{before}\nNUMBER = 1\n", encoding="utf-8")
     assert [called(copied), called(copied)] == ["1 0", "1 1"]
@@ -54,8 +54,8 @@ def test_loops_are_compiled_from_these_files_only(name: str) -> None:
     tree = ast.parse((PROJECT / "src" / FOLDER / name).read_text(encoding="utf-8"))
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     own = {
-        str(module).removeprefix("leadline.checker.engines.").replace(".", "/") + ".py"
+        str(module).removeprefix("leadline.checker.").replace(".", "/") + ".py"
         for module in imported
         if "checker" in str(module)
     }
-    assert own <= {*SOURCES, "learning/loop_cache.py"}
+    assert own <= {*SOURCES, "engines/learning/loop_cache.py"}

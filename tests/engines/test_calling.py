@@ -234,8 +234,8 @@ def test_when_a_search_is_given_up(seconds: float, expanded: int, depth: int, sh
     learning = Learning({}, {}, called=round(1000 * share), by_oracle=1000, memory=0, widest=None)
     statistics = Statistics(expanded=expanded, depth=depth, learning=learning)
     try:
-        outlook.Outlook(rate=10_000).check(seconds, lambda: statistics)
-    except outlook.GivenUp:
+        outlook.Forecast(rate=10_000).check(seconds, lambda: statistics)
+    except outlook.SlowerThanCalling:
         assert is_given_up
     else:
         assert not is_given_up

@@ -88,7 +88,7 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from leadline.checker.engines import compiled\n"
-        "from leadline.checker.engines.compiled import calling\n"
+        "from leadline.checker.engines.compiled import choose_engine as calling\n"
         "from leadline.checker.settings import CompiledSettings, Tuning\n"
         "from leadline.invariants.catalog import CATALOG\n"
         "calling.LOOK_SECONDS = 0  # as in this process: it counts as code\n"

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from leadline.checker import Spec, SpecError, action, fuzz, invariant
 from leadline.checker.engines.budget import Budget
-from leadline.checker.engines.learning.calls import Caller
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.purity import Purity
-from leadline.checker.engines.random import learner as module
-from leadline.checker.engines.random.learner import Learner
+from leadline.checker.engines.random import search as random_search
+from leadline.checker.engines.random.walker_tables import WalkerTables
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.result import Limits, Verdict
 from leadline.checker.settings import RandomSettings
@@ -143,22 +142,21 @@ def test_what_was_learned_of_a_distance_is_what_it_returns(
     """All that can be learned is, and nothing else compares it with calls."""
     compared = 0
 
-    def compare(learner: Learner[Any], rows: NDArray[np.int32]) -> NDArray[np.float64]:
+    def compare(tables: WalkerTables[Any], rows: NDArray[np.int32]) -> NDArray[np.float64]:
         nonlocal compared
-        found = distances(learner, rows)
-        assert found.tolist() == [measured.distance_of(learner.layout.state(row)) for row in rows.tolist()]
+        found = distances(tables, rows)
+        assert found.tolist() == [measured.distance_of(tables.layout.state(row)) for row in rows.tolist()]
         compared += len(rows)
         return found
 
-    distances, measured = Learner.distances, attrs.evolve(spec, distance=distance)
-    monkeypatch.setattr(Learner, "distances", compare)
-    monkeypatch.setattr(module, "Caller", functools.partial(Caller, tuning=ONLY_LEARNED))
+    distances, measured = WalkerTables.distances, attrs.evolve(spec, distance=distance)
+    monkeypatch.setattr(WalkerTables, "distances", compare)
     watch = Watch(Budget(Limits()), Workers(1))
-    walks = Walks(measured, 10, 20, 0, watch, Purity(spec))
+    walks = Walks(measured, 10, 20, 0, watch, Purity(spec), tuning=ONLY_LEARNED)
     while walks.round():
         pass
 
-    tables = walks._learner.tables
+    tables = walks._tables.tables
     assert compared >= 20
     assert 0 < tables.effort.learned[tables.caller.distance_tree] < compared or distance in (whole, type_of_last)
     assert tables.effort.called[tables.caller.distance_tree] == 0
@@ -174,7 +172,7 @@ def test_whether_a_distance_is_learned_makes_no_difference(spec: Spec[Any], monk
 
 def _counts(spec: Spec[Any], always: int, monkeypatch: pytest.MonkeyPatch) -> Any:
     tuning = attrs.evolve(ONLY_LEARNED, always=always)
-    monkeypatch.setattr(module, "Caller", functools.partial(Caller, tuning=tuning))
+    monkeypatch.setattr(random_search, "Walks", functools.partial(Walks, tuning=tuning))
     result = fuzz(spec, settings=RandomSettings(examples=10, steps=20))
     counts = result.statistics
     lengths = [[len(trace) for trace in item.traces] for item in result.properties]

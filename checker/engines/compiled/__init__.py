@@ -3,7 +3,7 @@
 After LTSmin's PINS and local transition caches, and SPIN's COLLAPSE: an action reads only a few small parts
 of a state, so the number of different calls is tiny. Each is made once, and remembered.
 
-`calling` and `outlook` decide where to learn at all. Read in this order: `layout` takes a state apart into slots;
+`calling` and `forecast` decide where to learn at all. Read in this order: `layout` takes a state apart into slots;
 `recording` finds which slots a call reads, `constructs` and `reach` how precisely that can be done; `calls` makes
 recorded calls, and `call_workers` makes them in other processes too; `forest` keeps what was learned as decision trees;
 `learned` adds to it, and `comparison` compares it with further calls; `packing` makes a state a few words; `kernel`

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from leadline.checker.bounds import describe_bounds
 from leadline.checker.engines.compiled import kernel
-from leadline.checker.engines.compiled.position import Progression
+from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.errors import Damaged, LeadlineError
@@ -50,12 +50,12 @@ class Snapshot:
         adjustments: see `Adjustments`.
         values: for each slot, its values in the order of their numbers.
         members: see `Layout`.
-        slots_read: see `Tables`.
+        slots_read: see `TransitionTables`.
         sizes: of the packing.
         packings: how many packings there were before; the states' file is named for it.
         counters: see `kernel.append`.
         outside: see `Store`; one bit for each state.
-        progression: see `Progression`.
+        progression: see `Position`.
         checksums: CRC-32 of each array, as far as it counts, by the name of its file.
     """
 
@@ -67,7 +67,7 @@ class Snapshot:
     packings: int
     counters: NDArray[np.int64]
     outside: NDArray[np.uint8]
-    progression: Progression
+    progression: Position
     checksums: dict[str, int] = attrs.field(factory=dict)
 
     def check(self, spec: Spec[Any]) -> None:

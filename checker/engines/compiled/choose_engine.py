@@ -17,7 +17,7 @@ import attrs
 
 from leadline.checker.engines import oracle
 from leadline.checker.engines.budget import Budget
-from leadline.checker.engines.compiled.forecast import GivenUp, Outlook, expected_states, is_narrow
+from leadline.checker.engines.compiled.forecast import Forecast, SlowerThanCalling, expected_states, is_narrow
 from leadline.checker.engines.evidence import nothing_searched
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import within
@@ -67,13 +67,13 @@ def explore(
         SpecError, LeadlineError: see `leadline.checker.engines.compiled.search.explore`.
     """
     limits, settings = limits or Limits(), settings or CompiledSettings()
-    began, outlook = time.monotonic(), None
+    began, forecast = time.monotonic(), None
     learns = settings.checkpoint is not None or settings.resume is not None or settings.tuning.in_order
     if LOOK_SECONDS and not learns:
         first = _first(spec, limits, progress)
         if isinstance(first, Result):
             return _of_this_engine(first, settings)
-        outlook = first
+        forecast = first
     spent = time.monotonic() - began
 
     try:
@@ -85,8 +85,8 @@ def explore(
         _log.warning("the compiler cannot be loaded, so states are explored by direct calls: %s", error)
         return _of_this_engine(_by_calls(spec, limits, progress, spent), settings)
     try:
-        return _of_this_engine(search.explore(spec, limits, progress, settings, outlook, spent), settings)
-    except GivenUp as given_up:
+        return _of_this_engine(search.explore(spec, limits, progress, settings, forecast, spent), settings)
+    except SlowerThanCalling as given_up:
         now = given_up.statistics
     result = _by_calls(spec, limits, progress, now.seconds)
     statistics = result.statistics
@@ -102,19 +102,19 @@ class _Large(Exception):
     """The space is probably large.
 
     Attributes:
-        outlook: how fast its first states were expanded.
+        forecast: how fast its first states were expanded.
     """
 
     def __init__(self, statistics: Statistics) -> None:
-        self.outlook = _outlook(statistics)
-        super().__init__(self.outlook)
+        self.forecast = _forecast(statistics)
+        super().__init__(self.forecast)
 
 
-def _outlook(statistics: Statistics) -> Outlook:
-    return Outlook(statistics.expanded / max(statistics.seconds, 1e-3))
+def _forecast(statistics: Statistics) -> Forecast:
+    return Forecast(statistics.expanded / max(statistics.seconds, 1e-3))
 
 
-def _first(spec: Spec[S], limits: Limits, progress: Progress | None) -> Result | Outlook:
+def _first(spec: Spec[S], limits: Limits, progress: Progress | None) -> Result | Forecast:
     """The result of a small search; of a larger one, how fast its first states are expanded by calling."""
     before = Budget(limits)
     initials = within(before, spec, "oracle", spec.initials)
@@ -130,11 +130,11 @@ def _first(spec: Spec[S], limits: Limits, progress: Progress | None) -> Result |
             if result.interrupted:
                 return attrs.evolve(result, spec=spec)
             if look.seconds / SAMPLE * len(initials) > 2 * SMALL_SECONDS:  # the first states take longer than others
-                return _outlook(result.statistics)
+                return _forecast(result.statistics)
         budget = Budget(limits, spent=time.monotonic() - began)
         return oracle.explore(spec, limits, budget=budget, look=look)
     except _Large as large:
-        return large.outlook
+        return large.forecast
 
 
 class _Look:

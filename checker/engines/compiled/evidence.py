@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.evidence import Sighting
-from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.properties import Property
 from leadline.checker.result import ActionCount
 from leadline.checker.spec import Spec
@@ -36,7 +36,7 @@ def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionC
     return actions
 
 
-def violated(tables: Tables[S], seen: Sequence[Sequence[P]], steps_seen: StepsSeen[P], dead: bool) -> bool:
+def violated(tables: TransitionTables[S], seen: Sequence[Sequence[P]], steps_seen: StepsSeen[P], dead: bool) -> bool:
     """Whether a search saw a property violated.
 
     Parameters:
@@ -52,7 +52,7 @@ def violated(tables: Tables[S], seen: Sequence[Sequence[P]], steps_seen: StepsSe
 
 
 def sightings(
-    tables: Tables[S],
+    tables: TransitionTables[S],
     seen: Sequence[Sequence[P]],
     steps_seen: StepsSeen[P],
     dead: Sequence[P],

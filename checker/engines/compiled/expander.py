@@ -16,19 +16,18 @@ from numpy.typing import NDArray
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.block_parts import BlockParts
-from leadline.checker.engines.compiled.buffers import Buffers
+from leadline.checker.engines.compiled.buffers import Buffers, UnlearnedSteps
 from leadline.checker.engines.compiled.store import MOST_STATES, Store
-from leadline.checker.engines.compiled.unlearned_steps import Answers
 from leadline.checker.engines.learning.arrays import CountArrays
-from leadline.checker.engines.learning.calls import Call, Changes, Row
-from leadline.checker.engines.learning.comparison import Comparison
-from leadline.checker.engines.learning.enabled_index import Guards
-from leadline.checker.engines.learning.forest import TABLES_FULL, TablesFull
+from leadline.checker.engines.learning.calls import Changes
+from leadline.checker.engines.learning.enabled_index import EnabledIndex
 from leadline.checker.engines.learning.interrupts import interrupts_wait
+from leadline.checker.engines.learning.learner import Learner
 from leadline.checker.engines.learning.packing import Packing
-from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.tables import TransitionTables
+from leadline.checker.engines.learning.trees import SHOWN
+from leadline.checker.engines.learning.trees import leaves as find_leaves
 from leadline.checker.engines.learning.watch import Watch
-from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.result import Stop, StopKind
 
 S = TypeVar("S")
@@ -77,20 +76,19 @@ class Expander(Generic[S]):
     Parameters:
         tables: what was learned; more is added whenever a path is not known.
         store: the states. `keep` adds the new ones.
-        workers: the threads that share the work, and the processes that make calls.
-        watch: asked between steps whether to continue.
+        watch: asked between steps whether to continue. It has the threads that share the work.
 
     Attributes:
         tuning: sizes.
-        comparison: compares what was learned with further calls.
+        learner: makes the calls that are missing.
     """
 
-    def __init__(self, tables: Tables[S], store: Store, workers: Workers, watch: Watch) -> None:
-        self.tables, self.store, self.workers, self.watch = tables, store, workers, watch
-        self.tuning = tables.caller.tuning
-        self.layout, self.comparison = tables.layout, Comparison(tables)
+    def __init__(self, tables: TransitionTables[S], store: Store, watch: Watch) -> None:
+        self.tables, self.store, self.watch, self.workers = tables, store, watch, watch.workers
+        self.tuning, self.layout = tables.caller.tuning, tables.layout
+        tables.pack(store.packing)
+        self.learner = Learner(tables, self, watch)
         self._buffers: Buffers | None = None
-        self._guards: Guards | None = None
 
     def find(self, first: int, last: int, steps_wanted: Sequence[int]) -> NextStates:
         """Generate the next states of a block, and find the new ones among them.
@@ -105,7 +103,7 @@ class Expander(Generic[S]):
             ShapeChanged, NotRecorded, NewKind: the search has to start again; see `Adjustments`.
         """
         store, count = self.store, self.store.count
-        self.comparison.paths(store.states, store.packing, first, last)
+        self.learner.compare(store.states, first, last)
         parts, buffers = self._generate(first, last, np.array(steps_wanted, np.int64) > 0)
         coming = int(parts.cursors[:, kernel.FILLED].sum())
         self._make_room(coming)
@@ -204,15 +202,7 @@ class Expander(Generic[S]):
         Raises:
             StopSearch: the tables are full.
         """
-        effort = self.tables.effort
-        asked = parts.jobs(self.tables.first_step)
-        jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
-        try:
-            for job, call in self.workers.helpers(self.tables.caller).make(jobs):
-                self._learn_from(*job, call)
-        except TablesFull:
-            raise StopSearch(TABLES_FULL) from None
-        if len(jobs) == len(asked):
+        if not self.learner.learn(parts.jobs(self.tables.first_step), states):
             parts.cursors[:, kernel.PATIENT] = False
             return []
         parts.cursors[:, kernel.PATIENT] = True
@@ -222,7 +212,7 @@ class Expander(Generic[S]):
         """For some states, the code of the leaf that each of some trees leads to; 0 if the path is not known."""
         packing, codes = self.store.packing, np.zeros((len(indices), trees), np.int32)
         pool = self.tables.forest.pool
-        kernel.leaves(indices, self.store.states, first_tree, pool, packing.word, packing.shift, packing.mask, codes)
+        find_leaves(indices, self.store.states, first_tree, pool, packing.word, packing.shift, packing.mask, codes)
         return codes
 
     def is_enabled(self, tree: int, index: int) -> bool:
@@ -233,19 +223,7 @@ class Expander(Generic[S]):
             SpecError: the spec misbehaved.
             ShapeChanged, NotRecorded, NewKind: the search has to start again; see `Adjustments`.
         """
-        tables, row = self.tables, self.row(index)
-        steps = tables.steps(tree, row)
-        if steps is not None:
-            return bool(steps)
-        if not tables.effort.is_worthwhile(tree, 1, self.store.count):
-            tables.note_called(tree)
-            return bool(tables.caller.steps(tree, row))
-        call = tables.caller.make(tree, (row,))
-        try:
-            self._learn_from(tree, (row,), call)
-        except TablesFull:
-            raise StopSearch(TABLES_FULL) from None
-        return bool(call.gave)
+        return bool(self.learner.ask(tree, self.row(index), self.store.count))
 
     def row(self, index: int) -> list[int]:
         """The numbers of a state's slots."""
@@ -269,10 +247,6 @@ class Expander(Generic[S]):
         outside = self.store.outside[first:last]  # empty without `Spec.within`
         return first + np.flatnonzero(~outside) if len(outside) else np.arange(first, last)
 
-    def forget_guards(self) -> None:
-        """Make the guards anew for the next block, as tables have forgotten paths."""
-        self._guards = None
-
     def free(self) -> None:
         """Give back the memory of the buffers."""
         self._buffers = None
@@ -288,10 +262,11 @@ class Expander(Generic[S]):
         """The same; None if states are packed another way by now, and those in the buffers are not."""
         tables, packing = self.tables, self.store.packing
         parts, looked_at = self._parts(first, last), tables.calls
-        buffers, guards = self._buffers_for(parts), self._guards_now(last - first)
-        answers: list[Answers] = []
+        buffers = self._buffers_for(parts)
+        index = self.learner.enabled_index(renew=last - first >= self.tuning.alone)
+        answers: list[UnlearnedSteps] = []
         while True:
-            full = self._walk(parts, buffers, guards, wanted, answers)
+            full = self._walk(parts, buffers, index, wanted, answers)
             answers = self._answers(parts, packing, self.learn(parts, first))
             if self.store.packing is not packing:
                 return None
@@ -310,33 +285,33 @@ class Expander(Generic[S]):
         self,
         parts: BlockParts,
         buffers: Buffers,
-        guards: Guards,
+        index: EnabledIndex,
         wanted: NDArray[np.bool_],
-        answers: Sequence[Answers],
+        answers: Sequence[UnlearnedSteps],
     ) -> list[bool]:
         """Walk the trees for the states that are left of each part. Returns which buffers are full."""
         tables, store, packing = self.tables, self.store, self.store.packing
         parts.fit(len(packing.sizes))
-        answers = answers or [Answers([], packing)] * len(parts.cursors)
+        answers = answers or [UnlearnedSteps([], packing)] * len(parts.cursors)
         return self.workers.run(
             kernel.expand,
             [
                 (
                     parts.of(part), store.packed, answers[part].arrays, parts.ends[part], buffers.of(part), wanted,
-                    guards.arrays, tables.first_step, tables.reads[len(tables.state_checks) :], tables.arrays,
+                    index.arrays, tables.first_step, tables.reads[len(tables.state_checks) :], tables.arrays,
                 )
                 for part in parts.busy
             ],
             alone=parts.left.sum() < self.tuning.alone,
         )  # fmt: skip
 
-    def _answers(self, parts: BlockParts, packing: Packing, too_many: Sequence[int]) -> list[Answers]:
+    def _answers(self, parts: BlockParts, packing: Packing, too_many: Sequence[int]) -> list[UnlearnedSteps]:
         """The steps of the states that wait in some parts, as far as states are still packed this way."""
-        answers = [Answers([], packing)] * len(parts.cursors)
+        answers = [UnlearnedSteps([], packing)] * len(parts.cursors)
         for part in too_many if self.store.packing is packing else ():
             found = self._steps_from(parts.that_wait(part))
             if self.store.packing is packing:
-                answers[part] = Answers(found, packing)
+                answers[part] = UnlearnedSteps(found, packing)
         return answers
 
     def _parts(self, first: int, last: int) -> BlockParts:
@@ -345,18 +320,6 @@ class Expander(Generic[S]):
         alone = workers == 1 or last - first < tuning.alone
         count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that none is empty
         return BlockParts(first, last, count, self.layout.slots, tuning)
-
-    def _guards_now(self, states: int) -> Guards:
-        """The guards for a block.
-
-        Parameters:
-            states: of the block. If there are many, and much was learned, the guards are made anew.
-        """
-        tables, packing, guards = self.tables, self.store.packing, self._guards
-        if guards is None or guards.packing is not packing or (states >= self.tuning.alone and guards.are_outdated):
-            with interrupts_wait():
-                guards = self._guards = Guards(tables, packing)
-        return guards
 
     def _buffers_for(self, parts: BlockParts) -> Buffers:
         """Buffers for the parts of a block; they are used again and again."""
@@ -372,14 +335,8 @@ class Expander(Generic[S]):
         tables, found = self.tables, []
         for index, codes in zip(indices, self.leaves(indices, 0, tables.instances), strict=True):
             row = self.row(index)
-            of_state = []
-            for tree in np.flatnonzero(codes == 0).tolist():
-                of_state.append((tree, tables.caller.steps(tree, row)))
-                tables.note_called(tree)
-            found.append(of_state)
-        self._add_members()
-        if not self.store.packing.fits(self.sizes()):
-            self._widen()
+            found.append([(tree, self.learner.steps(tree, row)) for tree in np.flatnonzero(codes == 0).tolist()])
+        self.learner.note_values()
         return found
 
     def _judge(
@@ -393,11 +350,10 @@ class Expander(Generic[S]):
         tables, indices = self.tables, parts.that_wait(part)
         codes = self.leaves(indices, tables.instances, len(wanted))
         for index, of_state in zip(indices.tolist(), codes, strict=True):
-            shown[index - first] |= of_state == kernel.SHOWN  # as some were learned since the loop asked for them
+            shown[index - first] |= of_state == SHOWN  # as some were learned since the loop asked for them
             row = self.row(index)
             for predicate in np.flatnonzero((of_state == 0) & wanted).tolist():
-                shown[index - first, predicate] = tables.caller.shows(tables.instances + predicate, row)
-                tables.note_called(tables.instances + predicate)
+                shown[index - first, predicate] = self.learner.shows(tables.instances + predicate, row)
         parts.cursors[part, kernel.WAITING] = 0
 
     def _judge_steps(self, parts: BlockParts, buffers: Buffers) -> None:
@@ -411,36 +367,21 @@ class Expander(Generic[S]):
                 if before[0] != parent:
                     before = parent, self.row(parent)
                 tree = tables.first_step + predicate
-                shown[place, predicate] = tables.caller.shows(
+                shown[place, predicate] = self.learner.shows(
                     tree, before[1], packing.unpack(buffers.found[part, place])
                 )
-                tables.note_called(tree)
 
-    def _learn_from(self, tree: int, rows: tuple[Row, ...], call: Call) -> None:
-        tables, packing = self.tables, self.store.packing
-        leaf = tables.leaf_of(call)
-        self._add_members()
-        if not tables.all_packed or len(packing.sizes) < self.layout.slots:
-            if packing.fits(self.sizes()):
-                tables.pack(packing)
-            else:
-                self._widen()
-        tables.learn(tree, rows, call, leaf)  # last: a path must not lead to an outcome that is not packed
+    @property
+    def packing(self) -> Packing:
+        """How states are packed."""
+        return self.store.packing
 
-    def _add_members(self) -> None:
-        """Have bits for new members of collections."""
-        if self.tables.note_members():
-            self.store.packing.add(self.sizes())
-            self._guards = None
-
-    def _widen(self) -> None:
-        """A slot has more values than bits: pack everything again, with bits for all of them."""
+    def repack(self) -> None:
+        """Pack all states another way, as a slot has more values than bits; see `Holder`."""
         members = len(self.layout.members)
         packing = Packing(self.sizes(), spare=members and 16 + members // 2)
         self.watch.need(8 * packing.words * self.store.count)
-        with interrupts_wait():
-            self.store.repack(packing)
-            self.tables.pack(packing)
+        self.store.repack(packing)
 
     def _make_room(self, coming: int) -> None:
         """Make room for more states, if there is memory for them."""

@@ -1,4 +1,4 @@
-"""Outlook: whether learning will be faster than calling, as far as the first seconds of a search show.
+"""Forecast: whether learning will be faster than calling, as far as the first seconds of a search show.
 
 The levels of a breadth-first search grow and then shrink, as a rule ever more slowly and then ever faster: the ratio of
 each level to the one before falls. So the first levels show roughly how many states there are.
@@ -89,7 +89,7 @@ def is_narrow(now: Statistics, rate: float) -> bool:
     return now.depth >= LEVELS and now.expanded < LEVEL_SECONDS * rate * now.depth
 
 
-class GivenUp(Exception):
+class SlowerThanCalling(Exception):
     """Learning is slower than calling.
 
     Attributes:
@@ -102,7 +102,7 @@ class GivenUp(Exception):
 
 
 @attrs.frozen
-class Outlook:
+class Forecast:
     """Whether a search should be given up.
 
     Attributes:
@@ -119,7 +119,7 @@ class Outlook:
             statistics: gives its counts so far.
 
         Raises:
-            GivenUp: it should be.
+            SlowerThanCalling: it should be.
         """
         if not FIRST_LOOK <= seconds <= LAST_LOOK:
             return
@@ -128,4 +128,4 @@ class Outlook:
             return
         share = now.learning.share if now.learning is not None else 0.0
         if is_narrow(now, self.rate) or (now.expanded >= STATES and share > HOPELESS):
-            raise GivenUp(now)
+            raise SlowerThanCalling(now)

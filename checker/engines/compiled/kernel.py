@@ -15,22 +15,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.checker.engines.learning.loop_cache import ensure_cache, njit
-
-ensure_cache()  # before anything is compiled
-
-SLOT, ROOM, EDGES = 0, 1, 2
-"""A node of a decision tree: the slot it reads, its room, and from there on its edges.
-
-If the room is positive, it has an edge for each number below. If it is negative, it has a hash table of that many
-pairs: a number plus one, or 0, and where its edge leads.
-"""
-
-FACTOR, SHIFT = 0x9E3779B1, 15
-"""Factor and shift of the hash function of the hash tables in nodes."""
-
-SECOND = 1 << 24
-"""In the trees of step predicates, the slots of the state after the step are counted from here."""
+from leadline.checker.engines.learning.loop_cache import njit
+from leadline.checker.engines.learning.trees import (
+    DE_BRUIJN,
+    LOWEST_BIT,
+    ONE,
+    SHOWN,
+    SLOT,
+    leaf_of,
+    leaf_of_step,
+    led_to,
+    unpack,
+)
+from leadline.checker.observing.step_slots import SECOND
 
 INDEX, WAITING, ASKED, FILLED, PATIENT, PLACES = range(6)
 """How far a part of a block is: the first state that was not looked at, how many before it wait until more is known,
@@ -45,74 +42,17 @@ STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
 """What `append` counts: states kept; states expanded; steps from the one that a limit cut short; deadlocks;
 fewest and most steps from one state, -1 if there is none that is not outside; and how many counters these are."""
 
-NOT_SHOWN, SHOWN = -1, -2
-"""The leaves of a predicate's tree: whether it gives evidence, a violation or a witness."""
-
 SHOWN_BY_STEP, NOT_KNOWN = 1, 2
 """What a step predicate says of a step, else 0: it gives evidence; it has to be called to know."""
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
-ONE = np.uint64(1)
 
 BATCH = 64
 """Look-ups in the table that are in flight at the same time."""
 
 RECENT = np.uint64(2**14)
 """Next states that `insert` remembers: steps that commute often lead to one state twice within a block."""
-
-
-@njit()
-def _hashed(pool, node, number):
-    """Where the edge for a number is in a node with a hash table; 0 if there is none."""
-    mask = -np.int64(pool[node + ROOM]) - 1
-    place = (number * FACTOR >> SHIFT) & mask
-    while True:
-        edge = np.int64(node) + EDGES + 2 * place
-        if pool[edge] == number + 1:
-            return edge + 1
-        if pool[edge] == 0:
-            return np.int64(0)
-        place = (place + 1) & mask
-
-
-@njit(inline="always")
-def _edge(pool, node, number):
-    """Where the edge for a number is in a node; 0, where no node is, if there is none."""
-    room = pool[node + ROOM]
-    if room < 0:
-        return _hashed(pool, node, number)
-    return np.int64(node) + EDGES + number if number < room else np.int64(0)
-
-
-@njit(inline="always")
-def _code(pool, tree, values):
-    """The leaf that slot values reach in a tree, 0 if the path is not known."""
-    code = pool[tree]
-    while code > 0:
-        edge = _edge(pool, code, values[pool[code + SLOT]])
-        if edge == 0:
-            return np.int32(0)
-        code = pool[edge]
-    return code
-
-
-@njit(inline="always")
-def _step_code(pool, tree, values, after, place, word, shift, mask):
-    """The same for a step predicate, whose slots are those of the state before and then those of the state after."""
-    code = pool[tree]
-    while code > 0:
-        slot = pool[code + SLOT]
-        if slot < SECOND:
-            number = values[slot]
-        else:
-            slot -= SECOND
-            number = np.int64((after[place, word[slot]] >> shift[slot]) & mask[slot])
-        edge = _edge(pool, code, number)
-        if edge == 0:
-            return np.int32(0)
-        code = pool[edge]
-    return code
 
 
 @njit(inline="always")
@@ -122,13 +62,6 @@ def _differ(states, index, others, other, bits, which):
         if (states[index, cell] ^ others[other, cell]) & bits[which, cell]:
             return True
     return False
-
-
-@njit(inline="always")
-def _unpack(states, index, values, word, shift, mask):
-    """The numbers of a state's slots, written to values."""
-    for slot in range(len(word)):
-        values[slot] = (states[index, word[slot]] >> shift[slot]) & mask[slot]
 
 
 @njit(inline="always")
@@ -164,34 +97,6 @@ def _first_place(mixed, places):
     return np.int64(((mixed >> HALF) * np.uint64(places)) >> HALF)
 
 
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-_LOWEST_BIT = np.zeros(64, np.int64)
-for _bit in range(64):
-    _LOWEST_BIT[((1 << _bit) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _bit
-
-
-@njit()
-def _led_to(pool, node, number):
-    """What the edge of a node for a number leads to; 0 if that is not known."""
-    edge = _edge(pool, node, np.int64(number))
-    return pool[edge] if edge else np.int32(0)
-
-
-@njit()
-def fill_guard(pair, trees, first_values, pool, dead, words, table):
-    """Fill the table of one pair of slots; see `Guards`."""
-    _, stride, second, second_stride, base = pair
-    for number in range(first_values):
-        for other in range(stride):
-            entry = base + (number * stride + other * second_stride) * words
-            for tree in trees:
-                code = _led_to(pool, pool[tree], number)
-                if code > 0 and second_stride and pool[code + SLOT] == second:
-                    code = _led_to(pool, code, other)
-                if code >= 0 or not dead[-code - 1]:
-                    table[entry + tree // 64] |= ONE << np.uint64(tree % 64)
-
-
 @njit()
 def _ask(pool, tree, row, cursor, unknown, rows):
     """Note an unknown path, unless one that ends at the same place is noted, or there is no room."""
@@ -199,7 +104,7 @@ def _ask(pool, tree, row, cursor, unknown, rows):
     while code > 0:
         slot = pool[code + SLOT]
         node, number = np.int64(code), row[slot if slot < SECOND else slot - SECOND + len(row) // 2]
-        code = _led_to(pool, code, number)
+        code = led_to(pool, code, number)
     noted = cursor[ASKED]
     for other in range(noted):
         if unknown[other, NODE] == node and unknown[other, NUMBER] == number:
@@ -281,7 +186,7 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
     filled, full, turn, waited = cursor[FILLED], False, 0, _taken_up(cursor)
     while _has_next(cursor, last, turn, waited, waiting, unknown):
         index = _next(cursor, turn, waited, waiting)
-        _unpack(states, index, values, word, shift, mask)
+        unpack(states, index, values, word, shift, mask)
         still[:] = 0
         within = not _is_outside(outside, index)
         for cell in range(len(left)):
@@ -300,8 +205,8 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
             while bits:
                 lowest = bits & (~bits + ONE)
                 bits ^= lowest
-                tree = group * 64 + _LOWEST_BIT[(lowest * _DE_BRUIJN) >> np.uint64(58)]
-                code = _code(pool, tree, values)
+                tree = group * 64 + LOWEST_BIT[(lowest * DE_BRUIJN) >> np.uint64(58)]
+                code = leaf_of(pool, tree, values)
                 if code == 0:
                     while answer < last_answer and answer_trees[answer] < tree:
                         answer += 1
@@ -329,7 +234,7 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
                             verdict = np.int32(0) if touched else still[predicate]
                             if verdict == 0:
                                 step = first_step + predicate
-                                verdict = _step_code(pool, step, values, found, place, word, shift, mask)
+                                verdict = leaf_of_step(pool, step, values, found, place, word, shift, mask)
                                 if not touched:
                                     still[predicate] = verdict  # that of all steps that touch nothing it reads
                             shown[place, predicate] = SHOWN_BY_STEP if verdict == SHOWN else 0
@@ -338,7 +243,7 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
                                 known = known and cursor[PATIENT] != 0
                                 for slot in range(slots):
                                     both[slot] = values[slot]
-                                _unpack(found, place, both[slots:], word, shift, mask)
+                                unpack(found, place, both[slots:], word, shift, mask)
                                 _ask(pool, step, both, cursor, unknown, rows)
                     hashes[place] = _hash(found, place)
                     parents[place] = index
@@ -626,9 +531,9 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
             if inherit[predicate] and not _differ(states, index, states, parents[index], reads, predicate):
                 continue
             if not unpacked:
-                _unpack(states, index, values, word, shift, mask)
+                unpack(states, index, values, word, shift, mask)
                 unpacked = True
-            code = _code(pool, first_tree + predicate, values)
+            code = leaf_of(pool, first_tree + predicate, values)
             if code == 0:
                 known = False
                 _ask(pool, first_tree + predicate, values, cursor, unknown, rows)
@@ -637,41 +542,6 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
         if not known:
             _wait(cursor, index, waiting)
     _pause(cursor, last, turn, waited, waiting)
-
-
-@njit()
-def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
-    """The leaves that the trees lead to from some states.
-
-    Parameters:
-        indices: the states.
-        first_tree: the first tree to look at.
-        codes: for each state and tree from there on, set to the code of the leaf; 0 if the path is not known.
-    """
-    values = np.empty(len(word), np.int64)
-    for row in range(len(indices)):
-        _unpack(states, indices[row], values, word, shift, mask)
-        for tree in range(codes.shape[1]):
-            codes[row, tree] = _code(pool, first_tree + tree, values)
-
-
-@njit()
-def path_ends(indices, states, pool, word, shift, mask, ends):
-    """Where the paths of some states end.
-
-    Parameters:
-        indices: the states.
-        ends: for each of them and each tree, set to the place of the last edge; -1 if the path is not known.
-    """
-    values = np.empty(len(word), np.int64)
-    for row in range(len(indices)):
-        _unpack(states, indices[row], values, word, shift, mask)
-        for tree in range(ends.shape[1]):
-            place, code = np.int64(tree), pool[tree]
-            while code > 0:
-                place = _edge(pool, code, values[pool[code + SLOT]])
-                code = pool[place] if place else np.int32(0)
-            ends[row, tree] = place if code < 0 else -1
 
 
 @njit(nogil=True)
@@ -694,10 +564,10 @@ def steps_into(part, packed, targets, table, steps, instances, learned):
     full, turn, waited = False, 0, _taken_up(cursor)
     while _has_next(cursor, last, turn, waited, waiting, unknown):
         index = _next(cursor, turn, waited, waiting)
-        _unpack(states, index, values, word, shift, mask)
+        unpack(states, index, values, word, shift, mask)
         filled, known = cursor[FILLED], True
         for tree in range(0 if _is_outside(outside, index) else instances):
-            code = _code(pool, tree, values)
+            code = leaf_of(pool, tree, values)
             if code == 0:
                 known = False
                 _ask(pool, tree, values, cursor, unknown, rows)

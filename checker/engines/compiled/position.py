@@ -1,4 +1,4 @@
-"""Progression: how far a compiled search is."""
+"""Position: how far a compiled search is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 @attrs.define
-class Progression:
+class Position:
     """How far a search is. With the states in its `Store`, this is all that it needs to continue.
 
     Attributes:

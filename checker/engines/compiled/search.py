@@ -22,17 +22,16 @@ from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
 from leadline.checker.engines.compiled.checkpoint import Checkpoint, Snapshot
 from leadline.checker.engines.compiled.evidence import action_counts, sightings, violated
 from leadline.checker.engines.compiled.expander import Expander
-from leadline.checker.engines.compiled.forecast import Outlook
+from leadline.checker.engines.compiled.forecast import Forecast
 from leadline.checker.engines.compiled.paths import Paths
-from leadline.checker.engines.compiled.position import Progression
+from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.predecessors import steps_into
 from leadline.checker.engines.compiled.store import NotASearch, Store
 from leadline.checker.engines.evidence import property_results, states_shown
-from leadline.checker.engines.learning.calls import Caller
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments, Crowded
-from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.tables import Numbers, TransitionTables
 from leadline.checker.engines.learning.warm_up import compiled_ahead
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
@@ -40,7 +39,6 @@ from leadline.checker.engines.progress import PROGRESS_SECONDS, Progress
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import Damaged, LeadlineError
-from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
 from leadline.checker.settings import DEFAULT, CompiledSettings, Tuning
@@ -71,7 +69,7 @@ class CompiledSearch(Generic[S]):
         saved: how far an earlier run was, to continue from there.
         purity: of the earlier attempts at this search.
         large: states of a level that is handed over instead of being expanded; None: no level is.
-        outlook: whether the search should be given up; None: it never is.
+        forecast: whether the search should be given up; None: it never is.
 
     Attributes:
         at: how far the search is.
@@ -91,41 +89,32 @@ class CompiledSearch(Generic[S]):
         saved: Snapshot | None = None,
         purity: Purity[S] | None = None,
         large: int | None = None,
-        outlook: Outlook | None = None,
+        forecast: Forecast | None = None,
     ) -> None:
         self.spec, self.limits, self.progress, self.workers = spec, limits, progress, workers
         self.budget, self.tuning, self.checkpoint = budget, tuning, checkpoint
         self._adjustments, self._resumed, self._large = adjustments, saved is not None, large
-        self._outlook, self._began = outlook, time.monotonic()
+        self._forecast, self._began = forecast, time.monotonic()
         self._initials = spec.initials()
         self._note = self._unsaved = ""
         self._is_cut_short = False  # in the middle of a state's steps: a later run could not continue from here
-        given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
-        layout = Layout(self._initials[0], *given, tuning.many_values)
-        rows: list[list[int]] = []
-        if saved is None:
-            rows = [layout.row(state) for state in self._initials[: limits.max_states]]
-        else:
-            layout.add_members(saved.members)
-            for domain, values in zip(layout.domains, saved.values, strict=True):
-                for value in values:
-                    domain.number(value)
-        tables = Tables(Caller(spec, layout, adjustments.given_states, purity, tuning))
+        first = self._initials[: limits.max_states] if saved is None else []
+        numbers = None if saved is None else Numbers(saved.values, saved.members)
+        tables = TransitionTables.of(spec, first, adjustments, numbers, purity=purity, tuning=tuning)
         self._shown = np.zeros(len(tables.state_checks), np.int64)
-        packing = Packing(layout.sizes() if saved is None else saved.sizes)
+        packing = Packing(tables.layout.sizes() if saved is None else saved.sizes)
         if saved is not None:
             tables.slots_read = saved.slots_read
-        tables.pack(packing)
-        self.at = Progression(
+        self.at = Position(
             counts=np.zeros((len(spec.instances), 2), np.int64),
             seen=[[] for _ in tables.state_checks],
             steps_seen=[[] for _ in tables.step_checks],
         )
         memory, constrained = budget.memory.for_states, spec.constraint is not None
-        store = Store(packing, len(spec.instances), memory, workers, len(rows), constrained)
-        self.expander = Expander(tables, store, workers, Watch(budget, workers, self._report))
+        store = Store(packing, len(spec.instances), memory, workers, len(tables.rows), constrained)
+        self.expander = Expander(tables, store, Watch(budget, workers, self._report))
         if saved is None:
-            store.add(map(packing.pack, rows))
+            store.add(map(packing.pack, tables.rows))
         else:
             self._restore(saved)
         self._saved_at = self._reported_at = time.monotonic()
@@ -262,12 +251,12 @@ class CompiledSearch(Generic[S]):
                 if self.limits.depth is not None and len(at.levels) >= self.limits.depth:
                     return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
                 for index in np.linspace(at.next, at.level_end - 1, self.tuning.compared_states, dtype=int):
-                    expander.comparison.state(expander.row(index))
+                    expander.learner.comparison.state(expander.row(index))
             if expander.layout.crowded and at.next < self.tuning.searched_again:
                 raise Crowded(frozenset(expander.layout.crowded))
             expander.watch.pause()
-            if self._outlook is not None:
-                self._outlook.check(time.monotonic() - self._began, self._statistics)
+            if self._forecast is not None:
+                self._forecast.check(time.monotonic() - self._began, self._statistics)
             if self._large is not None and at.next == at.levels[-1] and at.level_end - at.next >= self._large:
                 raise HandOver
             if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
@@ -405,7 +394,7 @@ def explore(
     limits: Limits | None = None,
     progress: Progress | None = None,
     settings: CompiledSettings | None = None,
-    outlook: Outlook | None = None,
+    forecast: Forecast | None = None,
     spent: float = 0.0,
 ) -> Result:
     """Search a spec's states breadth-first, with learned transition tables.
@@ -415,18 +404,18 @@ def explore(
         limits: what may stop the search early; by default the first violation, and most of the free memory.
         progress: called every so often with the counts so far.
         settings: of this engine.
-        outlook: whether the search should be given up; None: it never is.
+        forecast: whether the search should be given up; None: it never is.
         spent: seconds that were spent before this call.
 
     Returns:
         The result: but for the time and the memory it takes, what `leadline.checker.engines.oracle.explore` returns.
 
     Raises:
-        GivenUp: learning turned out slower than calling.
+        SlowerThanCalling: learning turned out slower than calling.
         SpecError: the spec misbehaved.
         LeadlineError: the folder cannot be written, is used by another process, is of another search, or is damaged.
     """
-    compiled_ahead(_search_once)
+    compiled_ahead(_search_once, kernel.expand)
     limits, settings = limits or Limits(), settings or CompiledSettings()
     threads = Workers(settings.workers or usable_cores())
     if limits.coverage:
@@ -436,7 +425,7 @@ def explore(
     def search() -> Result:
         with ExitStack() as stack:
             folder, saved = _opened(stack, spec, limits, settings)
-            return _searched(spec, limits, progress, threads, budget, settings.tuning, folder, saved, outlook)
+            return _searched(spec, limits, progress, threads, budget, settings.tuning, folder, saved, forecast)
 
     try:
         return within(budget, spec, "compiled", search)
@@ -468,7 +457,7 @@ def _searched(
     tuning: Tuning,
     folder: Checkpoint | None,
     saved: Snapshot | None,
-    outlook: Outlook | None,
+    forecast: Forecast | None,
 ) -> Result:
     """Search, and start again as often as that shows that less can be learned of the spec."""
     purity = Purity(spec)
@@ -476,7 +465,7 @@ def _searched(
     while True:
         try:
             return CompiledSearch(
-                spec, limits, progress, threads, adjustments, budget, tuning, folder, saved, purity, outlook=outlook
+                spec, limits, progress, threads, adjustments, budget, tuning, folder, saved, purity, forecast=forecast
             ).run()
         except CHANGES as change:
             purity.check_again()

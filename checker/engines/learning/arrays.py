@@ -33,7 +33,7 @@ class Packed(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What is known of the actions; see `Forest` and `Tables`."""
+    """What is known of the actions; see `Forest` and `TransitionTables`."""
 
     pool: Any
     leaf_start: Any
@@ -43,7 +43,7 @@ class Learned(NamedTuple):
 
 
 class Guarding(NamedTuple):
-    """The action instances that are left; see `Guards`."""
+    """The action instances that are left; see `EnabledIndex`."""
 
     always: Any
     pairs: Any

@@ -13,11 +13,10 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.compiled import kernel
-from leadline.checker.engines.compiled.kernel import NOT_SHOWN, SHOWN
 from leadline.checker.engines.learning.calls import Changes, NotRecorded
 from leadline.checker.engines.learning.packing import Packing
-from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.tables import TransitionTables
+from leadline.checker.engines.learning.trees import NOT_SHOWN, SHOWN, path_ends
 
 S = TypeVar("S")
 
@@ -29,7 +28,7 @@ class Comparison(Generic[S]):
         tables: what it has learned; counts the comparisons.
     """
 
-    def __init__(self, tables: Tables[S]) -> None:
+    def __init__(self, tables: TransitionTables[S]) -> None:
         self.tables, self.caller, self.layout = tables, tables.caller, tables.layout
         self._looked_at = tables.caller.tuning.compared_paths
 
@@ -49,7 +48,7 @@ class Comparison(Generic[S]):
         looked_at = np.unique(np.linspace(first, last - 1, self._looked_at, dtype=np.int64))
         trees, pool, compared = self.caller.first_step, self.tables.forest.pool, self.tables.forest.compared
         ends = np.empty((len(looked_at), trees), np.int64)
-        kernel.path_ends(looked_at, states, pool, packing.word, packing.shift, packing.mask, ends)
+        path_ends(looked_at, states, pool, packing.word, packing.shift, packing.mask, ends)
         ends[compared[ends] & (ends >= 0)] = -1
         found, places = np.unique(ends, return_index=True)
         compared[found[found >= 0]] = True

@@ -1,4 +1,4 @@
-"""Guards: which action instances two slots of a state already rule out.
+"""The index of enabled actions: which action instances two slots of a state already rule out.
 
 In most states most action instances are not enabled, and most are ruled out by the first slot or two that
 they read: the role of a broker, the epoch of a request. So before any tree is walked, one look into a table
@@ -13,21 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from leadline.checker.engines.compiled import kernel
-from leadline.checker.engines.compiled.kernel import SLOT
 from leadline.checker.engines.learning.arrays import Guarding
 from leadline.checker.engines.learning.forest import Forest
 from leadline.checker.engines.learning.packing import Packing
-from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.tables import TransitionTables
+from leadline.checker.engines.learning.trees import SLOT, fill_index
 
 OUTDATED = 1.05
-"""Growth of what is known after which the guards are rebuilt."""
+"""Growth of what is known after which the index is made anew."""
 
 LARGEST = 2**13
 """Entries in the table of one pair of slots; for larger domains, only the first slot is used."""
 
 
-class Guards:
+class EnabledIndex:
     """The tables of all pairs of slots.
 
     Parameters:
@@ -35,14 +34,14 @@ class Guards:
         packing: how many bits each slot has.
 
     Attributes:
-        calls: how much was known: see `Tables`.
+        calls: how much was known: see `TransitionTables`.
         always: bits, 64 in a word, of the instances that no table says anything of.
         pairs: for each pair: the first slot, by how much its value counts, the second, the same, and where
             its table begins.
         table: for each pair and each two values: bits of the instances that are left.
     """
 
-    def __init__(self, tables: Tables[Any], packing: Packing) -> None:
+    def __init__(self, tables: TransitionTables[Any], packing: Packing) -> None:
         self.packing, self.calls, self._tables = packing, tables.calls, tables
         pool, words = tables.forest.pool, (tables.instances + 63) // 64
         self.always = np.zeros(words, np.uint64)
@@ -62,7 +61,7 @@ class Guards:
         self.table = np.zeros(size, np.uint64)
         for (first, second), row in zip(groups, self.pairs, strict=True):
             trees, values, dead = np.array(groups[first, second]), 1 << packing.width(first), tables.leaf_count == 0
-            kernel.fill_guard(row, trees, values, pool, dead, words, self.table)
+            fill_index(row, trees, values, pool, dead, words, self.table)
 
     @property
     def arrays(self) -> Guarding:
@@ -70,8 +69,8 @@ class Guards:
         return Guarding(self.always, self.pairs, self.table)
 
     @property
-    def are_outdated(self) -> bool:
-        """Whether so much more is known by now that they should be made anew."""
+    def is_outdated(self) -> bool:
+        """Whether much more is known by now, so that it should be made anew."""
         return self.calls * OUTDATED < self._tables.calls
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.compiled.kernel import EDGES, FACTOR, ROOM, SECOND, SHIFT, SLOT
+from leadline.checker.engines.learning.trees import EDGES, FACTOR, ROOM, SHIFT, SLOT
 from leadline.checker.errors import SpecError
+from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.result import Stop, StopKind
 
 UNKNOWN = 0
@@ -41,7 +42,7 @@ class Forest:
         names: what each tree is of, for messages.
 
     Attributes:
-        pool: first the code of each tree's root, then the nodes; see `kernel.SLOT`. A node and its first edges lie side
+        pool: first the code of each tree's root, then the nodes; see `trees.SLOT`. A node and its first edges lie side
             by side, so that a step of a walk costs one look into memory.
         compared: for each edge, whether the path that ends there was compared; see `comparison`.
     """

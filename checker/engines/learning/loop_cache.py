@@ -24,8 +24,15 @@ from numba.core.caching import IndexDataCacheFile
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.temporary import private_folder
 
-SOURCES = ("learning/arrays.py", "compiled/kernel.py", "random/arrays.py", "random/kernel.py")
-"""Files of the engines that loops are compiled from: their own, and those of the names that they use."""
+SOURCES = (
+    "observing/step_slots.py",
+    "engines/learning/arrays.py",
+    "engines/learning/trees.py",
+    "engines/compiled/kernel.py",
+    "engines/random/arrays.py",
+    "engines/random/kernel.py",
+)
+"""Files of `leadline.checker` that loops are compiled from: their own, and those of the names that they use."""
 
 _log = logging.getLogger("leadline")
 
@@ -51,7 +58,7 @@ def _stamp() -> str:
     """What the sources hold, and not when they were written: a fresh clone can use what another has compiled."""
     digest = hashlib.sha256()
     for name in SOURCES:
-        digest.update(pkgutil.get_data("leadline.checker.engines", name) or b"")  # from a zip too
+        digest.update(pkgutil.get_data("leadline.checker", name) or b"")  # from a zip too
     return digest.hexdigest()
 
 

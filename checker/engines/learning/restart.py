@@ -68,3 +68,7 @@ class Adjustments:
                 return attrs.evolve(self, given_states=self.given_states | {change.tree})
             case NewKind():
                 return attrs.evolve(self, read_when_copied=self.read_when_copied | {change.slot})
+
+
+NO_ADJUSTMENTS = Adjustments()
+"""Those of the first attempt."""

@@ -18,7 +18,7 @@ from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.observing.layout import Layout
 
 
-class Contents:
+class SlotHashes:
     """The hashes of all values of all slots, for the compiled loop.
 
     Parameters:

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.compiled.kernel import NOT_SHOWN, SECOND, SHOWN
 from leadline.checker.engines.learning.arrays import Learned
 from leadline.checker.engines.learning.calls import Call, Caller, Changes, Row
 from leadline.checker.engines.learning.effort import Effort
 from leadline.checker.engines.learning.forest import Forest, TablesFull, with_room
 from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.restart import NO_ADJUSTMENTS, Adjustments
+from leadline.checker.engines.learning.trees import NOT_SHOWN, SHOWN
+from leadline.checker.engines.purity import Purity
+from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.recording import Precision
+from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.properties import Kind
 from leadline.checker.result import Learning
+from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")
@@ -30,7 +36,27 @@ MOST_OUTCOMES = 2**31 - 1
 ALL_BITS = np.uint64(2**64 - 1)
 
 
-class Tables(Generic[S]):
+@attrs.frozen
+class Numbers:
+    """The numbers that the values of slots have in a saved search.
+
+    Attributes:
+        values: for each slot, its values in the order of their numbers.
+        members: see `Layout`.
+    """
+
+    values: Sequence[Sequence[Any]]
+    members: list[tuple[str, Any]]
+
+    def give(self, layout: Layout) -> None:
+        """Number the values of a new layout in the same way."""
+        layout.add_members(self.members)
+        for domain, values in zip(layout.domains, self.values, strict=True):
+            for value in values:
+                domain.number(value)
+
+
+class TransitionTables(Generic[S]):
     """What is known of a spec's actions and predicates.
 
     Parameters:
@@ -50,6 +76,7 @@ class Tables(Generic[S]):
         reads: the same by word, as bits that are set, of either state.
         effort: how often each action instance, each predicate and the distance were called.
         compared: comparisons made; see `comparison`.
+        rows: some states as rows of numbers; see `of`.
         agreed: how many values of each slot have numbers that other processes know too; None: there are no others.
     """
 
@@ -76,6 +103,42 @@ class Tables(Generic[S]):
         self._learned_as = self._recorded_as()
         self._enumerating: dict[str, set[int]] = {}
         self._members = 0
+        self.rows: list[list[int]] = []
+
+    @classmethod
+    def of(
+        cls,
+        spec: Spec[S],
+        states: Sequence[S],
+        adjustments: Adjustments = NO_ADJUSTMENTS,
+        saved: Numbers | None = None,
+        *,
+        purity: Purity[S] | None = None,
+        tuning: Tuning = DEFAULT,
+        with_distance: bool = False,
+    ) -> TransitionTables[S]:
+        """The tables of a spec of which nothing is known yet, with all that they need.
+
+        Parameters:
+            spec: the spec.
+            states: states to be given as `rows`.
+            adjustments: what earlier attempts at the search have found out about the spec.
+            saved: the numbers that values have in a search that was saved; None: they are numbered as they are met.
+            purity: of an earlier attempt at the same search, if there was one.
+            tuning: sizes.
+            with_distance: whether calls of the spec's distance are made too.
+
+        Raises:
+            ShapeChanged, NewKind: the adjustments do not fit these states; see `Adjustments`.
+        """
+        given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
+        layout = Layout(spec.initials()[0], *given, tuning.many_values)
+        if saved is not None:
+            saved.give(layout)
+        rows = [layout.row(state) for state in states]
+        tables = cls(Caller(spec, layout, adjustments.given_states, purity, tuning, with_distance=with_distance))
+        tables.rows = rows
+        return tables
 
     @property
     def arrays(self) -> Learned:
@@ -247,7 +310,16 @@ class Tables(Generic[S]):
             self.keep[number], self.put[number] = packing.change(self.outcomes[number])
         self._packed = len(self.outcomes)
 
-    def steps(self, tree: int, row: Sequence[int]) -> list[Changes] | None:
+    def gives(self, tree: int, row: Row) -> list[Changes] | bool | float | None:
+        """What is known of an action instance, a state predicate or the distance in a state; None if nothing is."""
+        if tree < self.instances:
+            return self.steps(tree, row)
+        leaf = self.forest.leaf(tree, row)
+        if leaf is None:
+            return None
+        return float(self.distances[leaf]) if tree == self.caller.distance_tree else -leaf - 1 == SHOWN
+
+    def steps(self, tree: int, row: Row) -> list[Changes] | None:
         """What is known of an action instance in a state; None if nothing is."""
         leaf = self.forest.leaf(tree, row)
         if leaf is None:

@@ -15,7 +15,6 @@ from typing import Any
 import attrs
 
 from leadline.checker.action import action
-from leadline.checker.engines.compiled import kernel
 from leadline.checker.properties import invariant, step_invariant
 from leadline.checker.spec import Spec
 
@@ -55,7 +54,7 @@ def _spec() -> Spec[_Tick]:
 
 
 @functools.cache
-def compiled_ahead(search: Callable[[Spec[Any]], object], loop: Any = kernel.expand) -> None:
+def compiled_ahead(search: Callable[[Spec[Any]], object], loop: Any) -> None:
     """Compile what a search needs, if it is not compiled yet.
 
     Parameters:

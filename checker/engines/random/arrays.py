@@ -33,11 +33,11 @@ class Learned(NamedTuple):
     """What is known of the spec.
 
     Attributes:
-        pool, leaf_start, leaf_count: see `Forest` and `Tables`.
+        pool, leaf_start, leaf_count: see `Forest` and `TransitionTables`.
         begins, slots, numbers: for each outcome, where its changes begin; and of each change, the slot and the number.
-        always, pairs, guards: see `Guards`.
+        always, pairs, guards: see `EnabledIndex`.
         reads: for each slot, bits of the predicates that read it.
-        base, hashes: see `Contents`.
+        base, hashes: see `SlotHashes`.
     """
 
     pool: Any

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.checker.engines.compiled.kernel import _DE_BRUIJN, _LOWEST_BIT, ONE, SECOND, SHOWN, SLOT, _edge
 from leadline.checker.engines.learning.loop_cache import njit
+from leadline.checker.engines.learning.trees import DE_BRUIJN, LOWEST_BIT, ONE, SHOWN, SLOT, edge_of
 from leadline.checker.engines.random.arrays import (
     ARRIVED,
     AT_REST,
@@ -39,6 +39,7 @@ from leadline.checker.engines.random.arrays import (
     WALKS,
     WANTS,
 )
+from leadline.checker.observing.step_slots import SECOND
 
 
 @njit(inline="always")
@@ -65,7 +66,7 @@ def _below(random, bound):
 @njit(inline="always")
 def _lowest(bits):
     """The place of the lowest bit that is set."""
-    return _LOWEST_BIT[((bits & (~bits + ONE)) * _DE_BRUIJN) >> np.uint64(58)]
+    return LOWEST_BIT[((bits & (~bits + ONE)) * DE_BRUIJN) >> np.uint64(58)]
 
 
 # Tuples of arrays are not handed to what is called in each step: that would count a reference to each array anew.
@@ -77,7 +78,7 @@ def _code(pool, tree, before, after):
     code = pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
-        edge = _edge(pool, code, before[slot] if slot < SECOND else after[slot - SECOND])
+        edge = edge_of(pool, code, before[slot] if slot < SECOND else after[slot - SECOND])
         code = pool[edge] if edge else np.int32(0)
     return code
 
@@ -130,7 +131,7 @@ def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
         slot = pool[code + SLOT]
         node = np.int64(code)
         number = before[slot] if slot < SECOND else after[slot - SECOND]
-        edge = _edge(pool, code, number)
+        edge = edge_of(pool, code, number)
         code = pool[edge] if edge else np.int32(0)
     wants[walker, noted, 0], wants[walker, noted, 1], wants[walker, noted, 2] = tree, node, number
     wants[walker, noted, 3], wants[walker, noted, 4] = outcome, np.int64(content)

@@ -34,12 +34,13 @@ from leadline.checker.engines.random import kernel as kernel
 from leadline.checker.engines.random.coverage import WalkCoverage
 from leadline.checker.engines.random.distinct_estimate import StateSample
 from leadline.checker.engines.random.frontier import NUMBERS, Arrivals, Frontier
-from leadline.checker.engines.random.learner import Learner, padded
+from leadline.checker.engines.random.walker_tables import WalkerTables, padded
 from leadline.checker.observing.domains import NewKind
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.properties import DEADLOCK, Property
 from leadline.checker.result import ActionCount, Statistics, WalkCounts
+from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 
@@ -87,6 +88,7 @@ class Walks(Generic[S]):
         purity: checks some of the states.
         uniform: whether to walk from initial states only, and to look only at the steps taken.
         coverage: whether `covered` is wanted.
+        tuning: sizes of what is learned.
 
     Attributes:
         traces: for each property that was shown violated (a witness: satisfied), the walk that showed it.
@@ -98,14 +100,14 @@ class Walks(Generic[S]):
 
     def __init__(
         self, spec: Spec[S], walks: int, steps: int, seed: int, watch: Watch, purity: Purity[S],
-        *, uniform: bool = False, coverage: bool = False,
+        *, uniform: bool = False, coverage: bool = False, tuning: Tuning = DEFAULT,
     ) -> None:  # fmt: skip
         self.spec, self.workers, self.watch, self._purity = spec, watch.workers, watch, purity
         self._walks, self._length = walks, steps
         self._adjustments = Adjustments()
         self._initials = sorted(spec.initials(), key=self._content)
-        self._covers, self._room = coverage, 256
-        self._learner = self._new_learner()
+        self._covers, self._room, self._tuning = coverage, 256, tuning
+        self._tables = self._new_tables()
         self.begin(seed, uniform=uniform)
 
     def begin(self, seed: int, *, uniform: bool) -> None:
@@ -129,10 +131,10 @@ class Walks(Generic[S]):
         self._numbers[[arrays.SEED, arrays.WALKS, arrays.LENGTH]] = seed, self._walks, steps
         self._numbers[[arrays.LOOKS, arrays.FROM_FRONTIER, arrays.WALKING]] = not uniform, FROM_FRONTIER, count
         self._coverage = WalkCoverage(self.spec) if self._covers else None
-        self._learner.widen()
+        self._tables.widen()
         expanders = 0 if uniform else EXPANDERS
-        slots = self._learner.layout.slots
-        checks, words = len(self._learner.checks), self._learner.words
+        slots = self._tables.layout.slots
+        checks, words = len(self._tables.checks), self._tables.words
         self._walkers = arrays.new_walkers(count, expanders, slots, checks + 1, words, steps)
         self._walkers.phase[count:] = arrays.FINISHED
         self._walkers.walk[:] = np.arange(count + expanders) - count
@@ -143,16 +145,18 @@ class Walks(Generic[S]):
         self._starts = self._frontier.starts(0, steps)
         self._found: list[Arrivals] = []
         if not uniform:
-            rows = self._learner.initial_rows
+            rows = self._tables.initial_rows
             none = np.full(len(rows), -1)
-            hashes = self._learner.contents.of(rows)
+            hashes = self._tables.hashes.of(rows)
             self._found.append(Arrivals(rows.astype(np.int32), hashes, none, none.astype(np.int32)))
 
-    def _new_learner(self) -> Learner[S]:
-        """A learner that knows only the adjustments. Initial states may differ in shape, which adjusts them."""
+    def _new_tables(self) -> WalkerTables[S]:
+        """Tables that know only the adjustments. Initial states may differ in shape, which adjusts them."""
         while True:
             try:
-                return Learner(self.spec, self._initials, self._adjustments, self.watch, self._purity)
+                return WalkerTables(
+                    self.spec, self._initials, self._adjustments, self.watch, self._purity, self._tuning
+                )
             except CHANGES as change:
                 self._adjustments = self._adjustments.after(change)
 
@@ -165,18 +169,18 @@ class Walks(Generic[S]):
         return list(itertools.pairwise(count * part // parts for part in range(parts + 1)))
 
     def _plan(self) -> arrays.Plan:
-        numbers, learner, caller = self._numbers, self._learner, self._learner.tables.caller
-        sought = [item not in self.traces for item in learner.checks]
+        numbers, tables, caller = self._numbers, self._tables, self._tables.tables.caller
+        sought = [item not in self.traces for item in tables.checks]
         numbers[arrays.FIRST_CHECK], numbers[arrays.FIRST_STEP] = caller.instances, caller.first_step
-        numbers[arrays.CHECKS] = len(learner.checks)
+        numbers[arrays.CHECKS] = len(tables.checks)
         numbers[arrays.CONSTRAINED] = self.spec.constraint is not None
         numbers[arrays.DEADLOCKS] = self.spec.check_deadlock and DEADLOCK not in self.traces
         return arrays.Plan(
             numbers,
-            learner.initial_rows,
-            learner.contents.of(learner.initial_rows),
-            learner.bits(itertools.compress(range(len(sought)), sought)),
-            learner.of_states,
+            tables.initial_rows,
+            tables.hashes.of(tables.initial_rows),
+            tables.bits(itertools.compress(range(len(sought)), sought)),
+            tables.of_states,
             np.array([self.sampled.limit], np.uint64),
             *self._starts,
         )
@@ -187,12 +191,12 @@ class Walks(Generic[S]):
         Raises:
             Crowded: there would be too many.
         """
-        layout = self._learner.layout
+        layout = self._tables.layout
         if layout.crowded:
             raise Crowded(frozenset(layout.crowded))
         slots = layout.slots
         if slots > self._walkers.values.shape[1]:
-            self._learner.widen()
+            self._tables.widen()
             wider = {name: arrays.widened(getattr(self._walkers, name), slots) for name in arrays.ROWS}
             self._walkers = self._walkers._replace(**wider)
             self._frontier.widen(slots)
@@ -206,10 +210,10 @@ class Walks(Generic[S]):
         walkers, frontier = self._walkers, self._frontier
         under_way = np.flatnonzero(walkers.phase < arrays.ENDED)
         old = [walkers.values[under_way], frontier.rows, self._starts.rows, *(found.rows for found in self._found)]
-        layout = self._learner.layout
+        layout = self._tables.layout
         new = [[layout.row(before.state(row)) for row in rows.tolist()] for rows in old]
-        self._learner.note_values()
-        self._learner.widen()
+        self._tables.learner.note_values()
+        self._tables.widen()
         slots = layout.slots
         translated = [padded(rows, slots) for rows in new]
         values = np.zeros((len(walkers.walk), slots), np.int64)
@@ -258,7 +262,7 @@ class Walks(Generic[S]):
     def _expanders_at_once(self) -> int:
         """How many walkers may expand states at once, so that there is room for the next states."""
         per_state = self._looked // max(self.steps, 1) + 1
-        room = NUMBERS // (self._learner.layout.slots * per_state)
+        room = NUMBERS // (self._tables.layout.slots * per_state)
         return max(1, min(len(self._walkers.walk) - int(self._numbers[arrays.WALKING]), room))
 
     def _expand(self, most: int) -> None:
@@ -271,7 +275,7 @@ class Walks(Generic[S]):
         walkers.step[some], walkers.by[some] = taken.steps, taken.trees
         # initial states are to be checked yet; the others were when they were found
         walkers.phase[some] = np.where(taken.steps > 0, arrays.AT_REST, arrays.ARRIVED)
-        walkers.calm[some] = self._learner.of_states
+        walkers.calm[some] = self._tables.of_states
         walkers.fresh[some] = False
         walkers.left[some] = 1
 
@@ -299,7 +303,7 @@ class Walks(Generic[S]):
     def _distances(self) -> NDArray[np.float64]:
         """The distance of each state that was found."""
         (found,) = self._found
-        distances = self._learner.distances(found.rows)
+        distances = self._tables.distances(found.rows)
         self._widen()
         return distances
 
@@ -324,13 +328,13 @@ class Walks(Generic[S]):
                 self._look_at_sample()
                 self._purity.check_again()
                 while True:
-                    before, self._adjustments = self._learner, self._adjustments.after(change)
+                    before, self._adjustments = self._tables, self._adjustments.after(change)
                     try:
-                        self._learner = self._new_learner()
+                        self._tables = self._new_tables()
                         self._translate(before.layout)
                         break
                     except (ShapeChanged, NewKind) as again:
-                        self._learner, change = before, again
+                        self._tables, change = before, again
 
     def _make_round(self) -> None:
         looked = time.monotonic()
@@ -339,11 +343,11 @@ class Walks(Generic[S]):
             busy = (walkers.left > 0) & (walkers.phase != arrays.FINISHED)
             if not busy.any():
                 return
-            learner = self._learner
-            learner.drop_answers(walkers.fresh)
-            learned = learner.learned()
-            given = self._plan(), learned, learner.answers(len(walkers.walk)), walkers
-            room = len(learned.always), learner.words, self._room, learner.layout.slots
+            tables = self._tables
+            tables.drop_answers(walkers.fresh)
+            learned = tables.learned()
+            given = self._plan(), learned, tables.answers(len(walkers.walk)), walkers
+            room = len(learned.always), tables.words, self._room, tables.layout.slots
             parts = [
                 (first, last, *given, sample, arrays.new_scratch(*room))
                 for (first, last), sample in zip(self._parts(), self._samples, strict=True)
@@ -361,13 +365,13 @@ class Walks(Generic[S]):
 
     def _learn(self) -> None:
         """Learn what walkers wait for."""
-        has_learned = self._learner.learn(self._walkers, self.steps + self._looked + 1)
+        has_learned = self._tables.learn(self._walkers, self.steps + self._looked + 1)
         self._widen()
         walkers = self._walkers
         if has_learned:
             some = np.unique(np.linspace(0, len(walkers.walk) - 1, COMPARED, dtype=np.int64))
             some = some[walkers.phase[some] < arrays.ENDED]
-            self._learner.compare(walkers.values[some].tolist())
+            self._tables.compare(walkers.values[some].tolist())
         walkers.parked[:] = False
 
     # What was found.
@@ -383,7 +387,7 @@ class Walks(Generic[S]):
         """Look at the states that were noted for the sample, while their layout is the present one."""
         if self._coverage is not None:
             self._note_sample()
-            self._coverage.look(self._learner.layout, self.watch)
+            self._coverage.look(self._tables.layout, self.watch)
 
     def collect(self) -> None:
         """Count what the walkers have done since they last met, and keep what they have shown."""
@@ -402,7 +406,7 @@ class Walks(Generic[S]):
                 for array in (sample.counters, sample.taken, sample.enabled, sample.ends):
                     array[...] = 0
         walkers = self._walkers
-        for column, item in enumerate((*self._learner.checks, DEADLOCK)):
+        for column, item in enumerate((*self._tables.checks, DEADLOCK)):
             shown = np.flatnonzero(walkers.seen[:, column] >= 0)
             if item in self.traces or not len(shown):
                 continue
@@ -460,7 +464,7 @@ class Walks(Generic[S]):
     @property
     def statistics(self) -> Statistics:
         """The counts so far."""
-        sampled, spec, tables = self.sampled, self.spec, self._learner.tables
+        sampled, spec, tables = self.sampled, self.spec, self._tables.tables
         names = [instance.action.name for instance in spec.instances]
         actions = {action.name: ActionCount() for action in spec.actions}
         enabled = dict.fromkeys(actions, 0)

@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 from pyspark import cloudpickle
 
-from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.errors import LeadlineError
 from leadline.checker.observing.digest import own_modules
 from leadline.checker.spec import Spec
@@ -50,16 +50,16 @@ def cloudpickled(value: Any) -> bytes:
     return data
 
 
-def packed(spec: Spec[Any], tables: Tables[Any]) -> Crate:
+def packed(spec: Spec[Any], tables: TransitionTables[Any]) -> Crate:
     """Pack a spec and its tables. Raises LeadlineError: they hold something that cannot be pickled."""
     sources = {name: (path.read_text(encoding="utf-8"), str(path)) for name, path in own_modules(spec).items()}
     return Crate(sources, cloudpickled(tables))
 
 
-def unpacked(crate: Crate) -> Tables[Any]:
+def unpacked(crate: Crate) -> TransitionTables[Any]:
     """The tables, and in them the spec."""
     sys.meta_path.insert(0, _Shipped(crate.sources))
-    tables: Tables[Any] = cloudpickle.loads(crate.content)
+    tables: TransitionTables[Any] = cloudpickle.loads(crate.content)
     return tables
 
 

@@ -18,7 +18,7 @@ from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
-from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.spark.numbering import NewValues, Numbering
@@ -95,7 +95,7 @@ class Worker(Generic[S]):
         self._budget, self._revision = budget, -1
 
     @property
-    def tables(self) -> Tables[S]:
+    def tables(self) -> TransitionTables[S]:
         """What was learned."""
         return self.expander.tables
 
@@ -149,7 +149,7 @@ class Worker(Generic[S]):
         self._hold(states, expander.store.packing, level.get("outside"))
         expander.store.grow(COMING * count)
         for index in np.linspace(0, count - 1, samples, dtype=int):
-            expander.comparison.state(expander.row(index))
+            expander.learner.comparison.state(expander.row(index))
         generated, dead = np.zeros(self.tables.instances, np.int64), list[int]()
         steps_seen: list[list[StepSeen]] = [[] for _ in steps_wanted]
         block = expander.tuning.block * expander.workers.count
@@ -204,10 +204,10 @@ def forget_news(expander: Expander[Any]) -> None:
     """Take back the numbers of values that the driver has not numbered."""
     if expander.tables.forget_news():
         expander.workers.end_helpers()  # they know these numbers
-        expander.forget_guards()
+        expander.learner.forget_index()
 
 
-def know(tables: Tables[Any], values: list[list[Any]]) -> None:
+def know(tables: TransitionTables[Any], values: list[list[Any]]) -> None:
     """Number values as they are numbered elsewhere.
 
     Parameters:
@@ -235,7 +235,5 @@ def loaded(run: Run) -> Worker[Any]:
         ) from error
     tables, budget, threads = unpacked(crate), Budget(Limits(traces=run.traces)), Workers(1)
     tables.agree()
-    packing = Packing(tables.agreed or [])
-    tables.pack(packing)
-    store = Store(packing, tables.instances, budget.memory.for_states, threads, 0)
-    return Worker(run, Expander(tables, store, threads, Watch(budget, threads)), budget)
+    store = Store(Packing(tables.agreed or []), tables.instances, budget.memory.for_states, threads, 0)
+    return Worker(run, Expander(tables, store, Watch(budget, threads)), budget)

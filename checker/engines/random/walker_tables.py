@@ -1,4 +1,4 @@
-"""The learner of a random search: what is known of a spec, as arrays for the loop, and the calls that add to it."""
+"""What was learned, as arrays for the loop of walkers; and the results of calls that single walkers wait for."""
 
 from __future__ import annotations
 
@@ -10,31 +10,29 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.budget import StopSearch
-from leadline.checker.engines.compiled.kernel import NOT_SHOWN, SHOWN
-from leadline.checker.engines.learning.calls import Call, Caller, Changes, Job, Row
-from leadline.checker.engines.learning.comparison import Comparison
-from leadline.checker.engines.learning.enabled_index import Guards
-from leadline.checker.engines.learning.forest import TABLES_FULL, TablesFull, with_room
+from leadline.checker.engines.learning.calls import Changes, Job, Row
+from leadline.checker.engines.learning.forest import with_room
+from leadline.checker.engines.learning.learner import Learner
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
-from leadline.checker.engines.learning.slot_hashes import Contents
-from leadline.checker.engines.learning.tables import Tables
+from leadline.checker.engines.learning.slot_hashes import SlotHashes
+from leadline.checker.engines.learning.tables import TransitionTables
+from leadline.checker.engines.learning.trees import NOT_SHOWN, SHOWN
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random import arrays as arrays
 from leadline.checker.engines.random import kernel as kernel
-from leadline.checker.observing.layout import Layout
+from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")
 
 
-class Learner(Generic[S]):
-    """Learns one spec, with one layout of its states.
+class WalkerTables(Generic[S]):
+    """What the loop of walkers has to know, with one layout of states.
 
-    Calls that are worth it are learned from. The others are answers: they are kept for a walker as long as it is in the
-    state that they are about.
+    Calls that are worth it are learned from. The results of others are kept for a walker while it stays in the state
+    that they are about.
 
     Parameters:
         spec: the spec.
@@ -42,33 +40,43 @@ class Learner(Generic[S]):
         adjustments: what was found out about the spec so far.
         watch: checks the time, and has the threads and processes that share the work.
         purity: checks some of the states.
+        tuning: sizes.
 
     Attributes:
-        layout: how states are rows of numbers.
-        initial_rows: of the initial states.
+        learner: makes the calls.
         tables: what was learned.
+        layout: how states are rows of numbers.
+        packing: how many values each slot has room for.
+        initial_rows: of the initial states.
         checks: the predicates, in the order of their trees.
         words: the 64-bit words that have a bit for each predicate.
         of_states: the bits of the predicates of states.
-        contents: hashes rows by the contents of the states.
+        hashes: hashes rows by the contents of the states.
     """
 
     def __init__(
-        self, spec: Spec[S], initials: Sequence[S], adjustments: Adjustments, watch: Watch, purity: Purity[S]
+        self,
+        spec: Spec[S],
+        initials: Sequence[S],
+        adjustments: Adjustments,
+        watch: Watch,
+        purity: Purity[S],
+        tuning: Tuning = DEFAULT,
     ) -> None:
         self._watch = watch
-        given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
-        self.layout = Layout(spec.initials()[0], *given)
-        rows = [self.layout.row(state) for state in initials]
-        with_distance = spec.distance is not None
-        self.tables = Tables(Caller(spec, self.layout, adjustments.given_states, purity, with_distance=with_distance))
-        self._comparison = Comparison(self.tables)
+        self.tables = TransitionTables.of(
+            spec, initials, adjustments, purity=purity, tuning=tuning, with_distance=spec.distance is not None
+        )
+        self.layout = self.tables.layout
         self.checks = (*self.tables.state_checks, *self.tables.step_checks)
         self.words = len(self.checks) // 64 + 1
         self.of_states = self.bits(range(self.tables.first_step - self.tables.instances))
-        self._pack()
-        self.contents.calibrate(initials[0])
-        self.initial_rows = padded(rows, self.layout.slots)
+        self.packing = self._roomy()
+        self.hashes = SlotHashes(self.layout, self.packing)
+        self.tables.pack(self.packing)
+        self.learner = Learner(self.tables, self, watch)
+        self.hashes.calibrate(initials[0])
+        self.initial_rows = padded(self.tables.rows, self.layout.slots)
         self._outcomes_known = self._measured = 0
         self._begins = np.zeros(16, np.int64)
         self._slots, self._values = np.zeros(16, np.int32), np.zeros(16, np.int32)
@@ -81,39 +89,28 @@ class Learner(Generic[S]):
             bits[predicate // 64] |= np.uint64(1 << predicate % 64)
         return bits
 
-    # What is known.
+    def _roomy(self) -> Packing:
+        """A packing with room for twice the values that each slot has."""
+        return Packing([2 * size for size in self.layout.sizes()], spare=64)
 
-    def _pack(self) -> None:
-        """Make room for twice the values that each slot has."""
-        self._packing = Packing([2 * size for size in self.layout.sizes()], spare=64)
-        self.tables.pack(self._packing)
-        self.contents = Contents(self.layout, self._packing)
-        self._guards: Guards | None = None
-
-    def note_values(self) -> None:
-        """See that there is room for the values and the members of collections that were met."""
-        sizes = self.layout.sizes()
-        if self.tables.note_members():
-            self._packing.add(sizes)
-            self._guards = None
-        if self._packing.fits(sizes):
-            self.tables.pack(self._packing)
-        else:
-            offset = self.contents.offset
-            self._pack()
-            self.contents.offset = offset
+    def repack(self) -> None:
+        """Make room for more values; see `Holder`."""
+        offset, self.packing = self.hashes.offset, self._roomy()
+        self.hashes = SlotHashes(self.layout, self.packing)
+        self.hashes.offset = offset
 
     def widen(self) -> None:
         """Give the initial states all slots, as a walk that begins there must leave nothing of the one before."""
         self.initial_rows = arrays.widened(self.initial_rows, self.layout.slots)
-        self.contents.update()
+        self.hashes.update()
+
+    # For the loop.
 
     def learned(self) -> arrays.Learned:
         """All that the loop has to know."""
         tables = self.tables
-        self.contents.update()
-        if self._guards is None or self._guards.are_outdated:
-            self._guards = Guards(tables, self._packing)
+        self.hashes.update()
+        index = self.learner.enabled_index(renew=True)
         for steps in itertools.islice(tables.outcomes, self._outcomes_known, None):
             self._add_outcome(steps)
         answers = self._outcomes_known
@@ -122,8 +119,8 @@ class Learner(Generic[S]):
         self._outcomes_known = answers  # those of answers are written over
         return arrays.Learned(
             tables.forest.pool, tables.leaf_start, tables.leaf_count, self._begins, self._slots, self._values,
-            self._guards.always, self._guards.pairs, self._guards.table, tables.read_by_slot(self.words),
-            self.contents.base, self.contents.table,
+            index.always, index.pairs, index.table, tables.read_by_slot(self.words),
+            self.hashes.base, self.hashes.table,
         )  # fmt: skip
 
     def _add_outcome(self, changes: Changes) -> None:
@@ -174,7 +171,7 @@ class Learner(Generic[S]):
         """Drop the answers of walkers that have left the state that these are about.
 
         Parameters:
-            fresh: see `walk_arrays.Walkers`.
+            fresh: see `arrays.Walkers`.
         """
         for walker in list(self._answers):
             if not fresh[walker]:
@@ -189,12 +186,9 @@ class Learner(Generic[S]):
             walkers: the walkers.
             states: how many states the search has had so far.
 
-        Raises:
-            StopSearch: the tables are full.
-            SpecError: the spec misbehaved.
-            ShapeChanged, NotRecorded, NewKind: see `adjustments.CHANGES`.
+        Raises: see `Learner.learn`.
         """
-        tables = self.tables
+        effort = self.tables.effort
         wanting: list[tuple[int, int, int, int, tuple[int, int]]] = []
         wanted: Counter[tuple[int, int]] = Counter()
         for walker in np.flatnonzero(walkers.parked).tolist():
@@ -210,14 +204,14 @@ class Learner(Generic[S]):
             if walker not in rows:
                 rows[walker] = walkers.values[walker].tolist()
             asked_of = self._rows(rows[walker], tree, outcome)
-            if tables.effort.is_worthwhile(tree, wanted[end], states):
+            if effort.is_worthwhile(tree, wanted[end], states):
                 jobs[end] = tree, asked_of
             else:
                 unlearned.append((walker, (tree, about), asked_of))
-        self._learn_from(self._watch.workers.helpers(tables.caller).make(list(jobs.values())))
+        self.learner.learn_from(self._watch.workers.helpers(self.tables.caller).make(list(jobs.values())))
         for walker, asked, asked_of in unlearned:
             self._answer(walkers, walker, asked, asked_of)
-        self.note_values()
+        self.learner.note_values()
         return bool(jobs)
 
     def _rows(self, before: list[int], tree: int, outcome: int) -> tuple[list[int], ...]:
@@ -237,20 +231,6 @@ class Learner(Generic[S]):
             return (before,)
         return (after,) if tree < self.tables.first_step else (before, after)
 
-    def _learn_from(self, calls: Iterable[tuple[Job, Call]]) -> None:
-        """Learn from calls.
-
-        Raises:
-            StopSearch: the tables are full.
-        """
-        try:
-            for (tree, rows), call in calls:
-                leaf = self.tables.leaf_of(call)
-                self.note_values()
-                self.tables.learn(tree, rows, call, leaf)
-        except TablesFull:
-            raise StopSearch(TABLES_FULL) from None
-
     def _answer(
         self, walkers: arrays.Walkers, walker: int, asked: tuple[int, int], rows: tuple[Sequence[int], ...]
     ) -> None:
@@ -260,10 +240,8 @@ class Learner(Generic[S]):
             asked: the tree, and the hash of the state that this is about or that the step leads to.
             rows: see `_rows`.
         """
-        tables, tree = self.tables, asked[0]
-        given: list[Changes] | bool
-        given = tables.caller.steps(tree, rows[0]) if tree < tables.instances else tables.caller.shows(tree, *rows)
-        tables.note_called(tree)
+        given = self.learner.call(asked[0], *rows)
+        assert not isinstance(given, float)
         if not walkers.fresh[walker]:
             self._answers[walker] = {}
             walkers.fresh[walker] = True
@@ -275,9 +253,9 @@ class Learner(Generic[S]):
         Raises:
             NotRecorded: something does otherwise than was learned.
         """
-        packed = np.array([self._packing.pack(row) for row in rows])
+        packed = np.array([self.packing.pack(row) for row in rows])
         if len(packed):
-            self._comparison.paths(packed, self._packing, 0, len(packed))
+            self.learner.compare(packed, 0, len(packed))
 
     def distances(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """The distances of some states. Where one is not known, it is called, and learned if that is worth it.
@@ -288,7 +266,7 @@ class Learner(Generic[S]):
         Raises:
             StopSearch: the time is up, or the tables are full.
             SpecError: the distance raised an exception, or is not a number from 0 on.
-            ShapeChanged, NotRecorded, NewKind: see `adjustments.CHANGES`.
+            ShapeChanged, NotRecorded, NewKind: see `Adjustments`.
         """
         tables, tree = self.tables, self.tables.caller.distance_tree
         self._measured += len(rows)
@@ -297,23 +275,11 @@ class Learner(Generic[S]):
         distances[codes < 0] = tables.distances[-codes[codes < 0] - 1]
         for place in np.flatnonzero(codes == 0).tolist():
             self._watch.pause()
-            distances[place] = self._distance(tree, rows[place].tolist())
-        self.note_values()
+            given = self.learner.ask(tree, rows[place].tolist(), self._measured)
+            assert isinstance(given, float)
+            distances[place] = given
+        self.learner.note_values()
         return distances
-
-    def _distance(self, tree: int, row: Row) -> float:
-        """The distance of a state whose path was not known."""
-        tables = self.tables
-        if not tables.effort.is_worthwhile(tree, 1, self._measured):
-            tables.note_called(tree)
-            return tables.caller.distance_of(row)
-        leaf = tables.forest.leaf(tree, row)  # the path may have been learned since
-        if leaf is not None:
-            return float(tables.distances[leaf])
-        call = tables.caller.make(tree, (row,))
-        self._learn_from([((tree, (row,)), call)])
-        assert isinstance(call.gave, float)
-        return call.gave
 
 
 def padded(rows: Sequence[Sequence[int]], slots: int) -> NDArray[np.int64]:
