@@ -38,6 +38,15 @@ class Tuning:
             ones are forked.
         in_order: take the next states that one call of an action yields in the order of what they hold. Then the
             traces do not depend on the order of sets, which differs from process to process.
+        look_seconds: CPU seconds of direct calls before the size of the space is forecast; 0: the search begins with
+            learning, however small the space is.
+        small_seconds: a space is small if direct calls will probably explore all of it in this many CPU seconds.
+        sample: initial states; if there are more, direct calls on this many show first how long they take.
+        first_look: seconds of learning before a search may return to direct calls.
+        behind: a search is behind if it expands fewer states than this share of those that direct calls would.
+        level_seconds, narrow_levels: seconds that a round of compiled loops takes however small a level is, and the
+            number of levels that show that levels are small: the first levels of any space are.
+        known_states: expanded states that show how many of a search's calls are new: the first calls always are.
     """
 
     block: int = 32_768
@@ -58,6 +67,14 @@ class Tuning:
     helped_after: int = 500
     renewed_after: int = 300
     in_order: bool = False
+    look_seconds: float = 0.12
+    small_seconds: float = 2.0
+    sample: int = 2_000
+    first_look: float = 0.5
+    behind: float = 0.8
+    level_seconds: float = 0.002
+    narrow_levels: int = 200
+    known_states: int = 2_000
 
 
 DEFAULT = Tuning()

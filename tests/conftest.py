@@ -1,5 +1,6 @@
 """Hypothesis runs the same examples every time, and none is refused for being slow. One Spark session for all tests."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -48,19 +49,17 @@ def modules_have_one_name() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def learn_from_the_first_state() -> Iterator[None]:
-    """The compiled engine learns in small spaces too, which it would explore by calls alone."""
-    with mock.patch("leadline.checker.engines.compiled.choose_engine.LOOK_SECONDS", 0):
+def use_one_core() -> Iterator[None]:
+    """Searches use one core unless a test asks for more, since tests run beside each other."""
+    with mock.patch.dict(os.environ, PYTHON_CPU_COUNT="1"):
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def use_one_core() -> Iterator[None]:
-    """Searches use one core unless a test asks for more, since tests run beside each other."""
-    with (
-        mock.patch("leadline.checker.engines.compiled.search.usable_cores", return_value=1),
-        mock.patch("leadline.checker.engines.random.search.usable_cores", return_value=1),
-    ):
+@pytest.fixture(scope="module")
+def all_cores() -> Iterator[None]:
+    """Searches of a module use all cores."""
+    with mock.patch.dict(os.environ):
+        os.environ.pop("PYTHON_CPU_COUNT", None)
         yield
 
 

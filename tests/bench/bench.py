@@ -28,7 +28,8 @@ from typing import Any
 import attrs
 import psutil
 
-from tests.bench.machine import print_section, usable_cores
+from leadline.checker.engines.learning.workers import usable_cores
+from tests.bench.machine import print_section
 from tests.public.figures import PROTOCOLS, Protocol, Size
 
 LARGE = "brokers=3,log_size=2,records=2"

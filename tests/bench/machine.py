@@ -11,12 +11,9 @@ from pathlib import Path
 
 import psutil
 
+from leadline.checker.engines.learning.workers import usable_cores
+
 PROJECT = Path(__file__).parents[2]
-
-
-def usable_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def commit() -> str:

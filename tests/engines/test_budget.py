@@ -17,11 +17,12 @@ import attrs
 import pytest
 
 from leadline.checker import Limits, Result, Spec, Verdict, action, invariant
-from leadline.checker.engines import budget, compiled, oracle
+from leadline.checker.engines import budget, oracle
 from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.budget import Budget, LimitReached
 from leadline.checker.engines.memory import Memory
 from leadline.checker.settings import CompiledSettings
+from tests.specs import learning
 from tests.suite.command import call, write
 
 
@@ -102,7 +103,7 @@ ENDLESS = {
 
 ENGINES: dict[str, Callable[..., Result]] = {
     "oracle": oracle.explore,
-    "compiled": compiled.explore,
+    "compiled": learning.explore,
     "spark": distributed.explore,
 }
 
@@ -167,15 +168,15 @@ def test_a_search_on_spark_whose_spec_caught_an_interrupt_is_incomplete(java: No
 
 def test_what_a_lost_call_left_out_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(strike, catch_signals)
-    cut_short = compiled.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved", checkpoint_every=1e-9))
+    cut_short = learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved", checkpoint_every=1e-9))
     assert cut_short.verdict is Verdict.INCOMPLETE
     monkeypatch.setenv("UNDISTURBED", "")
-    resumed = compiled.explore(spec, settings=CompiledSettings(resume=tmp_path / "saved"))
+    resumed = learning.explore(spec, settings=CompiledSettings(resume=tmp_path / "saved"))
     assert (resumed.verdict, resumed.statistics.distinct) == (Verdict.HOLDS, 7)
 
 
 def test_what_was_found_until_then_is_reported() -> None:
-    for explore in (oracle.explore, compiled.explore):
+    for explore in (oracle.explore, learning.explore):
         result = explore(attrs.evolve(ENDLESS["an action"]), Limits(max_seconds=0.2))
         assert 3 <= result.statistics.distinct <= 5
 
@@ -194,7 +195,7 @@ def test_memory_that_one_call_takes_is_seen() -> None:
             kept.append(bytes(10**5))
         yield Clock(state.hour + 1)
 
-    for explore in (oracle.explore, compiled.explore):
+    for explore in (oracle.explore, learning.explore):
         limit = Memory(None).ceilings[0].used() + 2**27
         result = explore(spec_of(strike, hoard), Limits(max_memory=limit))
         assert result.verdict is Verdict.INCOMPLETE
@@ -206,7 +207,7 @@ def test_memory_that_one_call_takes_is_seen() -> None:
 def test_a_search_in_another_thread_is_not_interrupted() -> None:
     """Python interrupts the main thread only. The search looks at the clock itself."""
     found: list[Result] = []
-    thread = threading.Thread(target=lambda: found.append(compiled.explore(spec_of(strike), Limits(max_seconds=9))))
+    thread = threading.Thread(target=lambda: found.append(learning.explore(spec_of(strike), Limits(max_seconds=9))))
     thread.start()
     thread.join()
     assert found[0].verdict is Verdict.HOLDS

@@ -11,13 +11,14 @@ import attrs
 import pytest
 
 from leadline.checker import Limits, Spec, SpecError, action, component, put
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.engines.learning import helpers as call_workers
 from leadline.checker.engines.learning.calls import Caller, Job
 from leadline.checker.engines.learning.helpers import Helper, Helpers
 from leadline.checker.observing.layout import Layout
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.invariants.catalog import CATALOG
+from tests.specs import learning
 
 SPEC = CATALOG["atomic/kip-101"].with_bounds({"log_size": 1, "records": 1})
 
@@ -43,7 +44,7 @@ def jobs_of(spec: Spec[Any], caller: Caller[Any]) -> list[Job]:
 
 def assert_same_figures(spec: Spec[Any]) -> None:
     expected = oracle.explore(spec, Limits(keep_going=True))
-    found = compiled.explore(spec, Limits(keep_going=True), settings=CompiledSettings(workers=3, tuning=EAGER))
+    found = learning.explore(spec, Limits(keep_going=True), settings=CompiledSettings(workers=3, tuning=EAGER))
     assert found.verdict is expected.verdict
     assert found.statistics.distinct == expected.statistics.distinct
     assert found.statistics.generated == expected.statistics.generated
@@ -166,7 +167,7 @@ def test_a_search_in_a_process_of_a_pool_has_no_helpers() -> None:
 
 
 def _distinct() -> int:
-    return compiled.explore(SPEC, settings=CompiledSettings(workers=2, tuning=EAGER)).statistics.distinct
+    return learning.explore(SPEC, settings=CompiledSettings(workers=2, tuning=EAGER)).statistics.distinct
 
 
 def test_an_error_of_the_spec_is_reported_by_the_search() -> None:
@@ -182,7 +183,7 @@ def test_an_error_of_the_spec_is_reported_by_the_search() -> None:
 
     spec = Spec(name="count", initial_states=lambda bounds: [Count(0)], actions=[count])
     with pytest.raises(SpecError, match=r"action count.* raised ValueError: seven"):
-        compiled.explore(spec, settings=CompiledSettings(workers=2, tuning=EAGER))
+        learning.explore(spec, settings=CompiledSettings(workers=2, tuning=EAGER))
 
 
 def test_where_there_is_no_fork_there_are_no_helpers() -> None:

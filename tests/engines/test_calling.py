@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from signal import SIGINT, raise_signal
 from time import sleep
@@ -18,10 +18,10 @@ from attrs import evolve, frozen
 from leadline.checker import LeadlineError, Limits, Result, Spec, Verdict, action, invariant
 from leadline.checker.engines import budget, oracle
 from leadline.checker.engines.compiled import choose_engine as calling
-from leadline.checker.engines.compiled import explore
-from leadline.checker.engines.compiled import forecast as outlook
+from leadline.checker.engines.compiled import forecast
 from leadline.checker.result import Learning, Statistics, StopKind
-from leadline.checker.settings import CompiledSettings
+from leadline.checker.settings import DEFAULT, CompiledSettings, Tuning
+from tests.specs.learning import learning
 
 
 @frozen
@@ -69,20 +69,26 @@ PUZZLE = Spec(
 ALL = Limits(keep_going=True)
 
 
+LOOKS = Tuning(look_seconds=1e-9, sample=40)
+"""A search by calls is looked at as often as it reports its progress."""
+
+LARGE = evolve(LOOKS, small_seconds=0.0)
+"""Every space is large."""
+
+GIVEN_UP = evolve(LOOKS, first_look=0.0, behind=1e9, narrow_levels=20, known_states=50)
+"""Learning is given up as soon as possible."""
+
+
 @pytest.fixture(autouse=True)
-def looks() -> Iterator[None]:
-    """A search by calls is looked at every 50 states."""
-    with (
-        mock.patch.object(calling, "LOOK_SECONDS", 1e-9),
-        mock.patch.object(calling, "SAMPLE", 40),
-        mock.patch.object(oracle, "PROGRESS_EVERY", 50),
-    ):
+def looks_every_50_states() -> Iterator[None]:
+    """A search by calls reports its progress every 50 states."""
+    with mock.patch.object(oracle, "PROGRESS_EVERY", 50):
         yield
 
 
-def small_seconds(seconds: float) -> AbstractContextManager[Any]:
-    """With 0, every space is large."""
-    return mock.patch.object(calling, "SMALL_SECONDS", seconds)
+def explore(spec: Spec[Any], limits: Limits | None = None, tuning: Tuning = LOOKS) -> Result:
+    """Search with the engine that users get."""
+    return calling.explore(spec, limits, settings=CompiledSettings(tuning=tuning))
 
 
 def told(result: Result) -> Any:
@@ -102,30 +108,27 @@ def test_a_small_space_is_explored_by_calls() -> None:
 
 
 def test_a_large_one_is_learned() -> None:
-    with small_seconds(0.0):
-        assert explore(PUZZLE, ALL).statistics.calls > 0
+    assert explore(PUZZLE, ALL, LARGE).statistics.calls > 0
 
 
 def test_a_long_chain_is_explored_by_calls() -> None:
-    with small_seconds(0.0), mock.patch.multiple(outlook, LEVEL_SECONDS=60.0, LEVELS=5):
-        assert explore(CHAIN).statistics.calls == 0
+    assert explore(CHAIN, tuning=evolve(LARGE, level_seconds=60.0, narrow_levels=5)).statistics.calls == 0
 
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(depth=5), Limits(max_states=70), Limits(traces=3), ALL], ids=str)
-@pytest.mark.parametrize("small", [60.0, 0.0], ids=["called", "learned"])
-def test_every_limit_is_kept_in_either_way(limits: Limits, small: float) -> None:
-    for spec in (CHAIN, PUZZLE):
-        with small_seconds(small):
-            assert told(explore(spec, limits)) == told(oracle.explore(spec, limits))  # type: ignore[misc]
+@pytest.mark.parametrize("tuning", [evolve(LOOKS, small_seconds=60.0), LARGE], ids=["called", "learned"])
+def test_every_limit_is_kept_in_either_way(limits: Limits, tuning: Tuning) -> None:
+    specs: list[Spec[Any]] = [CHAIN, PUZZLE]
+    for spec in specs:
+        assert told(explore(spec, limits, tuning)) == told(oracle.explore(spec, limits))
 
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(depth=1), Limits(max_states=30), Limits(max_states=70)], ids=str)
-@pytest.mark.parametrize("small", [60.0, 0.0], ids=["called", "learned"])
-def test_many_initial_states(limits: Limits, small: float) -> None:
+@pytest.mark.parametrize("tuning", [evolve(LOOKS, small_seconds=60.0), LARGE], ids=["called", "learned"])
+def test_many_initial_states(limits: Limits, tuning: Tuning) -> None:
     spec = evolve(CHAIN, initial_states=lambda _: [Chain(place) for place in range(100)])
-    with small_seconds(small):
-        result = explore(spec, limits)
-    assert (result.statistics.calls > 0) == (not small and limits == Limits())
+    result = explore(spec, limits, tuning)
+    assert (result.statistics.calls > 0) == (tuning is LARGE and limits == Limits())
     assert told(result) == told(oracle.explore(spec, limits))
 
 
@@ -175,26 +178,24 @@ def test_the_time_limit_ends_initial_states_that_are_never_done() -> None:
     assert result.stop.kind is StopKind.TIME
 
 
-@contextmanager
-def given_up() -> Iterator[None]:
-    """Learning is given up as soon as can be, and begins before."""
-    with (
-        mock.patch.object(calling, "_is_small", return_value=False),
-        mock.patch.multiple(outlook, FIRST_LOOK=0.0, BEHIND=1e9, LEVELS=20, STATES=50),
-    ):
+@pytest.fixture
+def begins_with_learning() -> Iterator[None]:
+    """No space is small."""
+    with mock.patch.object(calling, "_is_small", return_value=False):
         yield
 
 
 @pytest.mark.parametrize("spec", [CHAIN, PUZZLE], ids=["narrow levels", "one value"])
+@pytest.mark.usefixtures("begins_with_learning")
 def test_what_is_slower_than_calling_is_given_up(spec: Spec[Any]) -> None:
-    with given_up():
-        result = explore(spec, ALL)
+    result = explore(spec, ALL, GIVEN_UP)
     assert told(result) == told(oracle.explore(spec, ALL))
     learning = result.statistics.learning
     assert learning is not None
     assert learning.called == learning.by_oracle > 0, "it was not given up"
 
 
+@pytest.mark.usefixtures("begins_with_learning")
 def test_calls_after_learning_keep_the_memory_limit() -> None:
     """They need the oracle's memory, which is more."""
 
@@ -202,16 +203,16 @@ def test_calls_after_learning_keep_the_memory_limit() -> None:
         return by_calls(spec, evolve(limits, max_memory=10), *others)
 
     by_calls = calling._by_calls
-    with given_up(), mock.patch.object(calling, "_by_calls", with_little_memory):
-        result = explore(PUZZLE, ALL)
+    with mock.patch.object(calling, "_by_calls", with_little_memory):
+        result = explore(PUZZLE, ALL, GIVEN_UP)
     assert (result.verdict, str(result.stop)) == (Verdict.INCOMPLETE, "reached 10 bytes of memory")
     assert 0 < result.statistics.distinct < 360
     assert result.statistics.calls > 0
 
 
+@pytest.mark.usefixtures("begins_with_learning")
 def test_the_time_of_all_attempts_counts() -> None:
-    with given_up():
-        result = explore(PUZZLE, Limits(max_seconds=1e-6, keep_going=True))
+    result = explore(PUZZLE, Limits(max_seconds=1e-6, keep_going=True), GIVEN_UP)
     assert str(result.stop) == "reached 1e-06 seconds"
     assert result.statistics.distinct < 360
 
@@ -226,16 +227,16 @@ def test_the_time_of_all_attempts_counts() -> None:
         (1.0, 300, 30, 0.4, False),  # the first levels of any space are narrow
         (1.0, 9_000, 1_000, 1.0, False),
         (1.0, 0, 1, 1.0, False),
-        (outlook.FIRST_LOOK / 2, 3_000, 1, 1.0, False),
-        (outlook.LAST_LOOK * 2, 5_000, 10, 1.0, False),
+        (DEFAULT.first_look / 2, 3_000, 1, 1.0, False),
+        (forecast.LAST_LOOK * 2, 5_000, 10, 1.0, False),
     ],
 )
 def test_when_a_search_is_given_up(seconds: float, expanded: int, depth: int, share: float, is_given_up: bool) -> None:
     learning = Learning({}, {}, called=round(1000 * share), by_oracle=1000, memory=0, widest=None)
     statistics = Statistics(expanded=expanded, depth=depth, learning=learning)
     try:
-        outlook.Forecast(rate=10_000).check(seconds, lambda: statistics)
-    except outlook.SlowerThanCalling:
+        forecast.Forecast(rate=10_000).check(seconds, lambda: statistics)
+    except forecast.SlowerThanCalling:
         assert is_given_up
     else:
         assert not is_given_up
@@ -250,17 +251,17 @@ RAFT = [1, 2, 3, 6, 13, 14, 15, 24, 40, 48, 52, 86, 152, 182, 178, 270, 430, 354
 )
 def test_the_first_levels_tell_the_size_of_a_space(levels: list[int], known: int) -> None:
     beyond = sum(levels[known:])
-    assert beyond / 4 < outlook.forecast(levels[:known]) < beyond * 4
+    assert beyond / 4 < forecast.forecast(levels[:known]) < beyond * 4
 
 
 @pytest.mark.parametrize("levels", [[1], [1, 3], [5_000, 5_000], [1, 10, 20], [500, 300, 200]])
 def test_few_levels_tell_nothing(levels: list[int]) -> None:
-    assert outlook.forecast(levels) == math.inf
+    assert forecast.forecast(levels) == math.inf
 
 
 def test_many_initial_states_and_few_others_are_a_small_space() -> None:
-    assert outlook.expected_states(Statistics(levels=(8_000, 30), depth=1, expanded=2_000)) < 9_000
-    assert outlook.expected_states(Statistics(levels=(8_000, 9_000), depth=1, expanded=2_000)) == math.inf
+    assert forecast.expected_states(Statistics(levels=(8_000, 30), depth=1, expanded=2_000)) < 9_000
+    assert forecast.expected_states(Statistics(levels=(8_000, 9_000), depth=1, expanded=2_000)) == math.inf
 
 
 @pytest.mark.parametrize(
@@ -269,12 +270,14 @@ def test_many_initial_states_and_few_others_are_a_small_space() -> None:
 def test_without_the_compiler_states_are_explored_by_calls_but_cannot_be_saved(
     settings: CompiledSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    settings = learning(settings)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(calling, "LOOK_SECONDS", 0)
     monkeypatch.setitem(sys.modules, "leadline.checker.engines.compiled.search", None)
     monkeypatch.delattr("leadline.checker.engines.compiled.search", raising=False)
     if settings.checkpoint is not None:
         with pytest.raises(LeadlineError, match="checkpoints need the compiler, which cannot be loaded"):
             calling.explore(CHAIN, settings=settings)
     else:
-        assert calling.explore(CHAIN).statistics.distinct == oracle.explore(CHAIN).statistics.distinct
+        assert (
+            calling.explore(CHAIN, settings=settings).statistics.distinct == oracle.explore(CHAIN).statistics.distinct
+        )

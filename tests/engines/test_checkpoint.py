@@ -29,7 +29,7 @@ import pytest
 from numpy.typing import NDArray
 
 from leadline.checker import LeadlineError, Limits, Spec, Verdict, action
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import checkpoint, kernel, store
 from leadline.checker.engines.compiled.checkpoint import Snapshot
 from leadline.checker.engines.compiled.store import Store
@@ -40,6 +40,7 @@ from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.support.durable import sealed, unsealed
 from leadline.checker.support.locks import FolderLock
 from leadline.invariants.catalog import CATALOG
+from tests.specs import learning
 from tests.specs.agreement import Wide, answers
 from tests.suite.command import STAIRS, run_leadline, write
 
@@ -50,19 +51,19 @@ SMALL = Tuning(block=50)
 
 @pytest.mark.parametrize("seed", [0, 3, 7])
 def test_a_search_that_is_cut_off_anywhere_goes_on(seed: int, tmp_path: Path) -> None:
-    expected = answers(compiled.explore(SPEC, KEEP_GOING))
+    expected = answers(learning.explore(SPEC, KEEP_GOING))
     folder = tmp_path / "saved"
     first = Limits(keep_going=True, max_states=100 + 61 * seed)
-    compiled.explore(SPEC, first, settings=CompiledSettings(checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL))
+    learning.explore(SPEC, first, settings=CompiledSettings(checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL))
     for more in range(2):
         most = Limits(keep_going=True, max_states=300 + 200 * more + 61 * seed)
-        compiled.explore(SPEC, most, settings=CompiledSettings(resume=folder, checkpoint_every=1e-9, tuning=SMALL))
+        learning.explore(SPEC, most, settings=CompiledSettings(resume=folder, checkpoint_every=1e-9, tuning=SMALL))
     assert (
-        answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, workers=3, tuning=SMALL)))
+        answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, workers=3, tuning=SMALL)))
         == expected
     )
     assert (
-        answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, tuning=SMALL))) == expected
+        answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, tuning=SMALL))) == expected
     )
 
 
@@ -75,10 +76,10 @@ def saved_states(folder: Path) -> int:
 
 def test_a_search_goes_on_deeper(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
-    first = compiled.explore(SPEC, Limits(depth=6), settings=CompiledSettings(checkpoint=folder))
+    first = learning.explore(SPEC, Limits(depth=6), settings=CompiledSettings(checkpoint=folder))
     assert (first.reason, first.statistics.depth) == ("reached depth 6", 6)
-    deeper = compiled.explore(SPEC, Limits(depth=9), settings=CompiledSettings(resume=folder))
-    assert answers(deeper) == answers(compiled.explore(SPEC, Limits(depth=9)))
+    deeper = learning.explore(SPEC, Limits(depth=9), settings=CompiledSettings(resume=folder))
+    assert answers(deeper) == answers(learning.explore(SPEC, Limits(depth=9)))
 
 
 def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
@@ -88,10 +89,8 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from leadline.checker.engines import compiled\n"
-        "from leadline.checker.engines.compiled import choose_engine as calling\n"
         "from leadline.checker.settings import CompiledSettings, Tuning\n"
         "from leadline.invariants.catalog import CATALOG\n"
-        "calling.LOOK_SECONDS = 0  # as in this process: it counts as code\n"
         f"spec = CATALOG['atomic/kip-320'].with_bounds({bounds!r}).with_properties([])\n"
         "settings = CompiledSettings(checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, tuning=Tuning(block=500))\n"
         "compiled.explore(spec, settings=settings)\n"
@@ -105,19 +104,19 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
     process.wait()
     assert killed, "the search was over too soon to be killed"
     spec = CATALOG["atomic/kip-320"].with_bounds(bounds).with_properties([])
-    resumed = compiled.explore(spec, settings=CompiledSettings(resume=folder, tuning=Tuning(block=500)))
-    assert answers(resumed) == answers(compiled.explore(spec))
+    resumed = learning.explore(spec, settings=CompiledSettings(resume=folder, tuning=Tuning(block=500)))
+    assert answers(resumed) == answers(learning.explore(spec))
 
 
 def test_what_is_not_whole_does_not_count(tmp_path: Path) -> None:
     """Killed while the arrays grow: the last `search.pickle` says how many entries count."""
     folder = tmp_path / "saved"
-    compiled.explore(SPEC, Limits(keep_going=True, depth=7), settings=CompiledSettings(checkpoint=folder))
+    learning.explore(SPEC, Limits(keep_going=True, depth=7), settings=CompiledSettings(checkpoint=folder))
     for name in folder.glob("*.bin"):
         with name.open("ab") as file:
             file.write(b"half a sta")
-    assert answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
-        compiled.explore(SPEC, KEEP_GOING)
+    assert answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
+        learning.explore(SPEC, KEEP_GOING)
     )
 
 
@@ -126,8 +125,8 @@ def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
     begun = checkpoint.Checkpoint(folder, 30)
     begun.begin(SPEC, KEEP_GOING)
     begun.close()
-    assert answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
-        compiled.explore(SPEC, KEEP_GOING)
+    assert answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == answers(
+        learning.explore(SPEC, KEEP_GOING)
     )
 
 
@@ -143,9 +142,9 @@ def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
 )
 def test_a_checkpoint_of_something_else_is_refused(spec: Any, limits: Limits, message: str, tmp_path: Path) -> None:
     folder = tmp_path / "saved"
-    compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
+    learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
     with pytest.raises(LeadlineError, match=message):
-        compiled.explore(spec, limits, settings=CompiledSettings(resume=folder))
+        learning.explore(spec, limits, settings=CompiledSettings(resume=folder))
 
 
 OWN = """
@@ -195,10 +194,10 @@ def counting(most: int) -> Spec[Any]:
 
 
 def test_what_a_function_is_closed_over_counts_as_code(tmp_path: Path) -> None:
-    compiled.explore(counting(5), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
-    assert compiled.explore(counting(5), settings=CompiledSettings(resume=tmp_path / "saved")).statistics.distinct == 6
+    learning.explore(counting(5), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    assert learning.explore(counting(5), settings=CompiledSettings(resume=tmp_path / "saved")).statistics.distinct == 6
     with pytest.raises(LeadlineError, match="other code"):
-        compiled.explore(counting(50), settings=CompiledSettings(resume=tmp_path / "saved"))
+        learning.explore(counting(50), settings=CompiledSettings(resume=tmp_path / "saved"))
 
 
 @pytest.mark.parametrize(
@@ -209,10 +208,10 @@ def test_what_a_function_is_closed_over_counts_as_code(tmp_path: Path) -> None:
     ],
 )
 def test_smaller_limits_stop_a_search_that_goes_on(limits: Limits, reason: str, tmp_path: Path) -> None:
-    first = compiled.explore(
+    first = learning.explore(
         SPEC, Limits(keep_going=True, depth=6), settings=CompiledSettings(checkpoint=tmp_path / "saved")
     )
-    again = compiled.explore(SPEC, limits, settings=CompiledSettings(resume=tmp_path / "saved"))
+    again = learning.explore(SPEC, limits, settings=CompiledSettings(resume=tmp_path / "saved"))
     assert again.verdict is Verdict.INCOMPLETE
     assert again.reason == reason
     assert again.statistics.distinct == first.statistics.distinct
@@ -221,8 +220,8 @@ def test_smaller_limits_stop_a_search_that_goes_on(limits: Limits, reason: str, 
 def test_a_search_that_goes_on_finds_all_traces(tmp_path: Path) -> None:
     """The earlier run's tables are not saved, and its steps are needed for traces."""
     spec = CATALOG["atomic/hw-truncation"]
-    compiled.explore(spec, Limits(traces=4, depth=6), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
-    resumed = compiled.explore(spec, Limits(traces=4), settings=CompiledSettings(resume=tmp_path / "saved"))
+    learning.explore(spec, Limits(traces=4, depth=6), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    resumed = learning.explore(spec, Limits(traces=4), settings=CompiledSettings(resume=tmp_path / "saved"))
     assert answers(resumed) == answers(oracle.explore(spec, Limits(traces=4)))
     for item in resumed.properties:
         for trace in item.traces:
@@ -236,8 +235,8 @@ def test_a_search_that_goes_on_finds_what_is_violated_later(tmp_path: Path) -> N
     expected = answers(oracle.explore(spec, KEEP_GOING))
     for depth in range(2, 9):
         folder = tmp_path / str(depth)
-        compiled.explore(spec, Limits(keep_going=True, depth=depth), settings=CompiledSettings(checkpoint=folder))
-        assert answers(compiled.explore(spec, KEEP_GOING, settings=CompiledSettings(resume=folder))) == expected
+        learning.explore(spec, Limits(keep_going=True, depth=depth), settings=CompiledSettings(checkpoint=folder))
+        assert answers(learning.explore(spec, KEEP_GOING, settings=CompiledSettings(resume=folder))) == expected
 
 
 @contextlib.contextmanager
@@ -270,10 +269,10 @@ class Once(logging.Handler):
 def test_a_search_goes_on_when_a_checkpoint_fails(tmp_path: Path) -> None:
     """The next checkpoint, and the last one, are whole again."""
     folder, log = tmp_path / "saved", logging.getLogger("leadline")
-    expected = answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(tuning=SMALL)))
+    expected = answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(tuning=SMALL)))
     with small_files(4096) as give_back:
         log.addHandler(once := Once(give_back))
-        result = compiled.explore(
+        result = learning.explore(
             SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=folder, checkpoint_every=1e-9, tuning=SMALL)
         )
     log.removeHandler(once)
@@ -282,23 +281,23 @@ def test_a_search_goes_on_when_a_checkpoint_fails(tmp_path: Path) -> None:
     assert result.note.endswith(": File too large")
     assert once.messages == [result.note.replace("saved:", "saved, but the search continues:")]
     assert (
-        answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, tuning=SMALL))) == expected
+        answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder, tuning=SMALL))) == expected
     )
 
 
 def test_a_result_is_not_lost_with_its_last_checkpoint(tmp_path: Path) -> None:
     """What was saved before still counts."""
-    folder, expected = tmp_path / "saved", answers(compiled.explore(SPEC, KEEP_GOING))
+    folder, expected = tmp_path / "saved", answers(learning.explore(SPEC, KEEP_GOING))
     with small_files(4096):
-        result = compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=folder))
+        result = learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=folder))
     assert result.note.startswith("the last checkpoint was not saved: cannot write ")
     assert answers(attrs.evolve(result, note="")) == expected
-    assert answers(compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == expected
+    assert answers(learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))) == expected
 
 
 def test_a_disk_that_is_full_at_the_start_is_an_error(tmp_path: Path) -> None:
     with small_files(1024), pytest.raises(LeadlineError, match=r"cannot write .*search.pickle: File too large"):
-        compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+        learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
     assert not (tmp_path / "saved" / "search.pickle.new").exists()
 
 
@@ -317,7 +316,7 @@ def test_states_that_cannot_be_pickled_are_refused_at_the_start(tmp_path: Path) 
 
     spec = Spec(name="local", initial_states=lambda bounds: [Holder(Local())], actions=[hold])
     with pytest.raises(LeadlineError, match="a checkpoint needs states that can be pickled"):
-        compiled.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+        learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
 
 
 def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path) -> None:
@@ -327,25 +326,25 @@ def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path)
         actions=counting(20).actions,
     )
     folder = tmp_path / "saved"
-    few = compiled.explore(spec, Limits(max_states=5), settings=CompiledSettings(checkpoint=folder))
+    few = learning.explore(spec, Limits(max_states=5), settings=CompiledSettings(checkpoint=folder))
     assert few.reason == "reached 5 states"
-    assert answers(compiled.explore(spec, settings=CompiledSettings(resume=folder))) == answers(compiled.explore(spec))
+    assert answers(learning.explore(spec, settings=CompiledSettings(resume=folder))) == answers(learning.explore(spec))
 
 
 def test_folders_that_will_not_do(tmp_path: Path) -> None:
     with pytest.raises(LeadlineError, match="holds no checkpoint to resume"):
-        compiled.explore(SPEC, settings=CompiledSettings(resume=tmp_path))
+        learning.explore(SPEC, settings=CompiledSettings(resume=tmp_path))
     folder = tmp_path / "saved"
-    compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
+    learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
     with pytest.raises(LeadlineError, match="already holds a search: continue it with --resume"):
-        compiled.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
+        learning.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
     (folder / "parents.bin").write_bytes(b"")
     with pytest.raises(LeadlineError, match=r"parents.bin is damaged: it is too short"):
-        compiled.explore(SPEC, settings=CompiledSettings(resume=folder))
+        learning.explore(SPEC, settings=CompiledSettings(resume=folder))
     assert json.loads((folder / "spec.json").read_text())["spec"] == "atomic/kip-279"
     (tmp_path / "file").write_text("")
     with pytest.raises(LeadlineError, match="cannot write"):
-        compiled.explore(SPEC, settings=CompiledSettings(checkpoint=tmp_path / "file" / "saved"))
+        learning.explore(SPEC, settings=CompiledSettings(checkpoint=tmp_path / "file" / "saved"))
 
 
 # --- one search at a time ---
@@ -353,15 +352,15 @@ def test_folders_that_will_not_do(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
-    compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
+    learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
     using = f"another search, process {os.getpid()} on {socket.gethostname()}, is using {folder}"
     lock = FolderLock(folder)
     with pytest.raises(LeadlineError, match=using):
-        compiled.explore(SPEC, settings=CompiledSettings(resume=folder))
+        learning.explore(SPEC, settings=CompiledSettings(resume=folder))
     with pytest.raises(LeadlineError, match=using):
-        compiled.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
+        learning.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
     lock.release()
-    assert compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(resume=folder)).reason == "reached depth 3"
+    assert learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(resume=folder)).reason == "reached depth 3"
     assert sorted(path.name for path in folder.iterdir() if path.suffix != ".bin") == ["search.pickle", "spec.json"]
 
 
@@ -398,7 +397,7 @@ def test_a_process_that_is_suspended_keeps_its_folder_and_one_that_is_killed_doe
 
 def test_a_file_system_without_locks_is_noted(tmp_path: Path) -> None:
     with mock.patch("fcntl.flock", side_effect=OSError(errno.ENOLCK, "No locks available")):
-        result = compiled.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+        result = learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
     assert result.note == f"{tmp_path / 'saved'} was not protected from a second search: No locks available"
 
 
@@ -425,7 +424,7 @@ def damages(name: str, data: bytes, draw: random.Random) -> Iterator[bytes]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint in the middle of a search."""
     folder = tmp_path_factory.mktemp("whole") / "saved"
-    compiled.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(checkpoint=folder))
+    learning.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(checkpoint=folder))
     return folder
 
 
@@ -433,7 +432,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: str, whole: Path, tmp_path: Path) -> None:
     """41 damages of each file: 205 in all."""
     (original,) = whole.glob(name)
-    expected, draw, refusals = answers(compiled.explore(SPEC, KEEP_GOING)), random.Random(name), 0
+    expected, draw, refusals = answers(learning.explore(SPEC, KEEP_GOING)), random.Random(name), 0
     data = original.read_bytes()
     for number, damaged in enumerate(damages(name, data, draw)):
         folder = tmp_path / str(number)
@@ -441,7 +440,7 @@ def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: st
         (folder / original.name).write_bytes(damaged)
         refusal = ""
         try:
-            found = compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
+            found = learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
         except LeadlineError as error:
             refusal = str(error)
         if refusal:
@@ -490,12 +489,12 @@ def test_what_no_search_can_have_saved_is_refused_whatever_its_checksums(
     shutil.copytree(whole, folder)
     rewritten(folder, lambda saved, arrays: None)
     assert (
-        compiled.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(resume=folder)).reason
+        learning.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(resume=folder)).reason
         == "reached depth 9"
     )
     rewritten(folder, lambda saved, arrays: IMPOSSIBLE[what](saved, arrays))
     with pytest.raises(Damaged, match="is damaged: "):
-        compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
+        learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 
 
 def test_an_old_format_is_refused(whole: Path, tmp_path: Path) -> None:
@@ -507,7 +506,7 @@ def test_an_old_format_is_refused(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(
         LeadlineError, match="is a checkpoint of another version of leadline: it cannot continue as this one"
     ):
-        compiled.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
+        learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 
 
 @pytest.mark.parametrize("begin", [lambda kept: kept.check(1, [1000], 1), lambda kept: kept.rebuild()])

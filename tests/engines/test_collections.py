@@ -10,8 +10,9 @@ import attrs
 import pytest
 
 from leadline.checker import Spec, action, component, invariant, put
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.settings import CompiledSettings
+from tests.specs import learning
 from tests.specs.collection_constructs import CONSTRUCTS, spec_of
 from tests.specs.going_wrong import ONLY_LEARNED, answer
 
@@ -36,7 +37,7 @@ TAKEN_APART = attrs.evolve(ONLY_LEARNED, many_values=3)
 def test_a_construct_is_exact_or_refused(name: str, guard: bool, learns: bool) -> None:
     spec = spec_of(CONSTRUCTS[name], guard=guard)
     tuning = TAKEN_APART if learns else attrs.evolve(TAKEN_APART, always=1, pays=3)
-    found = answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning))
+    found = answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning))
     assert found in (expected(name, guard), "refused")
 
 
@@ -101,7 +102,7 @@ def test_reads_in_the_order_of_a_set_are_learned() -> None:
     tuning = attrs.evolve(TAKEN_APART, many_values=2)
     expected = answer(oracle.explore, spec)
     assert expected != "refused"
-    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning)) == expected
+    assert answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=tuning)) == expected
 
 
 @attrs.frozen
@@ -147,4 +148,4 @@ def test_a_call_that_is_given_the_state_reads_members_that_came_after_its_row() 
     )
     expected = answer(oracle.explore, spec)
     assert expected != "refused"
-    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1)) == expected
+    assert answer(learning.explore, spec, settings=CompiledSettings(workers=1)) == expected

@@ -13,12 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leadline.checker import Limits, Spec, SpecError, Verdict, action, component, invariant
-from leadline.checker.engines import compiled, memory, oracle
+from leadline.checker.engines import memory, oracle
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled import search
 from leadline.checker.result import Stop, StopKind
 from leadline.checker.settings import CompiledSettings
 from leadline.invariants.catalog import CATALOG
+from tests.specs import learning
 from tests.specs.agreement import (
     Board,
     Pair,
@@ -154,7 +155,7 @@ def test_a_spec_at_fault_is_refused_as_by_the_oracle(fault: Any, message: str) -
         yield from fault(pair)
 
     spec = Spec(name="faulty", initial_states=lambda bounds: [Pair(0)], actions=[break_things])
-    for engine in (oracle.explore, compiled.explore):
+    for engine in (oracle.explore, learning.explore):
         with pytest.raises(SpecError, match=message):
             engine(spec)
 
@@ -178,7 +179,7 @@ def test_an_interrupt_gives_what_was_found_until_then() -> None:
             raise KeyboardInterrupt
         yield attrs.evolve(pair, left=pair.left + 1)
 
-    result = compiled.explore(Spec(name="pair", initial_states=lambda bounds: [Pair(0)], actions=[climb]))
+    result = learning.explore(Spec(name="pair", initial_states=lambda bounds: [Pair(0)], actions=[climb]))
     assert result.verdict is Verdict.INCOMPLETE
     assert result.reason == "interrupted"
     assert result.statistics.distinct == 6
@@ -190,7 +191,7 @@ def test_seconds_are_a_limit() -> None:
         yield Wide((wide.numbers[0] + 1,))
 
     spec = Spec(name="endless", initial_states=lambda bounds: [Wide((0,))], actions=[go])
-    result = compiled.explore(spec, Limits(max_seconds=0.3))
+    result = learning.explore(spec, Limits(max_seconds=0.3))
     assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 0.3 seconds")
 
 
@@ -208,7 +209,7 @@ def row_spec(places: int) -> Spec[Row]:
 
 
 def test_plain_tuples_are_learned_element_by_element() -> None:
-    result = compiled.explore(row_spec(8))
+    result = learning.explore(row_spec(8))
     assert (result.statistics.distinct, result.statistics.generated) == (3**8, 8 * 3**8 + 1)
     assert result.statistics.calls == 8 * 3
     assert_same_answers(row_spec(5), Limits())
@@ -256,9 +257,9 @@ def test_a_wrongly_learned_action_is_found_by_looking_at_samples() -> None:
 
 
 def test_memory_is_a_limit() -> None:
-    compiled.explore(row_spec(6))  # loads the compiled loops, which take memory too
+    learning.explore(row_spec(6))  # loads the compiled loops, which take memory too
     used = memory.used()
-    result = compiled.explore(row_spec(14), Limits(max_memory=used + 2**25))
+    result = learning.explore(row_spec(14), Limits(max_memory=used + 2**25))
     assert result.verdict is Verdict.INCOMPLETE
     assert result.reason == f"reached {memory.described(used + 2**25)} of memory"
     assert 50_000 < result.statistics.distinct < 3**14
@@ -266,7 +267,7 @@ def test_memory_is_a_limit() -> None:
 
 
 def test_bytes_and_calls_are_reported() -> None:
-    statistics = compiled.explore(row_spec(13)).statistics
+    statistics = learning.explore(row_spec(13)).statistics
     assert 20 < statistics.memory / statistics.distinct < 40
     assert oracle.explore(row_spec(3)).statistics.calls == 0
 
@@ -374,12 +375,12 @@ def test_a_state_with_a_derived_field() -> None:
 
 def test_many_workers_have_many_regions() -> None:
     spec = row_spec(7)
-    assert compiled.explore(spec, settings=CompiledSettings(workers=200)).statistics.distinct == 3**7
+    assert learning.explore(spec, settings=CompiledSettings(workers=200)).statistics.distinct == 3**7
 
 
 def test_a_first_block_may_widen_every_slot() -> None:
     places = 300
-    result = compiled.explore(row_spec(places), Limits(depth=2))
+    result = learning.explore(row_spec(places), Limits(depth=2))
     assert result.statistics.distinct == places + 1
 
 
@@ -395,12 +396,12 @@ def test_an_interrupt_in_a_property_gives_what_was_found_until_then() -> None:
         return True
 
     spec = Spec(name="pair", initial_states=lambda bounds: [Pair(0)], actions=[climb], properties=[quiet])
-    result = compiled.explore(spec)
+    result = learning.explore(spec)
     assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "interrupted")
 
 
 def test_very_little_memory_ends_at_once() -> None:
-    result = compiled.explore(row_spec(3), Limits(max_memory=10))
+    result = learning.explore(row_spec(3), Limits(max_memory=10))
     assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "reached 10 bytes of memory")
 
 
@@ -411,7 +412,7 @@ def test_buffers_count_as_memory() -> None:
 
     spec = Spec(name="jumps", initial_states=lambda bounds: [Row((0,))], actions=[jump])
     limit = memory.used() + 2**26
-    assert compiled.explore(spec, Limits(max_memory=limit)).reason == f"reached {memory.described(limit)} of memory"
+    assert learning.explore(spec, Limits(max_memory=limit)).reason == f"reached {memory.described(limit)} of memory"
     assert memory.used() < limit + 2**26  # doubling them without a look took ten times as much
 
 
@@ -438,7 +439,7 @@ def test_states_that_are_not_compared_field_by_field_are_refused(fault: str) -> 
         yield state
 
     with pytest.raises(SpecError, match=fault):
-        compiled.explore(Spec(name="odd", initial_states=lambda bounds: [state], actions=[go]))
+        learning.explore(Spec(name="odd", initial_states=lambda bounds: [state], actions=[go]))
 
 
 @pytest.mark.parametrize(
@@ -448,7 +449,7 @@ def test_where_no_further_traces_can_be_had_there_is_one(cause: BaseException) -
     spec, limits = CATALOG["atomic/hw-truncation"], Limits(traces=3)
     expected = oracle.explore(spec, limits)
     with mock.patch.object(search, "steps_into", side_effect=cause) as asked:
-        found = compiled.explore(spec, limits)
+        found = learning.explore(spec, limits)
     assert asked.called
     assert found.verdict is expected.verdict is Verdict.VIOLATED
     for item, other in zip(found.properties, expected.properties, strict=True):

@@ -15,10 +15,11 @@ import pytest
 from attrs import evolve, frozen
 
 from leadline.checker import Spec, Verdict, action, invariant
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.observing.reach import Reach
 from leadline.checker.observing.recording import Precision
 from leadline.checker.settings import CompiledSettings
+from tests.specs import learning
 from tests.specs.constructs import CONSTRUCTS, RARE, STEPS, Colour, State, is_rare, spec_of
 from tests.specs.going_wrong import ONLY_LEARNED, answer
 
@@ -27,7 +28,7 @@ from tests.specs.going_wrong import ONLY_LEARNED, answer
 @pytest.mark.parametrize(("name", "first"), [(name, place % 2 == 0) for place, name in enumerate(CONSTRUCTS)])
 def test_a_construct_is_exact_or_refused(name: str, first: bool, guard: bool) -> None:
     spec = spec_of(CONSTRUCTS[name], guard=guard, first=first)
-    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) in (
+    assert answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) in (
         answer(oracle.explore, spec),
         "refused",
     )
@@ -46,7 +47,7 @@ def test_code_that_a_later_state_brings_is_followed() -> None:
     spec = Spec(name="brought", initial_states=lambda _: [State()], actions=[*STEPS, arm], properties=[right])
     expected = answer(oracle.explore, spec)
     assert expected[0] is Verdict.VIOLATED
-    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected
+    assert answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected
 
 
 @frozen
@@ -68,7 +69,7 @@ def test_an_index_of_a_class_of_its_own_may_give_a_copied_element() -> None:
     spec = Spec(name="own", initial_states=lambda _: [Indexed()], actions=[*STEPS, go_wrong], properties=[right])
     expected = answer(oracle.explore, spec)
     assert expected[0] is Verdict.VIOLATED
-    assert answer(compiled.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected
+    assert answer(learning.explore, spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)) == expected
 
 
 PRECISION = {

@@ -29,7 +29,6 @@ from leadline.checker import (
 )
 from leadline.checker.coverage import FieldCoverage, InstanceCoverage
 from leadline.checker.engines import ENGINES
-from leadline.checker.engines.compiled import choose_engine as calling
 from leadline.checker.engines.compiled import coverage as tally
 from leadline.checker.observing import line_coverage as source
 from leadline.checker.observing.nodes import ShapeChanged
@@ -37,6 +36,7 @@ from leadline.checker.result import Result
 from leadline.checker.settings import RandomSettings
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.runs.phrases import walked_lines
+from tests.specs.learning import learning
 
 COVERAGE = Limits(coverage=True)
 
@@ -125,18 +125,17 @@ ROOM = Spec(
 )
 
 
-def compiled(spec: Spec[Any], limits: Limits, monkeypatch: pytest.MonkeyPatch) -> Result:
+def compiled(spec: Spec[Any], limits: Limits) -> Result:
     """A search that learns, however small the space is."""
-    monkeypatch.setattr(calling, "LOOK_SECONDS", 0)
-    return explore(spec, limits)
+    return explore(spec, limits, settings=learning())
 
 
 # Premises
 
 
-def test_every_engine_says_which_premises_are_ever_true(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_engine_says_which_premises_are_ever_true() -> None:
     expected = {"low": True, "third_on": False, "none_taken": False, "both_on": None, "goes_out": None}
-    for result in (ENGINES["oracle"](ROOM), compiled(ROOM, Limits(), monkeypatch)):
+    for result in (ENGINES["oracle"](ROOM), compiled(ROOM, Limits())):
         assert result.verdict is Verdict.HOLDS
         assert {item.property.name: item.premise for item in result.properties} == expected
         assert [item.property.name for item in result.properties if item.says_nothing] == ["third_on", "none_taken"]
@@ -177,8 +176,8 @@ def test_a_premise_that_raises_is_named() -> None:
 # Coverage
 
 
-def test_instances_states_and_fields_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    for result in (ENGINES["oracle"](ROOM, COVERAGE), compiled(ROOM, COVERAGE, monkeypatch)):
+def test_instances_states_and_fields_are_counted() -> None:
+    for result in (ENGINES["oracle"](ROOM, COVERAGE), compiled(ROOM, COVERAGE)):
         covered, distinct = result.statistics.covered, result.statistics.distinct
         assert covered is not None
         assert distinct == 4**2 * 2**2 * 2  # the levels, the switches, the visitor; what was seen follows the levels
@@ -214,11 +213,9 @@ LOSSY = {"records": 1, "max_epoch": 1, "crashes": 0, "lossy_crashes": 1}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "bounds"), [("atomic/kip-320", {"records": 1}), ("kafka/4.0", LOSSY)])
-def test_learned_calls_run_every_line_and_branch_that_the_oracle_runs(
-    name: str, bounds: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_learned_calls_run_every_line_and_branch_that_the_oracle_runs(name: str, bounds: dict[str, int]) -> None:
     spec, limits = CATALOG[name].with_bounds(bounds), Limits(coverage=True, keep_going=True)
-    by_calls, learned = ENGINES["oracle"](spec, limits), compiled(spec, limits, monkeypatch)
+    by_calls, learned = ENGINES["oracle"](spec, limits), compiled(spec, limits)
     assert learned.statistics.calls
     assert learned.statistics.covered == by_calls.statistics.covered
 
@@ -268,14 +265,14 @@ def test_a_search_that_was_stopped_does_not_start_again_for_its_coverage(monkeyp
         raise ShapeChanged("lamps")
 
     monkeypatch.setattr(tally, "fields", change)
-    found = compiled(ROOM, attrs.evolve(COVERAGE, max_states=4), monkeypatch)
+    found = compiled(ROOM, attrs.evolve(COVERAGE, max_states=4))
     assert (found.statistics.distinct, found.statistics.covered) == (4, None)
     assert found.note == "coverage was not counted: the search was stopped"
 
 
-def test_states_outside_of_the_constraint_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_outside_of_the_constraint_are_not_counted() -> None:
     spec = attrs.evolve(ROOM, within=lambda state: state.lamps[0].level < 2)
-    found = [ENGINES["oracle"](spec, COVERAGE), compiled(spec, COVERAGE, monkeypatch)]
+    found = [ENGINES["oracle"](spec, COVERAGE), compiled(spec, COVERAGE)]
     covered = found[0].statistics.covered
     assert covered is not None
     assert covered == found[1].statistics.covered
@@ -284,9 +281,9 @@ def test_states_outside_of_the_constraint_are_not_counted(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("states", [7, 40])
-def test_steps_that_a_limit_cuts_short_are_counted(states: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_that_a_limit_cuts_short_are_counted(states: int) -> None:
     limits = Limits(coverage=True, max_states=states)
-    for result in (ENGINES["oracle"](ROOM, limits), compiled(ROOM, limits, monkeypatch)):
+    for result in (ENGINES["oracle"](ROOM, limits), compiled(ROOM, limits)):
         covered, actions = result.statistics.covered, result.statistics.actions
         assert covered is not None
         for name, count in actions.items():

@@ -14,9 +14,9 @@ from unittest import mock
 import pytest
 
 from leadline.checker import Limits, SpecError
-from leadline.checker.engines import compiled, oracle, purity
+from leadline.checker.engines import oracle, purity
 from leadline.checker.settings import CompiledSettings
-from tests.specs import random_specs
+from tests.specs import learning, random_specs
 from tests.specs.going_wrong import ONLY_LEARNED
 
 SPECS = int(os.environ.get("HOSTILE_SPECS", "60"))
@@ -47,7 +47,7 @@ def answer(explore: Callable[..., Any], text: str, **settings: Any) -> Any:
 def test_a_random_spec_is_explored_as_by_the_oracle(seed: int) -> None:
     text = random_specs.source(seed)
     of_compiled, of_oracle = (
-        answer(compiled.explore, text, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)),
+        answer(learning.explore, text, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)),
         answer(oracle.explore, text),
     )
     # the oracle also evaluates a property that is violated already, and may find there that it raises

@@ -10,8 +10,9 @@ import attrs
 import pytest
 
 from leadline.checker import Limits, Spec, SpecError, Verdict, action, component, invariant, put
-from leadline.checker.engines import compiled, oracle, purity
+from leadline.checker.engines import oracle, purity
 from leadline.checker.settings import CompiledSettings, Tuning
+from tests.specs import learning
 
 
 @attrs.frozen
@@ -55,7 +56,7 @@ def spec_of(item: Any) -> Spec[Lock]:
     return Spec(name="lock", initial_states=lambda _: [start], actions=[goes_on, is_released], properties=[item])
 
 
-@pytest.mark.parametrize("explore", [oracle.explore, compiled.explore])
+@pytest.mark.parametrize("explore", [oracle.explore, learning.explore])
 def test_equal_objects_that_are_told_apart_are_refused(explore: Callable[..., Any]) -> None:
     with pytest.raises(SpecError, match=r"invariant held is not deterministic.*`is`.*=="):
         explore(spec_of(held), Limits(keep_going=True))
@@ -70,6 +71,6 @@ def test_what_is_not_noticed_is_as_the_oracle_has_it(compared: bool) -> None:
         assert oracle.explore(spec_of(held)).verdict is Verdict.VIOLATED
         if compared:
             with pytest.raises(SpecError, match="invariant held"):
-                compiled.explore(spec_of(held), settings=CompiledSettings(tuning=tuning))
+                learning.explore(spec_of(held), settings=CompiledSettings(tuning=tuning))
         else:
-            assert compiled.explore(spec_of(held), settings=CompiledSettings(tuning=tuning)).verdict is Verdict.VIOLATED
+            assert learning.explore(spec_of(held), settings=CompiledSettings(tuning=tuning)).verdict is Verdict.VIOLATED

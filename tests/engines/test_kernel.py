@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leadline.checker import Limits, Result, Spec, SpecError, action, component, step_invariant, step_witness
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import block_parts as chunks
 from leadline.checker.engines.compiled import kernel, search
 from leadline.checker.engines.compiled.store import Store
@@ -21,6 +21,7 @@ from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.settings import DEFAULT
 from leadline.invariants.catalog import CATALOG
+from tests.specs import learning
 from tests.specs.agreement import assert_same_answers
 
 MASK = 2**64 - 1
@@ -123,7 +124,7 @@ def turn_by_memory(state: Lamps) -> Iterator[Lamps]:
     yield attrs.evolve(state, on=((state.on[0] + 1 + (len(REMEMBERED) > 2000)) % 3, *state.on[1:]))
 
 
-@pytest.mark.parametrize("explore", [oracle.explore, compiled.explore])
+@pytest.mark.parametrize("explore", [oracle.explore, learning.explore])
 def test_an_action_that_remembers_is_refused(explore: Callable[[Spec[Lamps]], Result]) -> None:
     spec = Spec(name="lamps", initial_states=lambda _: [Lamps()], actions=[turn, turn_by_memory])
     REMEMBERED[:] = [0] * 1990  # another step from the tenth call on
@@ -139,7 +140,7 @@ def test_nothing_is_left_to_compile_in_a_search() -> None:
     compiled_before = {name: list(item.signatures) for name, item in dispatchers.items()}
     limits = Limits(keep_going=True, traces=3)
     for name in ("atomic/hw-truncation", "atomic/kip-101"):
-        compiled.explore(CATALOG[name], limits)
+        learning.explore(CATALOG[name], limits)
     assert {name: list(item.signatures) for name, item in dispatchers.items()} == compiled_before
 
 

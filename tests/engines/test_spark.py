@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from leadline.checker import LeadlineError, Limits, Spec, SpecError, Verdict, action
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.learning.packing import Packing
@@ -40,12 +40,15 @@ from leadline.invariants.catalog import CATALOG
 from tests.language.test_within import Clocks, no_five, no_four, no_step_to_four
 from tests.language.test_within import spec_of as clocks
 from tests.model.tla_figures import STATE_SPACES, spec_of
+from tests.specs import learning
 from tests.specs.agreement import Pair, Row, Shelf, Slot, put, specs
 from tests.specs.agreement import spark_answers as answers
 from tests.specs.constructs import CONSTRUCTS
 from tests.specs.constructs import spec_of as spec_with
 from tests.specs.machines import counters
 from tests.suite.command import STAIRS, run_leadline, write
+
+pytestmark = pytest.mark.usefixtures("all_cores")
 
 ALL_ON_SPARK = SparkTuning(large=1, small=1)
 
@@ -87,7 +90,7 @@ def test_distinct_states_and_depth_are_those_of_tlc(
     )
     assert (found.statistics.distinct, found.statistics.depth) == (distinct, depth)
     assert found.statistics.shards == 2
-    assert answers(found) == answers(compiled.explore(spec))
+    assert answers(found) == answers(learning.explore(spec))
 
 
 LIMITS = {

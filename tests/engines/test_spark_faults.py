@@ -19,14 +19,16 @@ import psutil
 import pytest
 
 from leadline.checker import Spec
-from leadline.checker.engines import compiled
 from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.settings import SparkSettings, SparkTuning
 from leadline.invariants.catalog import CATALOG
+from tests.specs import learning
 from tests.specs.agreement import spark_answers as answers
 from tests.suite.command import environment
 from tests.suite.samples import sampled
+
+pytestmark = pytest.mark.usefixtures("all_cores")
 
 BOUNDS = {"brokers": 2, "log_size": 2, "records": 2, "max_epoch": 2}
 SIZES = SparkTuning(large=300, small=200)
@@ -64,7 +66,7 @@ def the_spec() -> Spec[Any]:
 
 
 def figures() -> list[Any]:
-    found = compiled.explore(the_spec()).statistics
+    found = learning.explore(the_spec()).statistics
     return [
         found.distinct,
         found.generated,
@@ -117,7 +119,7 @@ def test_a_driver_is_killed_and_resumed(spark: Session, tmp_path: Path) -> None:
     killed_at = levels(place)
     resumed = distributed.explore(the_spec(), session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES))
     assert resumed.statistics.depth > killed_at
-    assert answers(resumed) == answers(compiled.explore(the_spec()))
+    assert answers(resumed) == answers(learning.explore(the_spec()))
 
 
 CONF = ("spark.executor.cores=1", "spark.executor.memory=512m", "spark.driver.host=127.0.0.1")
@@ -143,7 +145,7 @@ def wait_for_a_level(place: Path, driver: subprocess.Popen[str]) -> None:
 def assert_it_goes_on(spark: Session, place: Path) -> None:
     """What is in a work directory leads to the figures of a search that nothing ended."""
     resumed = distributed.explore(the_spec(), session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES))
-    assert answers(resumed) == answers(compiled.explore(the_spec()))
+    assert answers(resumed) == answers(learning.explore(the_spec()))
 
 
 @pytest.mark.parametrize(
@@ -278,4 +280,4 @@ def test_a_python_worker_is_killed(spark: Session, killed: str) -> None:
     with mock.patch.object(Session, "run", run_and_kill):
         found = distributed.explore(spec, session=spark, settings=SparkSettings(tuning=SIZES))
     assert times == 2
-    assert answers(found) == answers(compiled.explore(spec))
+    assert answers(found) == answers(learning.explore(spec))

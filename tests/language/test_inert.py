@@ -12,7 +12,6 @@ import attrs
 import pytest
 
 from leadline.checker import Spec, Verdict, action
-from leadline.checker.engines import compiled
 from leadline.checker.observing.digest import code_digest
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.recording import Precision, Recorder
@@ -21,6 +20,7 @@ from leadline.checker.settings import CompiledSettings
 from leadline.checker.support.inert import is_a, stored
 from leadline.checker.support.names import counted
 from leadline.reports.loading import load_spec
+from tests.specs import learning
 
 
 @attrs.frozen
@@ -78,7 +78,7 @@ def test_a_module_with_such_values_can_be_loaded_digested_searched_and_saved(tmp
     (tmp_path / "own.py").write_text(OWN)
     spec = load_spec(str(tmp_path / "own.py"))
     assert code_digest(spec) == code_digest(spec)
-    result = compiled.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    result = learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
     assert (result.verdict, result.statistics.distinct) == (Verdict.HOLDS, 6)
 
 

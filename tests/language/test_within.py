@@ -10,8 +10,9 @@ import attrs
 import pytest
 
 from leadline.checker import Limits, Result, Spec, SpecError, Verdict, action, fuzz, invariant, step_invariant
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
+from tests.specs import learning
 
 
 @attrs.frozen
@@ -65,7 +66,7 @@ def spec_of(*properties: Any, within: Any = early, initial: Any = (Clocks(),), *
 Explore = Callable[..., Result]
 
 
-@pytest.fixture(params=[oracle.explore, compiled.explore], ids=["oracle", "compiled"])
+@pytest.fixture(params=[oracle.explore, learning.explore], ids=["oracle", "compiled"])
 def explore(request: pytest.FixtureRequest) -> Explore:
     """Each engine that keeps to a constraint."""
     return request.param  # type: ignore[no-any-return]
@@ -95,7 +96,7 @@ def test_engines_agree(settings: Any) -> None:
     initial = [Clocks(), Clocks(4, 0), Clocks(2, 2)]
     for properties in ([], [no_four], [no_step_to_four, no_five]):
         spec = spec_of(*properties, initial=initial, check_deadlock=True)
-        of_oracle, of_compiled = (explore(spec, Limits(**settings)) for explore in (oracle.explore, compiled.explore))
+        of_oracle, of_compiled = (explore(spec, Limits(**settings)) for explore in (oracle.explore, learning.explore))
         assert of_compiled.verdict is of_oracle.verdict
         assert of_compiled.reason == of_oracle.reason
         for name in ("distinct", "outside", "generated", "depth", "levels", "queue", "actions", "deadlocks"):
@@ -107,11 +108,11 @@ def test_engines_agree(settings: Any) -> None:
 
 def test_a_search_goes_on_with_what_is_outside(tmp_path: Path) -> None:
     tuning = Tuning(block=2)
-    expected = compiled.explore(spec_of(no_five), settings=CompiledSettings(tuning=tuning))
-    compiled.explore(
+    expected = learning.explore(spec_of(no_five), settings=CompiledSettings(tuning=tuning))
+    learning.explore(
         spec_of(no_five), Limits(depth=5), settings=CompiledSettings(checkpoint=tmp_path / "saved", tuning=tuning)
     )
-    found = compiled.explore(spec_of(no_five), settings=CompiledSettings(resume=tmp_path / "saved", tuning=tuning))
+    found = learning.explore(spec_of(no_five), settings=CompiledSettings(resume=tmp_path / "saved", tuning=tuning))
     for name in ("distinct", "outside", "generated", "depth", "levels"):
         assert getattr(found.statistics, name) == getattr(expected.statistics, name)
 

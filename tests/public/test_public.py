@@ -8,11 +8,12 @@ import attrs
 import pytest
 
 from leadline.checker import Verdict
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
 from leadline.reports.loading import load_spec
 from tests.public.figures import OWN, PROTOCOLS, Protocol, Size
+from tests.specs import learning
 
 SIZES = [
     pytest.param(protocol, size, id="-".join([protocol.name, *(f"{key}={size.bounds[key]}" for key in size.bounds)]))
@@ -36,7 +37,7 @@ def test_states_are_those_published(protocol: Protocol, size: Size) -> None:
     assert counted.distinct == size.states
     assert size.depth in (counted.depth, None)
     for file in protocol.files():
-        found = compiled.explore(of_size(file, size))
+        found = learning.explore(of_size(file, size))
         statistics = found.statistics
         assert (statistics.distinct, statistics.generated, statistics.depth, found.verdict) == (
             counted.distinct,
@@ -51,6 +52,6 @@ def test_a_search_that_begins_with_many_states_takes_them_apart() -> None:
     spec = of_size(protocol.files()[0], Size(7_742, 15, OWN, {"nodes": 5}))
 
     assert len(list(spec.initials())) == 5_120
-    statistics = compiled.explore(spec, settings=CompiledSettings(tuning=Tuning(searched_again=1_000))).statistics
+    statistics = learning.explore(spec, settings=CompiledSettings(tuning=Tuning(searched_again=1_000))).statistics
     assert (statistics.distinct, statistics.depth) == (7_742, 15)
     assert statistics.calls < 1_000

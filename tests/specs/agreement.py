@@ -10,9 +10,10 @@ import attrs
 from hypothesis import strategies as st
 
 from leadline.checker import Limits, Result, Spec, action, component, constant, invariant
-from leadline.checker.engines import compiled, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.properties import step_invariant, step_witness, witness
 from leadline.checker.settings import CompiledSettings, Tuning
+from tests.specs import learning
 
 
 def answers(result: Result) -> Any:
@@ -34,7 +35,7 @@ def assert_same_answers(spec: Spec[Any], limits: Limits, workers: int = 2) -> No
     Few paths are learned at once, so that many states have to wait, and parts are gone on with often.
     """
     expected = oracle.explore(spec, limits)
-    found = compiled.explore(spec, limits, settings=CompiledSettings(workers=workers, tuning=SMALL))
+    found = learning.explore(spec, limits, settings=CompiledSettings(workers=workers, tuning=SMALL))
     assert answers(found) == answers(expected)
     for item, other in zip(found.properties, expected.properties, strict=True):
         assert len(set(map(repr, item.traces))) == len(other.traces)

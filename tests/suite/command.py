@@ -153,8 +153,9 @@ def write(folder: Path, **files: str) -> Path:
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """This process's environment, with nothing in it that decides on colours or widths."""
+    """This process's environment, without what decides on colours, widths or cores."""
     left_out = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PYTHONPATH", "PYTHONIOENCODING", "TTY_COMPATIBLE"}
+    left_out.add("PYTHON_CPU_COUNT")
     kept = {name: value for name, value in os.environ.items() if name not in left_out}
     return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1", **changes}
 
@@ -185,7 +186,7 @@ def call(*arguments: str, folder: Path, **changes: str) -> Run:
         contextlib.chdir(folder),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
-        mock.patch.dict(os.environ, environment(**changes), clear=True),
+        mock.patch.dict(os.environ, {"PYTHON_CPU_COUNT": "1", **environment(**changes)}, clear=True),
         mock.patch.object(sys, "argv", ["leadline", *arguments]),
         mock.patch.object(sys, "path", [*sys.path]),
     ):

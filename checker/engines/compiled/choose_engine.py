@@ -23,26 +23,18 @@ from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import within
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Statistics
-from leadline.checker.settings import CompiledSettings
+from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")
 
-LOOK_SECONDS = 0.12
-"""CPU seconds of calls before the size of the space is forecast; 0: the search begins with learning."""
-
-SMALL_SECONDS = 2.0
-"""CPU seconds. A space is small if calls will probably explore all of it in this time."""
-
 EARLY_SECONDS, EARLY = 0.25, 3
-"""CPU seconds before which a space is large only if calls will probably take this many times `SMALL_SECONDS`: little is
-known of it."""
+"""CPU seconds before which a space is large only if calls will probably take this many times
+`Tuning.small_seconds`: little is known of it."""
 
 LEFT_LATER = 10
-"""Factor on what counts as narrow after `SMALL_SECONDS`: a search by calls that is left so late has lost much work."""
-
-SAMPLE = 2_000
-"""Initial states. If there are more, calls on this many show first how long they take."""
+"""Factor on what counts as narrow after `Tuning.small_seconds`: a search by calls that is left so late has
+lost much work."""
 
 _log = logging.getLogger("leadline")
 
@@ -69,8 +61,8 @@ def explore(
     limits, settings = limits or Limits(), settings or CompiledSettings()
     began, forecast = time.monotonic(), None
     learns = settings.checkpoint is not None or settings.resume is not None or settings.tuning.in_order
-    if LOOK_SECONDS and not learns:
-        first = _first(spec, limits, progress)
+    if settings.tuning.look_seconds and not learns:
+        first = _first(spec, limits, progress, settings.tuning)
         if isinstance(first, Result):
             return _of_this_engine(first, settings)
         forecast = first
@@ -105,16 +97,16 @@ class _Large(Exception):
         forecast: how fast its first states were expanded.
     """
 
-    def __init__(self, statistics: Statistics) -> None:
-        self.forecast = _forecast(statistics)
+    def __init__(self, statistics: Statistics, tuning: Tuning) -> None:
+        self.forecast = _forecast(statistics, tuning)
         super().__init__(self.forecast)
 
 
-def _forecast(statistics: Statistics) -> Forecast:
-    return Forecast(statistics.expanded / max(statistics.seconds, 1e-3))
+def _forecast(statistics: Statistics, tuning: Tuning) -> Forecast:
+    return Forecast(statistics.expanded / max(statistics.seconds, 1e-3), tuning)
 
 
-def _first(spec: Spec[S], limits: Limits, progress: Progress | None) -> Result | Forecast:
+def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tuning) -> Result | Forecast:
     """The result of a small search; of a larger one, how fast its first states are expanded by calling."""
     before = Budget(limits)
     initials = within(before, spec, "oracle", spec.initials)
@@ -122,15 +114,16 @@ def _first(spec: Spec[S], limits: Limits, progress: Progress | None) -> Result |
         return initials
     if before.swallowed:  # they may not be what the spec says
         return nothing_searched(spec, "oracle", before.swallowed)
-    began, look = time.monotonic(), _Look(progress)
+    began, look = time.monotonic(), _Look(progress, tuning)
     try:
-        if len(initials) > SAMPLE and limits.depth != 1:  # with 1, none of them is to be expanded
-            begins = attrs.evolve(spec, initial_states=lambda _: initials[:SAMPLE])
+        if len(initials) > tuning.sample and limits.depth != 1:  # with 1, none of them is to be expanded
+            begins = attrs.evolve(spec, initial_states=lambda _: initials[: tuning.sample])
             result = oracle.explore(begins, attrs.evolve(limits, depth=2, coverage=False), look=look)
             if result.interrupted:
                 return attrs.evolve(result, spec=spec)
-            if look.seconds / SAMPLE * len(initials) > 2 * SMALL_SECONDS:  # the first states take longer than others
-                return _forecast(result.statistics)
+            # the first states take longer than others
+            if look.seconds / tuning.sample * len(initials) > 2 * tuning.small_seconds:
+                return _forecast(result.statistics, tuning)
         budget = Budget(limits, spent=time.monotonic() - began)
         return oracle.explore(spec, limits, budget=budget, look=look)
     except _Large as large:
@@ -142,10 +135,11 @@ class _Look:
 
     Parameters:
         progress: called with the counts of a search that takes long.
+        tuning: when to decide, and what is small.
     """
 
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress, self._began = progress, time.thread_time()
+    def __init__(self, progress: Progress | None, tuning: Tuning) -> None:
+        self._progress, self._tuning, self._began = progress, tuning, time.thread_time()
 
     @property
     def seconds(self) -> float:
@@ -160,27 +154,28 @@ class _Look:
         """
         if not statistics.expanded:
             self._began = time.thread_time()
-        elif self.seconds >= LOOK_SECONDS:
-            if not _is_small(statistics, self.seconds):
-                raise _Large(statistics)
-            if self.seconds > SMALL_SECONDS and self._progress is not None:  # before, nobody waits for it
+        elif self.seconds >= self._tuning.look_seconds:
+            if not _is_small(statistics, self.seconds, self._tuning):
+                raise _Large(statistics, self._tuning)
+            if self.seconds > self._tuning.small_seconds and self._progress is not None:  # before, nobody waits for it
                 self._progress(statistics)
 
 
-def _is_small(statistics: Statistics, seconds: float) -> bool:
+def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
     """Whether a search by calls will probably be over soon, or calling is the better way for another reason.
 
     Parameters:
         statistics: its counts so far.
         seconds: CPU seconds since the first of them was expanded.
+        tuning: what is small.
     """
     rate = statistics.expanded / seconds
-    if is_narrow(statistics, rate if seconds < SMALL_SECONDS else LEFT_LATER * rate):
+    if is_narrow(statistics, rate if seconds < tuning.small_seconds else LEFT_LATER * rate, tuning):
         return True
     states = expected_states(statistics)
     if seconds < EARLY_SECONDS:
-        return states == math.inf or states <= EARLY * SMALL_SECONDS * rate
-    return states <= SMALL_SECONDS * rate
+        return states == math.inf or states <= EARLY * tuning.small_seconds * rate
+    return states <= tuning.small_seconds * rate
 
 
 def _by_calls(spec: Spec[S], limits: Limits, progress: Progress | None, spent: float) -> Result:

@@ -13,20 +13,13 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from leadline.checker.result import Statistics
+from leadline.checker.settings import DEFAULT, Tuning
 
-FIRST_LOOK, LAST_LOOK = 0.5, 4.0
-"""Seconds of a search between which it may be given up. Later, more would be lost than won."""
+LAST_LOOK = 4.0
+"""Seconds of a search after which it is no longer given up: more would be lost than won."""
 
-BEHIND = 0.8
-"""A search that expands fewer states than this share of those that calling would have is behind."""
-
-LEVEL_SECONDS, LEVELS = 0.002, 200
-"""Seconds that a round of compiled loops takes however small a level is, and how many levels show that they are small:
-the first levels of any space are."""
-
-HOPELESS, STATES = 0.5, 2_000
-"""Calls, as a share of those of the oracle, from which on learning cannot be much faster than calling, and how many
-states show it: the first calls of any search are new."""
+HOPELESS = 0.5
+"""Calls, as a share of those of the oracle, from which on learning cannot be much faster than calling."""
 
 SHARE, FEWEST = 0.4, 3
 """The share of the known levels, the last ones, from which a forecast is made, and the fewest ratios that it needs."""
@@ -79,14 +72,15 @@ def expected_states(now: Statistics) -> float:
     return sum(known) + beyond
 
 
-def is_narrow(now: Statistics, rate: float) -> bool:
+def is_narrow(now: Statistics, rate: float, tuning: Tuning) -> bool:
     """Whether calling is faster than compiled loops, since there are many levels and all are small.
 
     Parameters:
         now: the counts of a search so far.
         rate: states that calling expands in a second.
+        tuning: how many levels show this, and how long a round takes.
     """
-    return now.depth >= LEVELS and now.expanded < LEVEL_SECONDS * rate * now.depth
+    return now.depth >= tuning.narrow_levels and now.expanded < tuning.level_seconds * rate * now.depth
 
 
 class SlowerThanCalling(Exception):
@@ -107,9 +101,11 @@ class Forecast:
 
     Attributes:
         rate: states that calling expands in a second.
+        tuning: when a search may be given up.
     """
 
     rate: float
+    tuning: Tuning = DEFAULT
 
     def check(self, seconds: float, statistics: Callable[[], Statistics]) -> None:
         """Look at a search between two of its blocks.
@@ -121,11 +117,11 @@ class Forecast:
         Raises:
             SlowerThanCalling: it should be.
         """
-        if not FIRST_LOOK <= seconds <= LAST_LOOK:
+        if not self.tuning.first_look <= seconds <= LAST_LOOK:
             return
         now = statistics()
-        if not 0 < now.expanded < BEHIND * self.rate * seconds:
+        if not 0 < now.expanded < self.tuning.behind * self.rate * seconds:
             return
         share = now.learning.share if now.learning is not None else 0.0
-        if is_narrow(now, self.rate) or (now.expanded >= STATES and share > HOPELESS):
+        if is_narrow(now, self.rate, self.tuning) or (now.expanded >= self.tuning.known_states and share > HOPELESS):
             raise SlowerThanCalling(now)

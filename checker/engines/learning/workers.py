@@ -13,7 +13,10 @@ from leadline.checker.engines.learning.interrupts import interrupts_wait
 
 
 def usable_cores() -> int:
-    """How many cores this process may use."""
+    """The cores that this process may use. As in Python 3.13, the variable ``PYTHON_CPU_COUNT`` overrides them."""
+    count = os.environ.get("PYTHON_CPU_COUNT", "")
+    if count.isdecimal() and int(count):
+        return int(count)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
