@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from leadline.checker.properties import invariant, step_invariant
 from leadline.invariants.known import RPC, RPC_BEFORE_KIP_320, releases
 from leadline.invariants.promises import something_exposed
-from leadline.model.kafka.state import ACTIVE, Partition
+from leadline.model.kafka.broker import ACTIVE
+from leadline.model.kafka.state import Partition
 from leadline.model.quorum import drawn_isr
 
 

@@ -22,6 +22,7 @@ from leadline.model.disk.batches import (
     TRANSACTIONAL,
     Tail,
 )
+from leadline.model.disk.cluster import Cluster
 from leadline.model.disk.log import chosen, is_sound, offsets_text
 from leadline.model.disk.partition import DiskPartition, DiskReplica
 from leadline.model.disk.wire import text_of_uuid
@@ -339,6 +340,30 @@ def committed_kept(before: DiskPartition, after: DiskPartition) -> Iterator[Comp
                     broker,
                     offset=offset,
                 )
+
+
+@invariant(
+    "no partition has two directories on one broker",
+    source="Apache Kafka's LogManager, which refuses to start with duplicate log directories",
+)
+def one_directory_per_replica(state: Cluster) -> Iterator[Complaint]:
+    for broker, (topic, number), first, second in state.doubled:
+        yield Complaint.about(f"broker {broker} has {topic}-{number} twice: in {first} and in {second}", broker)
+
+
+@invariant(
+    "the metadata log of a node has no epoch beyond the one in its quorum-state file",
+    source="KIP-595: a node writes down the quorum's epoch before it takes part in it",
+)
+def quorum_epoch_not_behind_log(state: Cluster) -> Iterator[Complaint]:
+    for broker, node in sorted(state.nodes.items()):
+        metadata = node.metadata
+        if metadata is not None and metadata.quorum_epoch is not None and metadata.quorum_epoch < metadata.last_epoch:
+            yield Complaint.about(
+                f"broker {broker} has epoch {metadata.last_epoch} in its metadata log, but quorum-state says "
+                f"{metadata.quorum_epoch}",
+                broker,
+            )
 
 
 def _where(replica: DiskReplica, index: int) -> str:

@@ -1,1 +1,6 @@
-"""What Kafka does: immutable partition state and the transitions of each protocol version."""
+"""What Kafka does: immutable partition state and the transitions of each protocol version.
+
+Read in this order: `quorum`, `log` and `leadership` are shared by all families of specs. `atomic` is the smaller
+family, `kafka` the detailed one. `rows` and `history` describe states and traces for views; `mistakes` declares wrong
+rules. `disk` reads the data directories of brokers.
+"""

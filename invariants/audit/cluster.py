@@ -16,9 +16,10 @@ from typing import TypeVar
 import attrs
 
 from leadline.checker.errors import LeadlineError
-from leadline.checker.properties import Property, invariant
+from leadline.checker.properties import Property
 from leadline.checker.support.names import counted
 from leadline.checker.support.visible import visible
+from leadline.invariants import disk
 from leadline.invariants.audit.moments import MomentsTask, audit_moments
 from leadline.invariants.audit.partition import (
     CHECKS,
@@ -90,33 +91,7 @@ class Done:
         self.seconds = seconds
 
 
-@invariant(
-    "no partition has two directories on one broker",
-    source="Apache Kafka's LogManager, which refuses to start with duplicate log directories",
-)
-def one_directory_per_replica(state: Cluster) -> Iterator[Complaint]:
-    """Checked on a whole cluster."""
-    for broker, (topic, number), first, second in state.doubled:
-        yield Complaint.about(f"broker {broker} has {topic}-{number} twice: in {first} and in {second}", broker)
-
-
-@invariant(
-    "the metadata log of a node has no epoch beyond the one in its quorum-state file",
-    source="KIP-595: a node writes down the quorum's epoch before it takes part in it",
-)
-def quorum_epoch_not_behind_log(state: Cluster) -> Iterator[Complaint]:
-    """Checked on a whole cluster."""
-    for broker, node in sorted(state.nodes.items()):
-        metadata = node.metadata
-        if metadata is not None and metadata.quorum_epoch is not None and metadata.quorum_epoch < metadata.last_epoch:
-            yield Complaint.about(
-                f"broker {broker} has epoch {metadata.last_epoch} in its metadata log, but quorum-state says "
-                f"{metadata.quorum_epoch}",
-                broker,
-            )
-
-
-OF_CLUSTERS = (one_directory_per_replica, quorum_epoch_not_behind_log)
+OF_CLUSTERS = (disk.one_directory_per_replica, disk.quorum_epoch_not_behind_log)
 """The properties of a whole cluster."""
 
 
@@ -346,8 +321,8 @@ def result_of(
         batches=sum(report.batches for report in reports),
         size=sum(report.size for report in reports),
         seconds=time.monotonic() - began,
-        drawings={
-            (report.task.topic, report.task.number): report.drawing for report in reports if report.drawing is not None
+        tables={
+            (report.task.topic, report.task.number): report.table for report in reports if report.table is not None
         },
     )
 

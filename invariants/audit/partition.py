@@ -10,12 +10,12 @@ import attrs
 from leadline.checker.properties import Property
 from leadline.invariants import disk, durability, leadership, logs, promises, watermarks
 from leadline.invariants.audit.explain import explained, signs_of_a_lost_segment
-from leadline.invariants.audit.remarks import remarks
+from leadline.invariants.audit.notes import notes
 from leadline.invariants.audit.result import Finding, UndecidedCheck
 from leadline.invariants.audit.shapes import shape_of
 from leadline.invariants.view import Complaint
-from leadline.model.disk.drawing import Drawing, drawing_of
 from leadline.model.disk.files import Files
+from leadline.model.disk.log_table import LogTable, log_table_of
 from leadline.model.disk.metadata import PartitionState
 from leadline.model.disk.partition import DiskPartition, DiskReplica, ReplicaPlace, read_replica
 
@@ -129,7 +129,7 @@ class PartitionReport:
         findings: what was found.
         undecided: what could not be decided.
         batches, size: the batches in all replicas, and their bytes.
-        drawing: what views show of the logs, if something is wrong with them.
+        table: what views show of the logs, if something is wrong with them.
     """
 
     task: PartitionTask
@@ -137,7 +137,7 @@ class PartitionReport:
     undecided: tuple[UndecidedCheck, ...]
     batches: int
     size: int
-    drawing: Drawing | None = None
+    table: LogTable | None = None
 
 
 def audit_partition(files: Files, task: PartitionTask, *, checksums: bool = True) -> PartitionReport:
@@ -219,14 +219,14 @@ def judged(task: PartitionTask, observation: Observation, checks: Iterable[Prope
         if later or (check.name in _NEED_ONE_MOMENT and not task.one_moment):
             undecided.append(UndecidedCheck(check.name, ""))
     findings = explained(partition, task.history, findings)
-    findings += remarks(partition, observation.others, findings)
+    findings += notes(partition, observation.others, findings)
     return PartitionReport(
         task=task,
         findings=tuple(findings),
         undecided=tuple(undecided),
         batches=sum(len(replica.batches) for replica in observation.replicas),
         size=sum(segment.size for replica in observation.replicas for segment in replica.segments),
-        drawing=drawing_of(partition) if any(finding.severity == "error" for finding in findings) else None,
+        table=log_table_of(partition) if any(finding.severity == "error" for finding in findings) else None,
     )
 
 

@@ -8,7 +8,7 @@ import attrs
 
 from leadline.checker.properties import Property
 from leadline.checker.result import Verdict
-from leadline.model.disk.drawing import Drawing
+from leadline.model.disk.log_table import LogTable
 
 Shape = tuple[object, ...]
 """A value that is equal for two violations of one shape. See `leadline.invariants.audit.shapes`."""
@@ -75,7 +75,7 @@ class AuditResult:
         open: those of them that could not be decided everywhere, by their names.
         brokers, partitions, batches, size: the number of brokers, partitions and batches read, and their bytes.
         seconds: wall-clock seconds.
-        drawings: the logs of partitions with errors, as views show them, by topic and partition.
+        tables: the logs of partitions with errors, as views show them, by topic and partition.
     """
 
     findings: tuple[Finding, ...]
@@ -87,7 +87,7 @@ class AuditResult:
     batches: int
     size: int
     seconds: float
-    drawings: dict[tuple[str, int], Drawing] = attrs.field(factory=dict)
+    tables: dict[tuple[str, int], LogTable] = attrs.field(factory=dict)
 
     @property
     def errors(self) -> tuple[Finding, ...]:

@@ -1,5 +1,8 @@
-"""Replication where another broker's log is read in one step: no requests in flight but `LeaderAndIsr`.
+"""Replication in which a broker reads another broker's log in one step: only `LeaderAndIsr` requests are in flight.
 
-The abstraction of the public TLA+ specification of Kafka replication (hachikuji/kafka-specification),
-whose state counts, depths and shortest counterexamples these specs have to the state.
+This is the abstraction of the public TLA+ specification of Kafka replication (hachikuji/kafka-specification). State
+counts, depths and shortest counterexamples of these specs equal those of that specification.
+
+Read in this order: `replica` and `state` define the state, `protocols` has the rules that differ, `actions` lists what
+can happen. `mistakes` has wrong rules, and `drawing` describes states for views.
 """

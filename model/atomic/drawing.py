@@ -8,7 +8,9 @@ from leadline.checker.action import Step
 from leadline.checker.drawing import Drawing, Message, Row
 from leadline.model.atomic.protocols import own_high_watermark
 from leadline.model.atomic.state import Partition
-from leadline.model.drawing import (
+from leadline.model.history import Commit, History, Join, Truncation, rule, truncates
+from leadline.model.quorum import drawn_isr, epochs
+from leadline.model.rows import (
     CONTROLLER,
     PRODUCERS,
     broker_row,
@@ -22,8 +24,6 @@ from leadline.model.drawing import (
     role_column,
     standing,
 )
-from leadline.model.history import Commit, History, Join, Truncation, rule, truncates
-from leadline.model.quorum import drawn_isr, epochs
 
 
 def rows(state: Partition) -> dict[str, Row]:

@@ -27,7 +27,8 @@ from leadline.model.atomic.actions import (
     replicate,
 )
 from leadline.model.atomic.protocols import always, end_of_agreement, own_end
-from leadline.model.atomic.state import Partition, Replica
+from leadline.model.atomic.replica import Replica
+from leadline.model.atomic.state import Partition
 from leadline.model.log import Log, Record
 from leadline.model.mistakes import Mistake, Taken, and_then, changing, under
 from leadline.model.quorum import NO_EPOCH, Quorum

@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import attrs
 
-from leadline.model.atomic.state import Replica
+from leadline.model.atomic.replica import Replica
 from leadline.model.log import Log
 
 

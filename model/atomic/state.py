@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import attrs
 
 from leadline.checker.bounds import bound
 from leadline.checker.state import component, constant
+from leadline.model.atomic.protocols import Protocol
+from leadline.model.atomic.replica import Replica
 from leadline.model.leadership import Leadership
-from leadline.model.log import Log
 from leadline.model.quorum import NO_EPOCH, Quorum, Request
-
-if TYPE_CHECKING:
-    from leadline.model.atomic.protocols import Protocol
 
 
 @attrs.frozen
@@ -25,25 +22,6 @@ class Bounds:
     log_size: int = bound(2, "records a log has room for", at_least=0, at_most=9)
     records: int = bound(2, "records that producers write in all", at_least=0, at_most=9)
     max_epoch: int = bound(1, "the last leader epoch; the first is 0", at_least=0, at_most=9)
-
-
-@attrs.frozen(cache_hash=True)
-class Replica:
-    """What one broker has and believes.
-
-    Attributes:
-        log: its records.
-        high_watermark: the offset below which it takes records for committed.
-        epoch: the leader epoch of the last request it obeyed.
-        leader: the leader which that request named; None before any.
-        isr: the in-sync replicas it knows.
-    """
-
-    log: Log = Log()
-    high_watermark: int = 0
-    epoch: int = NO_EPOCH
-    leader: int | None = None
-    isr: frozenset[int] = frozenset()
 
 
 @attrs.frozen(cache_hash=True)

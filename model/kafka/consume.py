@@ -7,7 +7,8 @@ position is the end of that, and the epoch it knows that of the leader which sho
 
 from __future__ import annotations
 
-from leadline.model.kafka.state import Promise, Replica
+from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.state import Promise
 
 
 def readable(leader: Replica) -> range:

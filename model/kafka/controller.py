@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
-from leadline.model.kafka.state import ACTIVE, FENCED, PREFERRED, Partition
+from leadline.model.kafka.broker import ACTIVE, FENCED
+from leadline.model.kafka.state import PREFERRED, Partition
 from leadline.model.quorum import Quorum, Request, brokers
 
 

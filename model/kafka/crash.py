@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
+from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.broker import ACTIVE, SHUTTING_DOWN, Replica
 from leadline.model.kafka.controller import leaving, led_again
 from leadline.model.kafka.messages import FetchResponse
-from leadline.model.kafka.state import ACTIVE, SHUTTING_DOWN, Bounds, Partition, Replica
+from leadline.model.kafka.state import Partition
 from leadline.model.log import Log
 from leadline.model.quorum import brokers
 

@@ -6,7 +6,28 @@ from collections.abc import Iterator
 
 from leadline.checker.action import Step
 from leadline.checker.drawing import Drawing, Message, Row
-from leadline.model.drawing import (
+from leadline.model.history import (
+    Commit,
+    FollowerEndOffset,
+    History,
+    Join,
+    MissedWatermark,
+    Truncation,
+    rule,
+    truncates,
+)
+from leadline.model.kafka.broker import UNKNOWN_OFFSET
+from leadline.model.kafka.messages import (
+    Diverging,
+    EpochRequest,
+    EpochResponse,
+    FetchRequest,
+    FetchResponse,
+    OffsetOutOfRange,
+)
+from leadline.model.kafka.state import Partition, Promise
+from leadline.model.quorum import drawn_isr
+from leadline.model.rows import (
     CONSUMERS,
     CONTROLLER,
     PRODUCERS,
@@ -22,26 +43,6 @@ from leadline.model.drawing import (
     role_column,
     standing,
 )
-from leadline.model.history import (
-    Commit,
-    FollowerEndOffset,
-    History,
-    Join,
-    MissedWatermark,
-    Truncation,
-    rule,
-    truncates,
-)
-from leadline.model.kafka.messages import (
-    Diverging,
-    EpochRequest,
-    EpochResponse,
-    FetchRequest,
-    FetchResponse,
-    OffsetOutOfRange,
-)
-from leadline.model.kafka.state import UNKNOWN_OFFSET, Partition, Promise
-from leadline.model.quorum import drawn_isr
 
 
 def rows(state: Partition) -> dict[str, Row]:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
+from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.isr import expanded
 from leadline.model.kafka.messages import (
@@ -20,8 +22,7 @@ from leadline.model.kafka.messages import (
     LateFetch,
     OffsetOutOfRange,
 )
-from leadline.model.kafka.state import Partition, Replica
-from leadline.model.kafka.truncation import next_request, truncated
+from leadline.model.kafka.state import Partition
 from leadline.model.quorum import brokers
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import attrs
 
+from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.consume import exposed_by
-from leadline.model.kafka.state import Partition, Promise, Replica
+from leadline.model.kafka.state import Partition, Promise
 
 
 def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:

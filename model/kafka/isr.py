@@ -14,10 +14,11 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
+from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.controller import new_epoch, with_quorum_isr
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.messages import Proposal
-from leadline.model.kafka.state import Partition, Replica
+from leadline.model.kafka.state import Partition
 from leadline.model.quorum import brokers
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
+from leadline.model.kafka.broker import UNKNOWN_OFFSET, Replica
+from leadline.model.kafka.follower import next_request, truncated
 from leadline.model.kafka.high_watermark import with_leader
 from leadline.model.kafka.messages import EpochRequest, FetchRequest
-from leadline.model.kafka.state import UNKNOWN_OFFSET, Partition, Replica
-from leadline.model.kafka.truncation import next_request, truncated
+from leadline.model.kafka.state import Partition
 from leadline.model.quorum import brokers, epochs
 
 

@@ -21,6 +21,7 @@ import attrs
 from leadline.checker.action import Action
 from leadline.model.kafka import protocols as does
 from leadline.model.kafka import readings
+from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.controller import controller_elects
 from leadline.model.kafka.crash import restart
 from leadline.model.kafka.fetch import handle_fetch, park_fetch
@@ -31,7 +32,7 @@ from leadline.model.kafka.messages import EpochResponse, FetchRequest, FetchResp
 from leadline.model.kafka.produce import produce
 from leadline.model.kafka.protocols import EpochLookup, Truncation, end_of_the_epoch_in_both
 from leadline.model.kafka.rules import Rule
-from leadline.model.kafka.state import Partition, Replica
+from leadline.model.kafka.state import Partition
 from leadline.model.kafka.truncation import handle_epoch_request
 from leadline.model.log import Log, Record
 from leadline.model.mistakes import Mistake, Taken, and_then, changing, under

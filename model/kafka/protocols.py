@@ -5,19 +5,16 @@ A release, a design and a mutant are each a `Protocol`; they differ in the rules
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 import attrs
 
+from leadline.model.kafka.bounds import Bounds
+from leadline.model.kafka.broker import ACTIVE, Registration, Replica
 from leadline.model.kafka.epochs import EpochEnd
-from leadline.model.kafka.messages import Diverging, EpochResponse, FetchRequest
-from leadline.model.kafka.state import ACTIVE, Bounds, Partition, Registration, Replica
+from leadline.model.kafka.messages import EpochResponse, FetchRequest
 from leadline.model.log import Log
 from leadline.model.quorum import Quorum
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 EpochLookup = Callable[[Log, int | None, int], EpochEnd | None]
 """Where an epoch ends in a log, as far as its leader epoch cache says. See `epochs`."""
@@ -117,19 +114,6 @@ class Protocol:
     eligible: Callable[[Quorum, frozenset[int], int], frozenset[int]]
     elects_last_known: str
     has_elr: bool
-
-    def will_truncate(self, state: Partition, follower: Replica) -> bool:
-        """Whether a follower's log may differ from its leader's, as no response has shown it yet (KIP-595).
-
-        That is so if its next fetch would be a diverging one, if its leader leads in that epoch.
-        """
-        match follower.in_flight:
-            case Diverging():
-                return True
-            case FetchRequest(leader=leader, epoch=epoch) as request:
-                leading = attrs.evolve(state.replicas[leader], epoch=epoch)
-                return self.diverges(leading, request, self.end_of_epoch) is not None
-        return False
 
 
 # --- truncation ---------------------------------------------------------------------------------------------

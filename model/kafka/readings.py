@@ -11,12 +11,13 @@ from collections.abc import Iterator
 import attrs
 
 from leadline.checker.action import action
+from leadline.model.kafka.broker import Replica
+from leadline.model.kafka.follower import truncated
 from leadline.model.kafka.leadership import become_leader
 from leadline.model.kafka.messages import EpochResponse
 from leadline.model.kafka.protocols import EpochLookup, Truncation
 from leadline.model.kafka.releases import KIP_101, KIP_320
-from leadline.model.kafka.state import Partition, Replica
-from leadline.model.kafka.truncation import truncated
+from leadline.model.kafka.state import Partition
 from leadline.model.quorum import brokers, epochs
 
 

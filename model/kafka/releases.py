@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import attrs
 
 from leadline.checker.errors import SpecError
+from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.rules import protocol_of, rule_of
-from leadline.model.kafka.state import Bounds
 
 ZOOKEEPER = "ZooKeeper"
 KRAFT = "KRaft"

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from leadline.checker.engines import memory
 from leadline.checker.support.names import counted
 from leadline.invariants.audit.result import AuditResult, Finding
-from leadline.model.disk.drawing import Cell, Drawing, Row
+from leadline.model.disk.log_table import LogCell, LogRow, LogTable
 from leadline.reports.audit.counterexamples import Counterexample
 from leadline.reports.audit.terminal import partition_name, verdict_sentence, without_repetition
 from leadline.reports.html import Chapter, chapter, page, rendered
@@ -91,7 +91,7 @@ class _Partition:
     findings: tuple[_Finding, ...]
     more: int
     situation: tuple[str, ...]
-    drawing: Drawing | None
+    drawing: LogTable | None
     columns: tuple[_Column, ...]
     rows: tuple[_Row, ...]
     width: int
@@ -173,7 +173,7 @@ def _partition(
     result: AuditResult,
     links: dict[tuple[object, ...], Chapter],
 ) -> _Partition:
-    drawing = result.drawings.get((name[0], name[1])) if name[0] is not None and name[1] is not None else None
+    drawing = result.tables.get((name[0], name[1])) if name[0] is not None and name[1] is not None else None
     columns = len(drawing.columns) if drawing is not None else 0
     shown = without_repetition(found)
     rows = tuple(_row(place, row, drawing) for place, row in enumerate(drawing.rows)) if drawing is not None else ()
@@ -201,7 +201,7 @@ def _finding(finding: Finding, links: dict[tuple[object, ...], Chapter]) -> _Fin
     return _Finding(finding.check, finding.sentence, finding.context, like.shown[-1].name if like is not None else "")
 
 
-def _row(place: int, row: Row, drawing: Drawing) -> _Row:
+def _row(place: int, row: LogRow, drawing: LogTable) -> _Row:
     return _Row(
         y=HEAD + ROW * place,
         name=f"broker {row.broker}",
@@ -218,7 +218,7 @@ def _row(place: int, row: Row, drawing: Drawing) -> _Row:
     )
 
 
-def _cell(x: int, cell: Cell, offsets: str) -> _Cell:
+def _cell(x: int, cell: LogCell, offsets: str) -> _Cell:
     colour = "" if cell.epoch is None else f"e{cell.epoch % GROUPS}"
     looks = {"different": f"{colour} differs", "missing": "lacks", "gone": "away"}.get(cell.kind, colour)
     text = {"missing": "missing", "gone": "removed"}.get(cell.kind, f"epoch {cell.epoch}")
@@ -226,7 +226,7 @@ def _cell(x: int, cell: Cell, offsets: str) -> _Cell:
     return _Cell(x, COLUMN, looks, text, under, f"offsets {offsets}: {cell.text or cell.kind}")
 
 
-def _spoken(row: Row, drawing: Drawing) -> str:
+def _spoken(row: LogRow, drawing: LogTable) -> str:
     held = [
         f"{_offsets(drawing, place)} {'' if cell.epoch is None else f'of epoch {cell.epoch} '}{cell.kind}"
         for place, cell in enumerate(row.cells)
@@ -235,6 +235,6 @@ def _spoken(row: Row, drawing: Drawing) -> str:
     return f"broker {row.broker}: {', '.join(held) or 'empty'}, HW {row.high_watermark}, LEO {row.end}"
 
 
-def _offsets(drawing: Drawing, column: int) -> str:
+def _offsets(drawing: LogTable, column: int) -> str:
     first, last = drawing.columns[column]
     return f"offset{'s' if last > first else ''} {drawing.title(column)}"

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from leadline.model.atomic.protocols import KIP_320, Protocol
-from leadline.model.atomic.state import Bounds, Partition, Replica
+from leadline.model.atomic.replica import Replica
+from leadline.model.atomic.state import Bounds, Partition
 from leadline.model.log import Log, Record
 from leadline.model.quorum import NO_EPOCH, Quorum, Request
 

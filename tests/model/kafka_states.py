@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from leadline.model.kafka.bounds import Bounds, Spent
+from leadline.model.kafka.broker import ACTIVE, FENCED, UNKNOWN_OFFSET, Registration, Replica
 from leadline.model.kafka.messages import FetchRequest, Message
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.releases import DESIGNS, RELEASES
-from leadline.model.kafka.state import (
-    ACTIVE,
-    FENCED,
-    UNKNOWN_OFFSET,
-    Bounds,
-    Partition,
-    Promise,
-    Registration,
-    Replica,
-    Spent,
-)
+from leadline.model.kafka.state import Partition, Promise
 from leadline.model.log import Record
 from leadline.model.quorum import Quorum, Request
 from tests.model.atomic_states import log

@@ -32,7 +32,8 @@ from leadline.model.atomic.protocols import (
     PROTOCOLS,
     Protocol,
 )
-from leadline.model.atomic.state import Bounds, Partition, Replica, initial_states
+from leadline.model.atomic.replica import Replica
+from leadline.model.atomic.state import Bounds, Partition, initial_states
 from leadline.model.quorum import NO_EPOCH, Quorum, Request, epochs
 from tests.model.atomic_states import ROOMY, log, partition, replica, sent
 

@@ -10,7 +10,8 @@ from leadline.invariants import durability, leadership, logs, watermarks, witnes
 from leadline.invariants.catalog import ATOMIC_PROPERTIES, CATALOG
 from leadline.model.atomic.actions import truncate
 from leadline.model.atomic.protocols import KIP_320_FIRST_TRY
-from leadline.model.atomic.state import Partition, Replica
+from leadline.model.atomic.replica import Replica
+from leadline.model.atomic.state import Partition
 from leadline.model.quorum import NO_EPOCH
 from tests.model.atomic_states import partition, replica
 

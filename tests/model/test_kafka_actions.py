@@ -7,6 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
+from leadline.model.kafka.bounds import Spent
+from leadline.model.kafka.broker import UNKNOWN_OFFSET, Replica
 from leadline.model.kafka.controller import (
     controller_elects,
     controller_elects_uncleanly,
@@ -17,6 +19,7 @@ from leadline.model.kafka.crash import crash, crash_after_append, crash_losing_t
 from leadline.model.kafka.drawing import DRAWING
 from leadline.model.kafka.epochs import known_from_election
 from leadline.model.kafka.fetch import handle_fetch, handle_fetch_response, park_fetch
+from leadline.model.kafka.follower import truncated
 from leadline.model.kafka.isr import shrink_isr
 from leadline.model.kafka.leadership import become_follower, become_leader
 from leadline.model.kafka.messages import (
@@ -35,8 +38,8 @@ from leadline.model.kafka.protocols import (
     epoch_and_end,
     the_answer_or_own_high_watermark,
 )
-from leadline.model.kafka.state import UNKNOWN_OFFSET, Partition, Replica, Spent, initial_states
-from leadline.model.kafka.truncation import handle_epoch_request, handle_epoch_response, truncated
+from leadline.model.kafka.state import Partition, initial_states
+from leadline.model.kafka.truncation import handle_epoch_request, handle_epoch_response
 from leadline.model.quorum import Quorum, Request
 from tests.model.atomic_states import log
 from tests.model.kafka_states import HW_TRUNCATION, KIP_279, KIP_320, ROOMY, down, follows, leads, partition, told

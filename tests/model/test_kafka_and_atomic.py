@@ -12,7 +12,7 @@ from leadline.checker import Limits, Spec, Verdict
 from leadline.checker.engines.compiled import explore
 from leadline.invariants.catalog import CATALOG, atomic, find
 from leadline.model.atomic import protocols as atomic_protocols
-from leadline.model.atomic.state import Replica as AtomicReplica
+from leadline.model.atomic.replica import Replica as AtomicReplica
 from leadline.model.kafka.controller import controller_elects
 from leadline.model.kafka.state import Partition
 from leadline.model.log import Log

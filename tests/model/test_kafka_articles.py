@@ -12,13 +12,14 @@ import pytest
 
 from leadline.checker import Spec
 from leadline.invariants.catalog import CATALOG
+from leadline.model.kafka.broker import Replica
 from leadline.model.kafka.consume import readable
 from leadline.model.kafka.fetch import handle_fetch, handle_fetch_response
 from leadline.model.kafka.high_watermark import smallest_leo
 from leadline.model.kafka.messages import EpochRequest, EpochResponse, FetchRequest, FetchResponse
 from leadline.model.kafka.protocols import Protocol, the_old_high_watermark
 from leadline.model.kafka.readings import the_leaders
-from leadline.model.kafka.state import Partition, Replica
+from leadline.model.kafka.state import Partition
 from leadline.model.kafka.truncation import handle_epoch_request, handle_epoch_response
 from leadline.model.log import Log, Record
 from tests.model.kafka_mutants import changed

@@ -11,8 +11,9 @@ from leadline.checker import Property, Verdict
 from leadline.checker.engines.compiled import explore
 from leadline.invariants import candidates, durability, followers, leadership, logs, promises, watermarks, witnesses
 from leadline.invariants.catalog import CATALOG, KAFKA_PROPERTIES
+from leadline.model.kafka.bounds import Spent
 from leadline.model.kafka.messages import EpochRequest, EpochResponse, Proposal
-from leadline.model.kafka.state import Partition, Spent
+from leadline.model.kafka.state import Partition
 from tests.model.kafka_states import OF_RELEASE, ROOMY, down, follows, leads, partition, told
 
 RPC = [name for name in CATALOG if name.startswith("rpc/")]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leadline.model.atomic.protocols import end_of_own_last_epoch
-from leadline.model.atomic.state import Replica
+from leadline.model.atomic.replica import Replica
 from leadline.model.log import Log, Record
 from tests.model.atomic_states import log
 

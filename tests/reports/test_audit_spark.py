@@ -48,7 +48,7 @@ def test_on_machines_and_in_shared_storage_the_same_is_found(spark: Any, tmp_pat
     )
     on_machines = audit_with(spark, paths)
     assert essence(on_machines) == essence(expected)
-    assert on_machines.drawings == expected.drawings
+    assert on_machines.tables == expected.tables
     shared = audit_with(spark, [tmp_path.as_uri()])
     assert essence(shared) == essence(expected)
     assert {finding.path for finding in shared.errors} == {f"{tmp_path.as_uri()}/broker-1/topic-0"}

@@ -11,7 +11,7 @@ from leadline.model.disk.partition import DiskPartition, DiskReplica
 from leadline.model.disk.wire import text_of_uuid
 
 
-def remarks(partition: DiskPartition, others: Sequence[DiskReplica], findings: Sequence[Finding] = ()) -> list[Finding]:
+def notes(partition: DiskPartition, others: Sequence[DiskReplica], findings: Sequence[Finding] = ()) -> list[Finding]:
     """What is worth knowing about a partition.
 
     Parameters:

@@ -24,7 +24,7 @@ nothing, though there ought to be something; retention or compaction took what w
 
 
 @attrs.frozen
-class Cell:
+class LogCell:
     """What a log has in a column.
 
     Attributes:
@@ -39,7 +39,7 @@ class Cell:
 
 
 @attrs.frozen
-class Row:
+class LogRow:
     """A log.
 
     Attributes:
@@ -52,7 +52,7 @@ class Row:
 
     broker: int
     badges: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[LogCell, ...]
     start: int
     high_watermark: int
     end: int
@@ -61,7 +61,7 @@ class Row:
 
 
 @attrs.frozen
-class Drawing:
+class LogTable:
     """The logs of a partition.
 
     Attributes:
@@ -71,7 +71,7 @@ class Drawing:
     """
 
     columns: tuple[tuple[int, int], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[LogRow, ...]
     left_out: int = 0
 
     def title(self, column: int) -> str:
@@ -79,7 +79,7 @@ class Drawing:
         return offsets_text(*self.columns[column])
 
 
-def drawing_of(partition: DiskPartition) -> Drawing | None:
+def log_table_of(partition: DiskPartition) -> LogTable | None:
     """The logs of a partition side by side; None if there is none."""
     replicas = [replica for _, replica in partition.replicas_of()]
     if not replicas:
@@ -99,7 +99,7 @@ def drawing_of(partition: DiskPartition) -> Drawing | None:
     ]
     shown = _shown(cells, len(columns))
     rows = tuple(
-        Row(
+        LogRow(
             broker=replica.node,
             badges=tuple(_badges(partition, replica)),
             cells=tuple(row[column] for column in shown),
@@ -111,7 +111,7 @@ def drawing_of(partition: DiskPartition) -> Drawing | None:
         )
         for replica, row in zip(replicas, cells, strict=True)
     )
-    return Drawing(tuple(columns[column] for column in shown), rows, len(columns) - len(shown))
+    return LogTable(tuple(columns[column] for column in shown), rows, len(columns) - len(shown))
 
 
 def _borders(replicas: list[DiskReplica]) -> list[int]:
@@ -148,20 +148,20 @@ def _differs(replica: DiskReplica, other: DiskReplica, columns: list[tuple[int, 
     return found
 
 
-def _cell(replica: DiskReplica, offset: int, differs: bool, committed: int) -> Cell:
+def _cell(replica: DiskReplica, offset: int, differs: bool, committed: int) -> LogCell:
     """What a log has from an offset on, given the offset below which all is committed."""
     log = replica.log
     if offset >= log.end_offset:
-        return Cell("missing" if offset < committed else "end", None, "")
+        return LogCell("missing" if offset < committed else "end", None, "")
     if offset < log.start_offset or (not log.has(offset) and offset < log.cleaned_below):
-        return Cell("gone", None, "")
+        return LogCell("gone", None, "")
     if not log.has(offset):
-        return Cell("missing", None, "")
+        return LogCell("missing", None, "")
     batch = log[offset]
-    return Cell("different" if differs else "same", batch.epoch, str(batch))
+    return LogCell("different" if differs else "same", batch.epoch, str(batch))
 
 
-def _shown(cells: list[list[Cell]], count: int) -> list[int]:
+def _shown(cells: list[list[LogCell]], count: int) -> list[int]:
     """The columns that are shown: those where logs differ, with what is beside them, and the ends."""
     if count <= MOST_COLUMNS:
         return list(range(count))
