@@ -1,4 +1,4 @@
-"""Who may lead next: the ISR, and the ELR where there is one (KIP-966), by the controller's word."""
+"""Leader candidates: the members of the controller's ISR and, with KIP-966, of its ELR."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from leadline.model.quorum import drawn_isr
 
 
 @invariant(
-    "every running member of the ISR or ELR has all that consumers could ever read",
-    source="KIP-966; Vanlightly's TLA+ specification of it, LeaderCandidateCompleteness: the true high watermark is "
-    "the largest there ever was, and a broker that is down is no candidate until it is back",
+    "every running member of the ISR or ELR has every record that consumers could ever read",
+    source="KIP-966; Vanlightly's TLA+ specification of it, LeaderCandidateCompleteness. The true high watermark is "
+    "the largest one so far; a broker that is down is not a candidate until it restarts",
     fails_in=RPC,
     premise=something_exposed,
 )
@@ -35,7 +35,7 @@ def leader_candidates_complete(state: Partition) -> Iterator[str]:
 
 
 def outside_of_isr(state: Partition) -> bool:
-    """A broker has left the ISR, and could join it."""
+    """A broker is outside the ISR and could join it."""
     return len(state.quorum.isr) < state.bounds.brokers
 
 
@@ -45,7 +45,7 @@ def elr_has_members(state: Partition) -> bool:
 
 
 @step_invariant(
-    "a running broker that joins the ISR has all that is below its leader's high watermark",
+    "a running broker that joins the ISR has every record below its leader's high watermark",
     source="KIP-903; KAFKA-14617, KAFKA-15221",
     fails_in=(*RPC_BEFORE_KIP_320, *releases("kafka/2.7", "kafka/3.6")),
     premise=outside_of_isr,
@@ -67,15 +67,15 @@ def isr_joined_with_all(before: Partition, after: Partition) -> Iterator[str]:
 
 
 @invariant(
-    "the true leader waits for everybody who may lead next: its maximal ISR contains the controller's ISR, and the "
-    "ELR if its own ISR is as large as min.insync.replicas",
+    "the maximal ISR of the true leader contains the controller's ISR, and also the ELR if the leader's own ISR has at "
+    "least min.insync.replicas members",
     source="KIP-497; Vanlightly's TLA+ specification of KIP-966, ReplicationQuorumSuperset",
 )
 def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
-    """The true leader only: what others wait for does no harm.
+    """Checks the true leader only, because the maximal ISR of other brokers does no harm.
 
-    It stays because it is violated as soon as the leader stops waiting for somebody who may lead next, without a record
-    that is lost: in 5 states where `leader_candidates_complete` takes 8.
+    It stays because it is violated as soon as the leader stops waiting for a candidate, before a record is lost: in 5
+    states, where `leader_candidates_complete` takes 8.
     """
     quorum = state.quorum
     if quorum.leader is None or not state.is_true_leader(quorum.leader):
@@ -87,28 +87,28 @@ def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
     if not candidates <= leader.maximal_isr:
         yield (
             f"the controller would elect {drawn_isr(candidates)}, "
-            f"but broker {quorum.leader} waits for {drawn_isr(leader.maximal_isr)} only"
+            f"but broker {quorum.leader} waits only for {drawn_isr(leader.maximal_isr)}"
         )
 
 
-@invariant("the ISR and the ELR hold replicas of the partition only", source="KIP-497, KIP-966; KAFKA-9672")
+@invariant("all members of the ISR and the ELR are replicas of the partition", source="KIP-497, KIP-966; KAFKA-9672")
 def isr_within_replicas(state: Partition) -> bool:
-    """Brokers by number.
+    """Compares broker numbers.
 
-    It stays because it says what is wrong: with a broker in the ISR that is no replica, other properties and actions
-    end with an error, as they look into its log.
+    It stays because it names the fault: if a broker in the ISR is not a replica, other properties and actions raise an
+    error when they read its log.
     """
     replicas = range(state.bounds.brokers)
     return all(broker in replicas for broker in state.quorum.isr | state.quorum.elr)
 
 
-@invariant("no broker is in the ISR and in the ELR", source="KIP-966", premise=elr_has_members)
+@invariant("no broker is in both the ISR and the ELR", source="KIP-966", premise=elr_has_members)
 def isr_and_elr_disjoint(state: Partition) -> bool:
     return not state.quorum.isr & state.quorum.elr
 
 
 @invariant(
-    "no running broker is in the ISR that the controller has fenced or lets shut down, unless it is the last one there",
+    "no running broker that is fenced or shutting down stays in the ISR, unless it is the last member",
     source="KIP-841; KAFKA-13916, KAFKA-14140",
     fails_in=(*RPC, *releases("kafka/2.7", "kafka/3.0"), "kafka/3.2-kraft"),
 )
@@ -118,4 +118,4 @@ def isr_members_active(state: Partition) -> Iterator[str]:
     for broker in sorted(state.quorum.isr):
         status = state.registrations[broker].status
         if status != ACTIVE:
-            yield f"broker {broker} is in the ISR, and {status}"
+            yield f"broker {broker} is in the ISR, but it is {status}"

@@ -1,4 +1,4 @@
-"""The catalog: every shipped spec by name, a model together with what must be true of it."""
+"""The catalog: every shipped spec by name, which is a model with its properties."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ KAFKA_PROPERTIES = (
 
 
 def atomic(protocol: Protocol) -> Spec[Partition]:
-    """The spec of a protocol of the `atomic` family, shipped or made by changing a rule of one."""
+    """The spec of a protocol of the `atomic` family: a shipped one, or one with a changed rule."""
     return Spec(
         name=f"atomic/{protocol.name}",
         summary=protocol.summary,
@@ -92,11 +92,11 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
 
 
 def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition]:
-    """The spec of a release or a design whose rules are changed to what is no value of the table.
+    """The spec of a release or design with given rules, which need not be values of the table.
 
     Parameters:
         protocol: the rules.
-        column: the release or design, which gives the default bounds; its name's first part goes with the protocol's.
+        column: the release or design. It gives the default bounds and the first part of the spec's name.
     """
     return Spec(
         name=f"{column.name.partition('/')[0]}/{protocol.name}",
@@ -116,7 +116,7 @@ def of_column(column: Column) -> Spec[kafka_state.Partition]:
 
 
 def with_mistake(mistake: Mistake, column: Column) -> Spec[kafka_state.Partition]:
-    """The spec of a release or a design with a wrong rule."""
+    """The spec of a release or design with a wrong rule."""
     spec = kafka(mistake.made_in(column.protocol()), column)
     return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
 
@@ -128,14 +128,14 @@ def atomic_with_mistake(mistake: Mistake, protocol: Protocol = KIP_320) -> Spec[
 
 
 def mutations(reference: str) -> list[Mutation]:
-    """What can be made wrong with the rules of a spec: other values of the table of rules, and known mistakes.
+    """The mutations of a spec's rules: other values of the table of rules, and known mistakes.
 
     Parameters:
         reference: as for `find`.
 
     Returns:
-        The mutations: of a release or a design of the `kafka` family, and of ``atomic/kip-320``, for which the mistakes
-        of its family were made; none of another spec.
+        The mutations of a release or design of the `kafka` family, or of ``atomic/kip-320``, for which the mistakes of
+        its family were written; an empty list for other specs.
     """
     if reference == f"atomic/{KIP_320.name}":
         return [_mistaken(each, functools.partial(atomic_with_mistake, each)) for each in ATOMIC_MISTAKES]
@@ -180,7 +180,7 @@ def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
 
 
 def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
-    """A spec with the behaviour of another one, which is made now."""
+    """The spec with the behaviour of another one, which this call builds."""
     other = make()
     return attrs.evolve(spec, initial_states=other.initial_states, actions=other.actions)
 
@@ -191,15 +191,20 @@ CATALOG: dict[str, Spec[Any]] = {spec.name: spec for spec in SPECS}
 
 
 def find(reference: str) -> Spec[Any] | None:
-    """The shipped spec of a name, an alias, or of either with the values of rules changed: ``kafka/3.7+elr=on``.
+    """The shipped spec with a name or alias, which may change values of rules: ``kafka/3.7+elr=on``.
+
+    Returns:
+        The spec; None if no spec has this name.
 
     Raises:
-        SpecError: a rule or value that there is not, or a spec that has no rules.
+        SpecError: a rule or value does not exist, or the spec has no rules.
     """
     name = reference.partition("+")[0]
     column = column_of(reference)
     if column is not None and column.name not in CATALOG:
         return of_column(column)
     if column is None and name in CATALOG and name != reference:
-        raise SpecError(f"{name} has no rules that can be changed: only releases and the KIPs' designs have")
+        raise SpecError(
+            f"{name} has no rules that can be changed: only releases and the designs of KIPs have such rules"
+        )
     return CATALOG.get(reference if column is None else column.name)

@@ -1,7 +1,7 @@
-"""Properties of disks: the files of one broker, and several brokers compared with the metadata log.
+"""Properties of disks: the files of one broker, several brokers compared with the metadata log, and whole clusters.
 
-They apply to `DiskPartition` only: in the model, no batch is torn and no file is missing. What
-only a clean stop guarantees is checked only on brokers that were stopped cleanly.
+They apply to `DiskPartition` and `Cluster` only: in the model, no batch is torn and no file is missing. A guarantee of
+a clean shutdown is checked only on brokers that were stopped cleanly.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SEQUENCES = 2**31
 
 @invariant(
     "every batch matches the checksum in its header",
-    source="Apache Kafka's DefaultRecordBatch: CRC-32C of all that follows the checksum",
+    source="Apache Kafka's DefaultRecordBatch: CRC-32C of all bytes that follow the checksum",
 )
 def batch_crc(state: DiskPartition) -> Iterator[Complaint]:
     for broker, replica in state.replicas_of():
@@ -51,7 +51,7 @@ def batch_crc(state: DiskPartition) -> Iterator[Complaint]:
 
 
 def torn_from(replica: DiskReplica) -> int:
-    """The index of the first batch of the tail that a crash may have torn: unflushed, with no good batch after it."""
+    """Index of the first batch that a crash may have torn: it was not flushed, and no good batch follows it."""
     batches = replica.batches
     if replica.place.clean:
         return len(batches)
@@ -107,8 +107,8 @@ def batches_well_formed(state: DiskPartition) -> Iterator[Complaint]:
 
 
 @invariant(
-    "from one batch of a log to the next, offsets rise",
-    source="Apache Kafka's UnifiedLog: an append whose offsets do not rise is refused",
+    "offsets increase from each batch of a log to the next",
+    source="Apache Kafka's UnifiedLog: an append whose offsets do not increase is refused",
 )
 def offsets_rise_in_log(state: DiskPartition) -> Iterator[Complaint]:
     for broker, replica in state.replicas_of():
@@ -128,8 +128,8 @@ def offsets_rise_in_log(state: DiskPartition) -> Iterator[Complaint]:
 
 @invariant(
     "no offset is missing from a log, except where compaction removed it",
-    source="Apache Kafka's UnifiedLog: a leader gives offsets one after another, a follower copies them; "
-    "KIP-58 and the log cleaner for the exception",
+    source="Apache Kafka's UnifiedLog: a leader assigns consecutive offsets, and a follower copies them; for the "
+    "exception, KIP-58 and the log cleaner",
 )
 def offsets_contiguous_in_log(state: DiskPartition) -> Iterator[Complaint]:
     for broker, replica in state.replicas_of():
@@ -163,7 +163,7 @@ def hw_not_below_log_start(state: DiskPartition) -> Iterator[Complaint]:
 
 @invariant(
     "after a clean stop, the recovery point is not beyond the log end offset",
-    source="Apache Kafka's LogManager: what is below the recovery point was flushed",
+    source="Apache Kafka's LogManager: everything below the recovery point was flushed",
 )
 def recovery_point_within_log(state: DiskPartition) -> Iterator[Complaint]:
     for broker, replica in state.replicas_of():
@@ -177,8 +177,8 @@ def recovery_point_within_log(state: DiskPartition) -> Iterator[Complaint]:
 
 
 @invariant(
-    "each batch has the leader epoch that the leader epoch checkpoint has for its offset; "
-    "after a clean stop, no epoch there starts beyond the log end offset",
+    "each batch has the leader epoch that the leader epoch checkpoint gives for its offset; after a clean stop, no "
+    "epoch in the checkpoint starts beyond the log end offset",
     source="KIP-101; Apache Kafka's LeaderEpochFileCache",
 )
 def epoch_file_matches_log(state: DiskPartition) -> Iterator[Complaint]:
@@ -200,7 +200,7 @@ def epoch_file_matches_log(state: DiskPartition) -> Iterator[Complaint]:
         batches = chosen(batches, (batches["epoch"] != NO_EPOCH) & batches["intact"])
         place = np.searchsorted(starts, batches["first"], side="right") - 1
         expected = np.where(place >= 0, epochs[np.maximum(place, 0)], NO_EPOCH)
-        # a file that was copied before the log lacks the last epochs
+        # a checkpoint that was copied before the log may lack the last epochs
         unknown = (place < 0) | ((batches["epoch"] > epochs[-1]) & (not replica.place.clean))
         wrong = np.flatnonzero((expected != batches["epoch"]) & ~unknown)
         for index in wrong[np.append(True, np.diff(batches["epoch"][wrong]) != 0)[: len(wrong)]]:
@@ -222,14 +222,15 @@ def epoch_file_matches_log(state: DiskPartition) -> Iterator[Complaint]:
 
 @invariant(
     "the sequence numbers of a producer are contiguous",
-    source="KIP-98; Apache Kafka's ProducerAppendInfo. A broker that has forgotten a producer takes any sequence",
+    source="KIP-98; Apache Kafka's ProducerAppendInfo. After a broker has forgotten a producer, it accepts any "
+    "sequence number",
 )
 def producer_sequences_contiguous(state: DiskPartition) -> Iterator[Complaint]:
     for broker, replica in state.replicas_of():
         batches = replica.log.batches
         if not (batches["producer"] > NO_PRODUCER).any():
             continue
-        # what is missing or damaged between two batches is reported by other properties
+        # other properties report missing and damaged batches: compare sequences only between adjacent intact ones
         torn = ~batches["intact"]
         torn[1:] |= batches["first"][1:] != batches["last"][:-1] + 1
         stretch = np.cumsum(torn)
@@ -259,7 +260,7 @@ def producer_sequences_contiguous(state: DiskPartition) -> Iterator[Complaint]:
 
 
 @invariant(
-    "a control batch has one record, a producer, no sequence, and is of a transaction",
+    "a control batch has one record, a producer and no sequence number, and is part of a transaction",
     source="KIP-98; Apache Kafka's MemoryRecords.withEndTransactionMarker",
 )
 def control_batches_well_formed(state: DiskPartition) -> Iterator[Complaint]:
@@ -305,8 +306,8 @@ def epochs_given_by_controller(state: DiskPartition) -> Iterator[Complaint]:
 
 
 @invariant(
-    "every broker that can be elected has the topic id that is in the metadata log, once anything is committed",
-    source="KIP-516: a topic that is deleted and created again has another id",
+    "once a record is committed, every broker that can be elected has the topic id of the metadata log",
+    source="KIP-516: a topic that is deleted and created again gets another id",
 )
 def topic_ids_agree(state: DiskPartition) -> Iterator[Complaint]:
     if state.state is None or not state.one_moment:
@@ -315,19 +316,19 @@ def topic_ids_agree(state: DiskPartition) -> Iterator[Complaint]:
     for replica in state.strangers:
         if committed and replica.node in state.state.electable and replica.directory.topic_id is not None:
             yield Complaint.about(
-                f"broker {replica.node} can be elected, but its log is of the topic with the id "
+                f"broker {replica.node} can be elected, but its log belongs to the topic with the id "
                 f"{text_of_uuid(replica.directory.topic_id)}",
                 replica.node,
             )
 
 
 @step_invariant(
-    "what was below a broker's high watermark at the earlier moment is on its disk at the later one, except what "
-    "retention or compaction removed, and except on brokers that have yet to catch up",
-    source="seed 004: what is below HW survives any failure",
+    "every record below a broker's high watermark at the earlier moment is on its disk at the later one, unless "
+    "retention or compaction removed it or the broker has yet to catch up",
+    source="seed 004: records below HW survive any failure",
 )
 def committed_kept(before: DiskPartition, after: DiskPartition) -> Iterator[Complaint]:
-    """Of two moments of one cluster. A broker that may not be elected may have lost its disk, and be fetching anew."""
+    """Compares two moments of one cluster. A broker that cannot be elected may have lost its disk."""
     for broker, earlier in before.replicas_of():
         for _, later in after.replicas_of((broker,)):
             may_lag = after.state is not None and broker not in after.state.electable
@@ -352,8 +353,8 @@ def one_directory_per_replica(state: Cluster) -> Iterator[Complaint]:
 
 
 @invariant(
-    "the metadata log of a node has no epoch beyond the one in its quorum-state file",
-    source="KIP-595: a node writes down the quorum's epoch before it takes part in it",
+    "no epoch in a node's metadata log is greater than the one in its quorum-state file",
+    source="KIP-595: a node writes the quorum's epoch to disk before it takes part in that epoch",
 )
 def quorum_epoch_not_behind_log(state: Cluster) -> Iterator[Complaint]:
     for broker, node in sorted(state.nodes.items()):
@@ -367,7 +368,7 @@ def quorum_epoch_not_behind_log(state: Cluster) -> Iterator[Complaint]:
 
 
 def _where(replica: DiskReplica, index: int) -> str:
-    """Where a batch is, in words."""
+    """The position of a batch, as a phrase."""
     batch = replica.batches[index]
     segment = replica.segments[int(replica.segment_of[index])]
     first = int(batch["first"])

@@ -1,4 +1,4 @@
-"""Durability: what is below a leader's high watermark is on the brokers that may lead next."""
+"""Durability: the brokers that may lead next have every record below a leader's high watermark."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from leadline.invariants.witnesses import record_committed
 
 
 @invariant(
-    "for each believed leader, every member of its own ISR holds the same records below its high watermark",
+    "for each broker that believes it leads, all members of its own ISR have the same records below its high watermark",
     source="seeds 003, 004: HW is what every ISR member has replicated; TLA+ specification, WeakIsr",
     fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.0")),
     premise=record_committed,
 )
 def weak_isr(state: PartitionView) -> Iterator[Complaint]:
-    """Believed leaders and their own ISR.
+    """Compares each broker that believes it leads with the members of its own ISR.
 
-    It stays because it needs no controller: a leader's own ISR is enough. In the mutants `strong_isr` is mostly
-    violated too, sometimes later. Its shortest traces are figures of the TLA+ specification.
+    It stays because it does not need the controller: a leader's own ISR is enough. In most mutants that violate it,
+    `strong_isr` is violated too, sometimes later. The lengths of its shortest traces are figures of the TLA+
+    specification.
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:
@@ -28,18 +29,18 @@ def weak_isr(state: PartitionView) -> Iterator[Complaint]:
 
 
 @invariant(
-    "for each believed leader, every member of the quorum's ISR, from which leaders are elected, "
-    "holds the same records below its high watermark",
-    source="seed 004: whoever is elected from the ISR has all below HW; TLA+ specification, StrongIsr",
+    "for each broker that believes it leads, all members of the quorum's ISR, from which leaders are elected, have the "
+    "same records below its high watermark",
+    source="seed 004: a leader elected from the ISR has every record below HW; TLA+ specification, StrongIsr",
     fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC, *releases("kafka/0.11", "kafka/2.0.1")),
     premise=record_committed,
 )
 def strong_isr(state: PartitionView) -> Iterator[Complaint]:
-    """Believed leaders and the quorum's ISR.
+    """Compares each broker that believes it leads with the members of the quorum's ISR.
 
-    It stays in the `kafka` family because it needs no history, so that it can be checked on disks and compared with the
-    TLA+ specification. There `leader_candidates_complete` or `weak_isr` finds what it finds; in the `atomic` family,
-    which has no history, it finds mistakes alone.
+    It stays in the `kafka` family because it does not need history, so it can be checked on disks and compared with the
+    TLA+ specification. In that family, `leader_candidates_complete` or `weak_isr` finds the same mistakes. In the
+    `atomic` family, which has no history, some mistakes violate only this property.
     """
     for leader, replica in state.believed_leaders():
         if replica.high_watermark > 0:

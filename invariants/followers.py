@@ -1,4 +1,4 @@
-"""Followers as their leader knows them. Of the `kafka` family: in the `atomic` one leaders see everything."""
+"""What a leader knows about its followers. For the `kafka` family only: in `atomic`, leaders read followers' logs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from leadline.model.log import Record
 
 
 @invariant(
-    "what a leader takes for the log end offset of a follower in its own epoch is not beyond it",
+    "the remote log end offset that a leader keeps for a follower in its own epoch is not beyond that follower's log",
     source="seeds 000, 002, 003: remote LEO is the offset of the follower's last fetch request",
     fails_in=RPC,
 )
 def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
-    """Leaders and followers in the same epoch.
+    """Compares leaders and followers in the same epoch.
 
-    It stays because it finds a wrong remote log end offset in the step in which it arises, in 3 states instead of 4:
-    the other properties notice when the high watermark has risen by it.
+    It stays because it finds a wrong remote log end offset in the step that sets it, in 3 states instead of 4: the
+    other properties are violated only after the high watermark has advanced because of it.
     """
     for leader, replica in state.believed_leaders():
         for follower, known in enumerate(replica.remote_leos):
@@ -28,8 +28,8 @@ def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
             in_its_epoch = target.leader == leader and target.epoch == replica.epoch and follower != leader
             if in_its_epoch and known > target.log.end_offset:
                 yield (
-                    f"broker {leader} takes {known} for broker {follower}'s log end offset, "
-                    f"but that is {target.log.end_offset}"
+                    f"broker {leader} assumes that broker {follower}'s log end offset is {known}, "
+                    f"but it is {target.log.end_offset}"
                 )
 
 
@@ -45,8 +45,8 @@ def a_follower_serves(state: Partition) -> bool:
 
 
 @invariant(
-    "where consumers read from followers: what is below the high watermark of a running follower could be read from "
-    "a leader at the same offset, or can be now",
+    "if consumers read from followers, every record below the high watermark of a running follower could be read from "
+    "a leader at the same offset, or can be read there now",
     source="KIP-392; KAFKA-14704",
     fails_in=(*releases("kafka/2.8", "kafka/3.3-zk"), *releases("kafka/3.2-kraft", "kafka/3.3")),
     premise=a_follower_serves,

@@ -1,4 +1,4 @@
-"""Leadership: who may lead, and in which epoch."""
+"""Leadership: which brokers may lead, and in which epoch."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from leadline.model.kafka.state import Partition
     source="seed 002: the ISR necessarily includes the leader; TLA+ specification, LeaderInIsr",
 )
 def leader_in_isr(state: PartitionView) -> Iterator[Complaint]:
-    """The quorum's leader and believed leaders.
+    """Checks the quorum's leader and every broker that believes it leads.
 
-    It stays in the `kafka` family because it is violated by the election itself, in 7 states: what a leader beside the
-    ISR loses is missed later. In the `atomic` family it finds a mistake alone.
+    It stays in the `kafka` family because the election itself violates it, in 7 states; other properties are violated
+    later, when a record that the new leader does not have is missing. In the `atomic` family, a mistake violates only
+    this property.
     """
     if state.quorum.leader is not None and state.quorum.leader not in state.quorum.isr:
         yield Complaint.about(
@@ -34,15 +35,15 @@ def _named(isr: frozenset[int]) -> str:
 
 
 @invariant(
-    "no two brokers believe to lead in the same leader epoch",
+    "no two brokers believe that they lead in the same leader epoch",
     source="seeds 000, 001, 002, 003: each change of leader has a leader epoch of its own",
 )
 def one_leader_per_epoch(state: PartitionView) -> Iterator[Complaint]:
-    """Believed leaders.
+    """Compares all brokers that believe they lead.
 
-    It stays in the releases, where each election is part of another step and no catalogued mistake makes two leaders of
-    one epoch: all that compares leader epochs relies on it. In `rpc/kip-320` and in the `atomic` family it finds a
-    mistake alone.
+    It stays in the releases because every rule that compares leader epochs relies on it, although no catalogued mistake
+    makes two leaders in one epoch there, where each election is part of another step. In `rpc/kip-320` and in the
+    `atomic` family, a mistake violates only this property.
     """
     leaders: dict[int, int] = {}
     for leader, replica in state.believed_leaders():
@@ -52,14 +53,15 @@ def one_leader_per_epoch(state: PartitionView) -> Iterator[Complaint]:
 
 
 @step_invariant(
-    "whoever is elected is alive for the controller",
+    "the controller elects only brokers that it considers alive",
     source="KIP-966: the last known leader is elected if it is unfenced; KAFKA-19522",
 )
 def leaders_elected_alive(before: Partition, after: Partition) -> Iterator[Complaint]:
-    """Of the `kafka` family, whose controller has a view of its own."""
+    """For the `kafka` family, in which the controller has a view of its own."""
     leader = after.quorum.leader
     elected = after.quorum.epoch > before.quorum.epoch and leader != before.quorum.leader
     if elected and leader is not None and not after.takes_for_alive(leader):
         yield Complaint.about(
-            f"broker {leader} is elected in epoch {after.quorum.epoch}, and the controller does not see it", leader
+            f"broker {leader} is elected in epoch {after.quorum.epoch}, but the controller does not consider it alive",
+            leader,
         )

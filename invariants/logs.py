@@ -1,4 +1,4 @@
-"""Logs: what each may hold, and what two of them must share."""
+"""Logs: properties of a single log and of two logs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
 def distance_to_divergence(state: PartitionView) -> int:
     """How far two logs are from holding different records at the same offset: 0 if two do, else 1.
 
-    A distance for random searches: see `Spec.distance`. Data diverges or is lost where such logs are not mended.
+    A distance for random search: see `Spec.distance`. Data diverges or is lost if no broker repairs such logs.
 
-    Source: KIP-101, whose scenarios begin so.
+    Source: KIP-101, whose scenarios begin like this.
     """
     diverge = any(
         mine != theirs
@@ -40,8 +40,8 @@ def both_committed(state: PartitionView) -> bool:
 
 
 @invariant(
-    "two replicas in the same leader epoch agree on every offset below both high watermarks, "
-    "each being the leader or past its truncation",
+    "two replicas in the same leader epoch have the same record at every offset below both high watermarks, unless one "
+    "of them has yet to truncate",
     source="seeds 001, 003, 004: the second scenario, inconsistent data; KIP-101",
     fails_in=(
         *("atomic/hw-truncation", "rpc/hw-truncation", "rpc/kip-101"),
@@ -51,10 +51,10 @@ def both_committed(state: PartitionView) -> bool:
     premise=both_committed,
 )
 def logs_prefix_consistent(state: PartitionView) -> Iterator[Complaint]:
-    """Any two replicas of an epoch.
+    """Compares any two replicas in the same epoch.
 
-    It stays because it is the articles' second scenario, and because it compares two followers of an epoch, on disks
-    too. In the mutants `follower_log_is_prefix`, which compares a follower and its leader, is violated earlier.
+    It stays because it is the articles' second scenario, and because it also compares two followers, on disks too. In
+    mutants, `follower_log_is_prefix`, which compares a follower with its leader, is violated earlier.
     """
     for (one, replica), (other, peer) in _pairs(state):
         committed = min(replica.high_watermark, peer.high_watermark)
@@ -76,9 +76,9 @@ def logs_prefix_consistent(state: PartitionView) -> Iterator[Complaint]:
 
 
 @invariant(
-    "a follower in its leader's epoch that is past its truncation has a prefix of the leader's log",
-    source="seed 003: a follower copies its leader's log whole and in order; TLA+ specification, Kip320, first rule: "
-    "no fetching before a follower's log matches its leader's up to its own end",
+    "a follower in its leader's epoch has a prefix of the leader's log, unless it has yet to truncate",
+    source="seed 003: a follower copies its leader's whole log in order; TLA+ specification, Kip320, first rule: a "
+    "follower does not fetch before its whole log matches the leader's",
     fails_in=("atomic/hw-truncation", "atomic/kip-101", "atomic/kip-279", *RPC_BEFORE_KIP_320),
 )
 def follower_log_is_prefix(state: PartitionView) -> Iterator[Complaint]:
@@ -101,17 +101,17 @@ def follower_log_is_prefix(state: PartitionView) -> Iterator[Complaint]:
 
 
 @invariant(
-    "where two logs hold records of the same leader epoch at the same offset, they are the same record, "
-    "and so is everything before",
-    source="KIP-101: an epoch has one leader, which gives each offset once; Raft's log matching property",
+    "if two logs have records of the same leader epoch at the same offset, these records are the same, and so are all "
+    "earlier ones",
+    source="KIP-101: an epoch has one leader, which assigns each offset once; Raft's log matching property",
     fails_in=(*releases("kafka/0.10.2", "kafka/2.1"), *releases("kafka/3.2-kraft", "kafka/3.7")),
 )
 def log_matching(state: PartitionView) -> Iterator[Complaint]:
-    """Any two logs, whatever their brokers believe.
+    """Compares any two logs, whatever their brokers believe.
 
-    It stays in the `kafka` family because it needs to know neither leaders nor epochs of brokers, so that it can be
-    checked on disks; there `follower_log_is_prefix` finds what it finds. In the `atomic` family it finds a mistake
-    alone.
+    It stays in the `kafka` family because it does not need the leaders or epochs of brokers, so it can be checked on
+    disks; `follower_log_is_prefix` finds the same mistakes there. In the `atomic` family, a mistake violates only
+    this property.
     """
     for (one, replica), (other, peer) in _pairs(state):
         different = []
@@ -133,15 +133,15 @@ def log_matching(state: PartitionView) -> Iterator[Complaint]:
 
 
 @invariant(
-    "leader epochs never go down from one offset of a log to the next",
-    source="seeds 000, 001, 002: a leader epoch is a number that only grows; KIP-101",
+    "leader epochs never decrease from one offset of a log to the next",
+    source="seeds 000, 001, 002: a leader epoch only increases; KIP-101",
     fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC_BEFORE_KIP_320),
 )
 def epochs_monotonic_in_log(state: PartitionView) -> Iterator[Complaint]:
-    """Each log by itself.
+    """Checks each log by itself.
 
-    It stays in the `kafka` family because it needs one log only, so that it can be checked on the disk of one broker.
-    In the `atomic` family it finds a mistake alone.
+    It stays in the `kafka` family because it needs only one log, so it can be checked on the disk of one broker. In the
+    `atomic` family, a mistake violates only this property.
     """
     for broker, replica in state.replicas_of():
         for before, after in itertools.pairwise(replica.log.records):

@@ -1,4 +1,4 @@
-"""Promises: what clients were promised, and whether it holds. The `kafka` family records them as ghost state."""
+"""Promises to clients, and whether brokers keep them. The `kafka` family records promises as ghost state."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from leadline.model.kafka.state import Partition, Promise
 
 
 def led_after_exposed(state: Partition) -> bool:
-    """Some broker leads in a later epoch than that in which a record could be read."""
+    """A broker leads in a later epoch than the one in which a record could be read."""
     return _led_after(state, state.exposed)
 
 
 def led_after_acked(state: Partition) -> bool:
-    """Some broker leads in a later epoch than that in which a record was acknowledged."""
+    """A broker leads in a later epoch than the one in which a record was acknowledged."""
     return _led_after(state, state.acked)
 
 
@@ -27,7 +27,7 @@ def something_exposed(state: Partition) -> bool:
 
 
 def led_after_durable(state: Partition) -> bool:
-    """What KIP-966 promises to survive an election was acknowledged, and there was one since."""
+    """A record that must survive an election according to KIP-966 was acknowledged, and an election followed."""
     return _promises_durability(state) and led_after_acked(state)
 
 
@@ -44,15 +44,15 @@ def _promises_durability(state: Partition) -> bool:
 @invariant(
     "a record that consumers could read, or that was acknowledged with acks=all, is in the log of every later "
     "leader at the same offset",
-    source="seeds 000, 001, 002, 003: the first scenario, lost data; seed 004: what is below HW survives any failure",
+    source="seeds 000, 001, 002, 003: the first scenario, lost data; seed 004: records below HW survive any failure",
     fails_in=(*RPC, *ALL_RELEASES),
     premise=led_after_exposed,
 )
 def committed_never_lost(state: Partition) -> Iterator[Complaint]:
-    """What consumers were told.
+    """Checks the records that consumers could read.
 
-    It stays because it is what users are promised, and because it is violated only when a broker leads that has lost
-    something. `leader_candidates_complete` is mostly violated earlier, when such a broker could be elected.
+    It stays because it is the promise made to users, and because it is violated only when a broker that has lost a
+    record leads. `leader_candidates_complete` is usually violated earlier, when such a broker could be elected.
     """
     yield from _lost(state, state.exposed, "could be read from")
 
@@ -60,30 +60,30 @@ def committed_never_lost(state: Partition) -> Iterator[Complaint]:
 @invariant(
     "a record that was acknowledged to its producer is in the log of every later leader at the same offset",
     source="seeds 000, 001, 003: with min.insync.replicas=1 a record counts as written once the leader has it. "
-    "By design this fails with acks=1, where a clean election picks a follower that has not fetched it",
+    "With acks=1 this fails by design: a clean election may choose a follower that has not fetched the record",
     fails_in=(*RPC, *ALL_RELEASES),
     premise=led_after_acked,
 )
 def acked_never_lost(state: Partition) -> Iterator[Complaint]:
-    """What producers were told.
+    """Checks the records that were acknowledged to producers.
 
     It stays because of acks=0 and acks=1, with which a record is acknowledged before consumers can read it. With
-    acks=all `committed_never_lost` finds all that it finds.
+    acks=all, `committed_never_lost` finds the same mistakes.
     """
     yield from _lost(state, state.acked, "was acknowledged by")
 
 
 @step_invariant(
-    "what consumers could once read at an offset, they never read otherwise",
-    source="seed 002: monotonic reads, a message is not there at one time and gone at another",
+    "once consumers could read a record at an offset, they never read another record there",
+    source="seed 002: monotonic reads, a message that was visible does not disappear",
     fails_in=RPC,
     premise=something_exposed,
 )
 def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
-    """What consumers read, from zombies too.
+    """Checks what consumers read, also from deposed leaders.
 
-    It stays because it is the readers' question, and because it is about what deposed leaders show, too. In the mutants
-    `leader_candidates_complete` is violated earlier.
+    It stays because it answers a question of the articles' readers, and because it covers what deposed leaders show. In
+    mutants, `leader_candidates_complete` is violated earlier.
     """
     for leader, replica in after.believed_leaders():
         for promise in before.exposed:
@@ -97,8 +97,8 @@ def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
 
 
 @invariant(
-    "what consumers could once read, no later leader hides: each tells them a log end at least as large (ListOffsets)",
-    source="seed 002: a message is not there at one time and gone at another; KIP-207, KAFKA-2334",
+    "the log end offset that a later leader reports (ListOffsets) never excludes a record that consumers could read",
+    source="seed 002: a message that was visible does not disappear; KIP-207, KAFKA-2334",
     fails_in=(*RPC, *ALL_RELEASES),
     premise=led_after_exposed,
 )

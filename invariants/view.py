@@ -1,6 +1,6 @@
-"""What a property looks at: the parts that the states of all families have, so that one definition serves all.
+"""What a property can read: the parts that the states of all families share, so that one definition serves all.
 
-The disks of real brokers have them too (`model.disk`): there a record is a record batch.
+The disks of real brokers have these parts too (`model.disk`); on disks, a record is a record batch.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from leadline.model.quorum import Quorum
 
 
 class Complaint(str):
-    """A sentence on what is wrong, with the place that it is about.
+    """A sentence that says what is wrong, with the brokers and the offset concerned.
 
     Attributes:
-        offset: the offset; None if it is about no single one.
+        offset: the offset; None if the sentence does not concern a single offset.
         brokers: the brokers.
     """
 
@@ -25,7 +25,7 @@ class Complaint(str):
 
     @classmethod
     def about(cls, sentence: str, *brokers: int, offset: int | None = None) -> Complaint:
-        """A sentence on what is wrong with some brokers' logs, at an offset."""
+        """A complaint about some brokers and, optionally, an offset."""
         complaint = cls(sentence)
         complaint.brokers, complaint.offset = brokers, offset
         return complaint
@@ -39,14 +39,14 @@ class RecordView(Protocol):
 
 
 class LogView(Protocol):
-    """A log. Two of them are compared with each other only if they are of one family."""
+    """A log. It is compared only with logs of the same family."""
 
     @property
     def end_offset(self) -> int: ...
     @property
     def records(self) -> Sequence[RecordView]: ...
     def beside(self, other: Any, below: int) -> Iterator[tuple[int, RecordView | None, RecordView | None]]:
-        """What two logs hold at each offset below one, None where one holds nothing."""
+        """What both logs have at each offset less than `below`; None where a log has nothing."""
 
 
 class ReplicaView(Protocol):
@@ -71,13 +71,13 @@ class PartitionView(Protocol):
     def quorum(self) -> Quorum: ...
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, ReplicaView]]:
-        """The replicas of some brokers, or of all, with their brokers, in order. On disks, only those at hand."""
+        """Pairs of broker and replica in order, for some brokers or all. On disks, only for the replicas read."""
 
     def believes_to_lead(self, broker: int) -> bool:
-        """Whether a broker takes itself for the leader."""
+        """Whether a broker believes that it leads."""
 
     def believed_leaders(self) -> Iterator[tuple[int, ReplicaView]]:
-        """The brokers that take themselves for the leader, each with its replica."""
+        """The brokers that believe they lead, each with its replica."""
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Whether a broker's log may differ from its leader's, because its truncation is yet to come."""
+        """Whether a broker's log may differ from its leader's because it has yet to truncate."""

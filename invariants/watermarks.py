@@ -1,4 +1,4 @@
-"""High watermarks: where they may be, and that they do not go back."""
+"""High watermarks: they stay within the log and never decrease."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def hw_within_log(state: PartitionView) -> Iterator[Complaint]:
 
 
 @step_invariant(
-    "a leader's high watermark does not go back within its epoch",
+    "a leader's high watermark does not decrease within its epoch",
     source="seeds 000, 001, 002: HW = max(HW, min LEO)",
 )
 def hw_monotonic(before: PartitionView, after: PartitionView) -> Iterator[Complaint]:
-    """Leaders that go on leading.
+    """Checks leaders that still lead in the same epoch after a step.
 
-    It stays in the `atomic` family for protocols before KIP-101: with leader epochs no member of the ISR truncates
-    below a high watermark, so that even without the maximum it would not fall. In the `kafka` family it finds a mistake
-    alone.
+    It stays in the `atomic` family for protocols before KIP-101. With leader epochs, no member of the ISR truncates
+    below a high watermark, so it would not decrease even without the maximum. In the `kafka` family, a mistake
+    violates only this property.
     """
     for broker, replica in before.believed_leaders():
         for _, later in after.replicas_of((broker,)):

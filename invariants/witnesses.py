@@ -1,4 +1,4 @@
-"""Witnesses: what some run must show, or the absence of violations proves nothing."""
+"""Witnesses: situations that some behaviour must reach; otherwise the absence of violations proves nothing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from leadline.invariants.view import PartitionView
 from leadline.model.kafka.state import PREFERRED, Partition
 
 
-@witness("a record gets committed")
+@witness("a record is committed")
 def record_committed(state: PartitionView) -> bool:
     return any(replica.high_watermark > 0 for _, replica in state.believed_leaders())
 
 
-@step_witness("a leader changes: a broker begins to lead while another one leads in an earlier epoch, or believes so")
+@step_witness(
+    "leadership changes: a broker starts to lead while another one leads, or believes it leads, in an earlier epoch"
+)
 def leader_changes(before: PartitionView, after: PartitionView) -> bool:
     return any(
         not before.believes_to_lead(leader) and replica.epoch > other.epoch
@@ -21,9 +23,9 @@ def leader_changes(before: PartitionView, after: PartitionView) -> bool:
     )
 
 
-@witness("a leader fails and another one takes over: a broker leads that did not lead in epoch 0")
+@witness("a leader fails and another broker takes over: the leader is not the one of epoch 0")
 def leadership_moves(state: Partition) -> bool:
-    """Of the `kafka` family, which begins with a leader, and where one that has failed believes nothing."""
+    """For the `kafka` family: it starts with a leader, and a failed leader does not believe that it leads."""
     return any(leader != PREFERRED for leader, _ in state.believed_leaders())
 
 

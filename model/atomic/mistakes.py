@@ -1,7 +1,7 @@
-"""Wrong rules: mistakes that one can make with the rules of `atomic/kip-320`, and changes that do no harm.
+"""Wrong rules: mistakes in the rules of `atomic/kip-320`, and changes that do no harm.
 
-Each replaces functions of a `Protocol`, or what an action does. `leadline mutate atomic/kip-320` searches with each of
-them. The bounds are the smallest in which it does harm.
+Each replaces functions of a `Protocol` or of actions. `leadline mutate atomic/kip-320` searches with each of them. The
+bounds of a mistake are the smallest in which it does harm.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ AtomicAction = Action[Partition, Any]
 
 
 def as_followers(state: Partition, leader: int, members: frozenset[int]) -> Partition:
-    """The state as if these brokers followed a leader, in its epoch."""
+    """The state as if some brokers followed a leader in its epoch."""
     for member in members - {leader}:
         state = changing(state, member, leader=leader, epoch=state.replicas[leader].epoch)
     return state
@@ -76,7 +76,7 @@ def count_members_that_do_not_follow(state: Partition, leader: int) -> Iterator[
 
 
 def raise_when(enough: Callable[[Partition, int, Replica], bool]) -> Taken:
-    """A leader raises its high watermark by one under another condition."""
+    """A leader advances its high watermark by one if `enough` is true."""
 
     def mutant(state: Partition, leader: int) -> Iterator[Partition]:
         replica = state.replicas[leader]
@@ -136,7 +136,7 @@ def truncate_the_log_only(before: Partition, after: Partition, broker: int, epoc
 
 
 def admit_from(watermark: Callable[[int], int]) -> Taken:
-    """A leader compares who joins with another offset than its high watermark."""
+    """A leader compares a joining follower with `watermark` of its high watermark."""
 
     def mutant(state: Partition, leader: int, joining: int) -> Iterator[Partition]:
         replica = state.replicas[leader]
@@ -154,7 +154,7 @@ def admit_who_does_not_follow(state: Partition, leader: int, joining: int) -> It
 
 
 def isr_written_if(allowed: Callable[[Partition, int], bool]) -> dict[AtomicAction, Taken]:
-    """Leaders that are not the true one write the ISR too."""
+    """Brokers other than the true leader write the ISR too."""
 
     def mutant(action: AtomicAction) -> Taken:
         def taken(state: Partition, leader: int, other: int) -> Iterator[Partition]:
@@ -177,7 +177,7 @@ def expand_only_the_quorums_isr(before: Partition, after: Partition, leader: int
 
 
 def remove_any_member(state: Partition, leader: int, member: int) -> Iterator[Partition]:
-    """A leader drops a member that is caught up too."""
+    """A leader also removes members that have caught up."""
     absent = changing(state, member, leader=None) if member != leader else state
     for successor in leader_shrinks_isr(absent, leader, member):
         yield successor.with_replica(member, state.replicas[member])
@@ -203,7 +203,7 @@ def elect_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition
 
 
 def shrink_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition]:
-    """The controller announces an ISR without a follower in no new leader epoch, as Kafka does since KAFKA-15021."""
+    """The controller removes a follower from the ISR in the same leader epoch, as Kafka does since KAFKA-15021."""
     quorum = state.quorum
     if broker == quorum.leader:
         yield from controller_shrinks_isr(state, broker)
@@ -233,7 +233,7 @@ def follow_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iter
 
 
 def follow_by_the_same_request_again(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker that restarts is told once more, and truncates once more."""
+    """A broker that restarts gets the request again and truncates again."""
     told = state.replicas[broker].epoch == epoch
     yield from become_follower(changing(state, broker, epoch=NO_EPOCH) if told else state, broker, epoch)
 
@@ -276,21 +276,21 @@ MISTAKES = (
     ),
     Mistake(
         name="truncates-by-any-broker",
-        sentence="a new follower truncates by the log of a broker that does not know yet that it leads",
+        sentence="a new follower truncates to match the log of a broker that does not know yet that it leads",
         source="KIP-320",
         wrong={"trusts": does.any_broker},
         bounds=_THREE_TWO_CHANGES,
     ),
     Mistake(
         name="truncates-by-leader-of-any-epoch",
-        sentence="a new follower truncates by the log of a broker that leads, but in another epoch",
+        sentence="a new follower truncates to match the log of a broker that leads in another epoch",
         source="KIP-320",
         wrong={"trusts": presumes_to_lead},
         bounds=_THREE_TWO_CHANGES,
     ),
     Mistake(
         name="no-truncation",
-        sentence="a new follower keeps all that is in its log",
+        sentence="a new follower keeps its whole log",
         source="KIP-101",
         wrong={"truncates_to": own_end},
         bounds=_TWO,
@@ -311,65 +311,65 @@ MISTAKES = (
     ),
     Mistake(
         name="truncates-to-shorter-end",
-        sentence="a new follower truncates to where the shorter log ends, whatever is in them",
+        sentence="a new follower truncates to the end of the shorter log, whatever the logs contain",
         source="KIP-101",
         wrong={"truncates_to": shorter_end},
         bounds=_TWO_RECORDS,
     ),
     Mistake(
         name="same-leader-not-truncated",
-        sentence="a follower does not truncate if its new leader is the old one",
+        sentence="a follower does not truncate if its new leader is the same as the old one",
         source="KAFKA-7164",
         actions={become_follower: skip_truncation_if_the_leader_is_the_same},
         bounds=_THREE_TWO_CHANGES,
     ),
     Mistake(
         name="fetch-not-fenced",
-        sentence="a leader answers fetch requests of another leader epoch",
+        sentence="a leader answers fetch requests from another leader epoch",
         source="KIP-320, KAFKA-7395",
         actions={replicate: under(replicate, follows=does.by_name)},
         bounds=_TWO_RECORDS_TWO_CHANGES,
     ),
     Mistake(
         name="hw-counts-other-epochs",
-        sentence="the high watermark counts followers of another leader epoch",
+        sentence="followers in another leader epoch count towards the high watermark",
         source="KIP-320",
         actions={advance_high_watermark: under(advance_high_watermark, follows=does.by_name)},
         bounds=_THREE_TWO_CHANGES,
     ),
     Mistake(
         name="hw-counts-non-followers",
-        sentence="the high watermark counts members of the ISR that follow another leader",
+        sentence="ISR members that follow another leader count towards the high watermark",
         actions={advance_high_watermark: count_members_that_do_not_follow},
         bounds=_TWO_RECORDS,
     ),
     Mistake(
         name="hw-off-by-one",
-        sentence="the high watermark rises when all have what is below it",
+        sentence="the high watermark advances when all ISR members have the records below it",
         actions={advance_high_watermark: raise_when(all_have_what_is_below)},
         bounds=_TWO,
     ),
     Mistake(
         name="hw-of-leader-alone",
-        sentence="the high watermark counts the leader only",
+        sentence="only the leader counts towards the high watermark",
         actions={advance_high_watermark: raise_when(leader_has_it)},
         bounds=_TWO,
     ),
     Mistake(
         name="hw-of-majority",
-        sentence="the high watermark counts a majority of the ISR",
+        sentence="the high watermark advances when a majority of the ISR has the next record",
         actions={advance_high_watermark: raise_when(majority_has_it)},
         bounds=_THREE,
     ),
     Mistake(
         name="hw-of-any",
-        sentence="the high watermark counts any one member of the ISR",
+        sentence="the high watermark advances when any member of the ISR has the next record",
         actions={advance_high_watermark: raise_when(any_member_has_it)},
         bounds=_TWO,
     ),
     Mistake(
         name="hw-not-capped",
-        sentence="a follower takes the leader's high watermark even if its own log is shorter",
+        sentence="a follower adopts the leader's high watermark even if its own log is shorter",
         source="KAFKA-3919",
         actions={replicate: and_then(replicate, take_the_leaders_watermark)},
         bounds=_TWO_RECORDS,
@@ -397,7 +397,7 @@ MISTAKES = (
     ),
     Mistake(
         name="isr-joins-from-other-epoch",
-        sentence="a follower of another leader epoch joins the ISR",
+        sentence="a follower in another leader epoch joins the ISR",
         source="KIP-320",
         actions={leader_expands_isr: under(leader_expands_isr, follows=does.by_name)},
         bounds=_THREE_TWO_CHANGES,
@@ -410,41 +410,41 @@ MISTAKES = (
     ),
     Mistake(
         name="isr-written-by-zombie",
-        sentence="a broker that was deposed writes the ISR: there is no compare-and-set",
+        sentence="a deposed leader writes the ISR: there is no compare-and-set",
         source="KIP-497, KAFKA-8836",
         actions=isr_written_if(lambda state, leader: state.believes_to_lead(leader)),
         bounds=_TWO,
     ),
     Mistake(
         name="isr-written-in-old-epoch",
-        sentence="a leader writes the ISR without having heard that it leads in a new epoch",
+        sentence="a leader writes the ISR although it does not know yet that it leads in a new epoch",
         source="KIP-497, KAFKA-8836",
         actions=isr_written_if(lambda state, leader: state.quorum.leader == leader),
         bounds=_TWO,
     ),
     Mistake(
         name="isr-shrunk-before-written",
-        sentence="a leader counts with the smaller ISR before that is written",
+        sentence="a leader uses the smaller ISR before it is written",
         source="KIP-497",
         actions={leader_shrinks_isr: and_then(leader_shrinks_isr, shrink_only_the_own_isr)},
         bounds=_TWO,
     ),
     Mistake(
         name="isr-grown-after-written",
-        sentence="a leader does not count with the larger ISR when that is written",
+        sentence="a leader does not use the larger ISR when it is written",
         source="KIP-497",
         actions={leader_expands_isr: and_then(leader_expands_isr, expand_only_the_quorums_isr)},
         bounds=_TWO,
     ),
     Mistake(
         name="elects-beside-isr",
-        sentence="the controller elects a broker that is not in the ISR, which it leaves as it is",
+        sentence="the controller elects a broker outside the ISR and does not change the ISR",
         actions={controller_elects: elect_anyone_beside_the_isr},
         bounds=_TWO,
     ),
     Mistake(
         name="elects-uncleanly",
-        sentence="the controller elects a broker that is not in the ISR, and adds it",
+        sentence="the controller elects a broker outside the ISR and adds it to the ISR",
         actions={controller_elects: elect_anyone},
         bounds=_TWO,
     ),
@@ -457,13 +457,13 @@ MISTAKES = (
     ),
     Mistake(
         name="leader-removed-leads-on",
-        sentence="the controller removes the leader from the ISR, and lets it lead",
+        sentence="the controller removes the leader from the ISR, but the leader keeps leading",
         actions={controller_shrinks_isr: and_then(controller_shrinks_isr, remove_the_leader_and_let_it_lead)},
         bounds=_TWO,
     ),
     Mistake(
         name="leader-commits-its-log",
-        sentence="a new leader takes its log end offset for its high watermark",
+        sentence="a new leader sets its high watermark to its log end offset",
         actions={become_leader: starts_with(lambda own, _: {"high_watermark": own.log.end_offset})},
         bounds=_TWO_RECORDS_TWO_CHANGES,
     ),
@@ -476,21 +476,21 @@ MISTAKES = (
     ),
     Mistake(
         name="leader-forgets-isr",
-        sentence="a new leader begins with an ISR of itself alone",
+        sentence="a new leader starts with an ISR that has no other member",
         source="KIP-497",
         actions={become_leader: starts_with(lambda _, leader: {"isr": frozenset({leader})})},
         bounds=_TWO,
     ),
     Mistake(
         name="leader-by-stale-request",
-        sentence="a broker becomes leader again by a request of an older leader epoch",
+        sentence="a request from an older leader epoch makes a broker the leader again",
         source="KIP-380, KAFKA-7235",
         actions={become_leader: lead_by_a_stale_request},
         bounds=_TWO,
     ),
     Mistake(
         name="follower-by-stale-request",
-        sentence="a broker becomes a follower again by a request of an older leader epoch",
+        sentence="a request from an older leader epoch makes a broker a follower again",
         source="KIP-380, KAFKA-7235",
         actions={become_follower: follow_by_a_stale_request},
         bounds=_THREE,
@@ -510,45 +510,45 @@ MISTAKES = (
     ),
     Mistake(
         name="follows-again",
-        sentence="a follower obeys the same request again, as after a restart",
+        sentence="a follower applies the same request again, as after a restart",
         actions={become_follower: follow_by_the_same_request_again},
         bounds=_TWO_RECORDS_TWO_CHANGES,
-        harmless="it truncates to where its log agrees with its leader's, once more",
+        harmless="it truncates again to the point up to which its log matches its leader's",
     ),
     Mistake(
         name="follower-hw-never-falls",
-        sentence="a follower's high watermark does not go back when it fetches",
+        sentence="a follower's high watermark never decreases when it fetches",
         actions={replicate: and_then(replicate, keep_the_larger_watermark)},
         bounds=_TWO_RECORDS_TWO_CHANGES,
-        harmless="what was below it is committed, and a leader has it too",
+        harmless="the records below it are committed, and a leader has them too",
     ),
     Mistake(
         name="follower-hw-not-learned",
         sentence="a follower does not learn the leader's high watermark",
         actions={replicate: and_then(replicate, keep_the_own_watermark)},
         bounds=_TWO_RECORDS_TWO_CHANGES,
-        harmless="nobody truncates by it, and a new leader's may be behind in any case",
+        harmless="no broker truncates to it, and a new leader's high watermark may be behind in any case",
     ),
     Mistake(
         name="follower-hw-kept",
         sentence="a follower keeps its high watermark when it truncates",
         actions={become_follower: and_then(become_follower, truncate_the_log_only)},
         bounds=_TWO_RECORDS_TWO_CHANGES,
-        harmless="it never truncates below it",
+        harmless="it never truncates below its high watermark",
     ),
     Mistake(
         name="hw-may-fall",
         sentence="the high watermark is the smallest log end offset of the ISR, even if it was higher before",
         actions={advance_high_watermark: smallest_end_offset},
         bounds=_TWO_RECORDS_TWO_CHANGES,
-        harmless="it rises by several records at once, and does not fall, as no member of the ISR has less",
+        harmless="it advances by several records at once, but never decreases, because no ISR member has a shorter log",
     ),
     Mistake(
         name="isr-shrinks-at-will",
-        sentence="a leader removes members from the ISR that are caught up",
+        sentence="a leader removes members that have caught up from the ISR",
         actions={leader_shrinks_isr: remove_any_member},
         bounds=_TWO_RECORDS_TWO_CHANGES,
-        harmless="a smaller ISR is safe as long as it is written",
+        harmless="a smaller ISR is safe if it is written",
     ),
     Mistake(
         name="isr-shrunk-in-same-epoch",
@@ -559,7 +559,7 @@ MISTAKES = (
         harmless="only a change of leader needs a new leader epoch",
     ),
 )
-"""The wrong rules, by what they concern: truncation, fetches, high watermark, ISR, controller, leadership, records.
+"""The wrong rules, grouped: truncation, fetching, high watermark, ISR, controller, leadership, records.
 
 The last ones do no harm.
 """

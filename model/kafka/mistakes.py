@@ -1,14 +1,14 @@
-"""Wrong rules: mistakes that one can make with the rules of the `kafka` family, and that are no value of the table.
+"""Wrong rules: mistakes in the rules of the `kafka` family that are not values of the table.
 
-Each replaces functions of a `Protocol`, or what an action does. `leadline mutate` searches a release or a design with
-each of them; `rules` has the values that releases have had, right or wrong. A high watermark that is one too high, or
-counts a majority, and requests that are obeyed again are among those of the `atomic` family.
+Each replaces functions of a `Protocol` or of actions. `leadline mutate` searches a release or design with each of them.
+`rules` has the values that releases have had, right or wrong. The `atomic` family has some mistakes that are not here:
+a high watermark that is one too high or counts a majority, and requests that are applied again.
 
-Not here, as the model has nothing to make the mistake with: reassignment (KAFKA-9672, KAFKA-15665), answers to an older
-AlterPartition request (KAFKA-12686) and stale ones of a controller (KAFKA-14154), as one request is in flight and is
-lost with its leader epoch, log start offsets (KAFKA-12996), topic ids (KAFKA-14190). Not here either, as no property is
-about progress: a high watermark or a truncation that is stuck (KAFKA-13091, KAFKA-15021, KAFKA-10706), and an ISR that
-flaps (KAFKA-19996).
+Missing because the model does not have the concept: reassignment (KAFKA-9672, KAFKA-15665); responses to an older
+AlterPartition request (KAFKA-12686) and stale responses of a controller (KAFKA-14154), because only one request is in
+flight and it is lost with its leader epoch; log start offsets (KAFKA-12996); topic ids (KAFKA-14190). Missing because
+no property is about progress: a high watermark or truncation that is stuck (KAFKA-13091, KAFKA-15021, KAFKA-10706) and
+an ISR that flaps (KAFKA-19996).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def never_ask_again(follower: Replica, answer: EpochResponse, end_of_epoch: Epoc
 
 
 def count_what_was_sent(before: Partition, after: Partition, leader: int, follower: int) -> Partition:
-    """The leader takes the records for received as soon as it has sent them."""
+    """The leader counts records as received as soon as it has sent them."""
     match after.replicas[follower].in_flight, before.replicas[follower].in_flight:
         case FetchResponse(records=records), FetchRequest(offset=offset):
             leos = list(after.replicas[leader].remote_leos)
@@ -106,7 +106,7 @@ def one_below_the_high_watermark(leader: Replica, offset: int) -> bool:
 
 
 def as_the_true_leader(action: KafkaAction) -> Taken:
-    """A zombie writes the ISR too: no compare-and-set."""
+    """A deposed leader writes the ISR too: there is no compare-and-set."""
 
     def mutant(state: Partition, leader: int, other: int) -> Iterator[Partition]:
         pretended = Quorum(leader, state.replicas[leader].epoch, state.quorum.isr)
@@ -144,7 +144,7 @@ def elect_beside_the_isr(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def starting(change: Callable[[Replica, int], dict[str, Any]]) -> Taken:
-    """A new leader with some fields of its replica changed, given the replica and the broker."""
+    """`become_leader`, and then `change` of the leader's replica, which returns fields for a replica and broker."""
 
     def mutant(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
         return changing(after, broker, **change(after.replicas[broker], broker))
@@ -153,13 +153,13 @@ def starting(change: Callable[[Replica, int], dict[str, Any]]) -> Taken:
 
 
 def lead_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """An older request that names a broker makes it the leader again."""
+    """An older request that names the broker makes it the leader again."""
     known = state.replicas[broker]
     yield from become_leader(changing(state, broker, epoch=min(known.epoch, epoch - 1)), broker, epoch)
 
 
 def go_on_leading(state: Partition, broker: int) -> Iterator[Partition]:
-    """A leader that is quickly back was not missed, and is told once more that it leads in the same epoch."""
+    """The controller does not notice a quick restart of the leader, and sends it the same leadership again."""
     for back in restart(state, broker):
         yield attrs.evolve(back, quorum=state.quorum)
 
@@ -195,7 +195,7 @@ def with_a_pending_shrink_taken_for_done(leader: Replica) -> frozenset[int]:
 
 
 def whatever_the_partition_epoch(state: Partition, leader: int) -> Iterator[Partition]:
-    """The controller takes an ISR that was asked for before another change."""
+    """The controller accepts an ISR that was proposed before another change of the ISR."""
     asked = state.replicas[leader].proposal
     if asked is not None:
         asked = attrs.evolve(asked, known=state.quorum.isr)
@@ -222,7 +222,7 @@ def keep_the_elr(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def join_a_stranger(state: Partition, leader: int) -> Iterator[Partition]:
-    """The controller adds a broker that is no replica."""
+    """The controller adds a broker that is not a replica."""
     for handled in handle_alter_partition(state, leader):
         quorum = handled.quorum
         yield attrs.evolve(handled, quorum=attrs.evolve(quorum, isr=quorum.isr | {state.bounds.brokers}))
@@ -251,7 +251,7 @@ _ANSWERED = does.end_of_the_epoch_in_both
 MISTAKES = (
     Mistake(
         name="no-truncation",
-        sentence="a new follower keeps all that is in its log",
+        sentence="a new follower keeps its whole log",
         source="KIP-101",
         right={"truncates_to": _ANSWERED},
         wrong={"truncates_to": readings.keep_all},
@@ -265,12 +265,12 @@ MISTAKES = (
     ),
     Mistake(
         name="diverging-truncation-one-too-few",
-        sentence="a follower whose fetch diverges keeps one record too many",
+        sentence="a follower whose fetch request diverges keeps one record too many",
         source="KIP-595",
         right={"truncates_to": _ANSWERED, "diverges": does.by_last_epoch},
         wrong={"truncates_to": one_too_many},
         bounds=_TWO,
-        harmless="its next fetch diverges again, so that it fetches nothing, and no leader counts it",
+        harmless="its next fetch request diverges again, so it fetches nothing and no leader counts it",
     ),
     Mistake(
         name="truncation-one-too-many",
@@ -289,7 +289,7 @@ MISTAKES = (
     ),
     Mistake(
         name="fetch-not-fenced",
-        sentence="a leader answers fetch requests of another leader epoch",
+        sentence="a leader answers fetch requests from another leader epoch",
         source="KIP-320, KAFKA-7395",
         right={"accepts": does.from_own_epoch},
         actions={action: under(action, accepts=does.from_any_epoch) for action in _FETCHES},
@@ -297,23 +297,23 @@ MISTAKES = (
     ),
     Mistake(
         name="epoch-request-not-fenced",
-        sentence="a leader answers OffsetsForLeaderEpoch requests of another leader epoch",
+        sentence="a leader answers OffsetsForLeaderEpoch requests from another leader epoch",
         source="KIP-320, KAFKA-7395",
         right={"accepts": does.from_own_epoch},
         actions={handle_epoch_request: under(handle_epoch_request, accepts=does.from_any_epoch)},
         bounds=_THREE,
-        harmless="it is fetching in another epoch that does the harm",
+        harmless="only fetching in another epoch does harm",
     ),
     Mistake(
         name="leads-from-high-watermark",
-        sentence="a broker whose question about an epoch was not answered truncates to its high watermark, and leads",
+        sentence="a broker without an answer to OffsetsForLeaderEpoch truncates to its high watermark, then leads",
         source="KIP-101",
         right={"asks_about": does.last_epoch},
         actions={become_leader: readings.fall_back_and_lead.function},
     ),
     Mistake(
         name="counts-what-was-sent",
-        sentence="a leader takes the records that it has sent for received",
+        sentence="a leader counts records as received as soon as it has sent them",
         actions={handle_fetch: and_then(handle_fetch, count_what_was_sent)},
     ),
     Mistake(
@@ -322,34 +322,34 @@ MISTAKES = (
         source="KAFKA-13141",
         actions={handle_fetch: and_then(handle_fetch, count_who_is_out_of_range)},
         bounds=_TWO,
-        harmless="with leader epochs fenced, no fetch offset is beyond the log of a leader that may count it",
+        harmless="if leader epochs are fenced, no fetch offset is beyond the log of a leader that accepts the request",
     ),
     Mistake(
         name="hw-not-capped",
-        sentence="a follower takes the leader's high watermark even if its own log is shorter",
+        sentence="a follower adopts the leader's high watermark even if its own log is shorter",
         source="KAFKA-3919",
         right={"learns": does.no_more_than_it_has},
         wrong={"learns": readings.the_leaders},
     ),
     Mistake(
         name="hw-of-leader-alone",
-        sentence="the high watermark counts the leader only",
+        sentence="only the leader counts towards the high watermark",
         right={"counts": does.the_maximal_isr},
         wrong={"counts": the_leader_alone},
     ),
     Mistake(
         name="hw-of-caught-up",
-        sentence="the high watermark counts those members of the ISR that are caught up",
+        sentence="only ISR members that have caught up count towards the high watermark",
         right={"counts": does.the_maximal_isr},
         wrong={"counts": readings.isr_members_that_are_caught_up},
     ),
     Mistake(
         name="hw-of-all-that-fetch",
-        sentence="the high watermark counts the ISR and every follower that has fetched",
+        sentence="the ISR and every follower that has fetched count towards the high watermark",
         right={"counts": does.the_maximal_isr},
         wrong={"counts": readings.the_isr_and_all_that_fetch},
         bounds=_THREE,
-        harmless="it waits for more followers than it has to",
+        harmless="it waits for more followers than necessary",
     ),
     Mistake(
         name="hw-may-fall",
@@ -381,7 +381,7 @@ MISTAKES = (
     ),
     Mistake(
         name="isr-written-by-zombie",
-        sentence="a broker that was deposed writes the ISR: there is no compare-and-set",
+        sentence="a deposed leader writes the ISR: there is no compare-and-set",
         source="KIP-497, KAFKA-8836",
         right={"in_flight": False},
         actions={action: as_the_true_leader(action) for action in (*_FETCHES, shrink_isr)},
@@ -389,14 +389,14 @@ MISTAKES = (
     ),
     Mistake(
         name="isr-shrunk-before-written",
-        sentence="a leader counts with the smaller ISR before that is written",
+        sentence="a leader uses the smaller ISR before it is written",
         source="KIP-497",
         right={"in_flight": False},
         actions={shrink_isr: and_then(shrink_isr, only_in_the_leader)},
     ),
     Mistake(
         name="elects-beside-isr",
-        sentence="the controller elects a broker that is not in the ISR, which it leaves as it is",
+        sentence="the controller elects a broker outside the ISR and does not change the ISR",
         actions={controller_elects: elect_beside_the_isr},
     ),
     Mistake(
@@ -409,7 +409,7 @@ MISTAKES = (
     ),
     Mistake(
         name="leader-commits-its-log",
-        sentence="a new leader takes its log end offset for its high watermark",
+        sentence="a new leader sets its high watermark to its log end offset",
         actions={become_leader: starting(lambda own, _: {"high_watermark": own.log.end_offset})},
         bounds=_THREE_BROKERS,
     ),
@@ -421,13 +421,13 @@ MISTAKES = (
     ),
     Mistake(
         name="leader-by-stale-request",
-        sentence="a broker becomes leader again by a request of an older leader epoch",
+        sentence="a request from an older leader epoch makes a broker the leader again",
         source="KIP-380, KAFKA-7235",
         actions={become_leader: lead_by_a_stale_request},
     ),
     Mistake(
         name="leader-forgets-isr",
-        sentence="a new leader begins with an ISR of itself alone",
+        sentence="a new leader starts with an ISR that has no other member",
         actions={become_leader: starting(lambda _, leader: {"isr": frozenset({leader})})},
     ),
     Mistake(
@@ -443,14 +443,14 @@ MISTAKES = (
     ),
     Mistake(
         name="leads-on-after-restart",
-        sentence="a leader that is quickly back goes on in its leader epoch",
+        sentence="a leader that restarts quickly continues in its leader epoch",
         source="KAFKA-7235, KAFKA-18106",
         actions={restart: go_on_leading},
         bounds=_SAME_EPOCH,
     ),
     Mistake(
         name="maximal-isr-without-expansion",
-        sentence="the high watermark does not count those whom an AlterPartition in flight adds to the ISR",
+        sentence="brokers that an AlterPartition in flight adds to the ISR do not count towards the high watermark",
         source="KIP-497, KAFKA-8836",
         right={"in_flight": True, "counts": does.the_maximal_isr},
         wrong={"counts": without_the_pending_expansion},
@@ -458,7 +458,8 @@ MISTAKES = (
     ),
     Mistake(
         name="maximal-isr-after-shrink",
-        sentence="the high watermark does not count those whom an AlterPartition in flight removes from the ISR",
+        sentence="brokers that an AlterPartition in flight removes from the ISR no longer count towards the high "
+        "watermark",
         source="KIP-497, KAFKA-8836",
         right={"in_flight": True, "counts": does.the_maximal_isr},
         wrong={"counts": with_a_pending_shrink_taken_for_done},
@@ -466,14 +467,14 @@ MISTAKES = (
     ),
     Mistake(
         name="partition-epoch-ignored",
-        sentence="the controller accepts an ISR that was asked for before another change",
+        sentence="the controller accepts an ISR that was proposed before another change of the ISR",
         source="KIP-497, KAFKA-8836",
         actions={handle_alter_partition: whatever_the_partition_epoch},
         bounds=_THREE_BROKERS,
     ),
     Mistake(
         name="broker-epochs-ignored",
-        sentence="the controller does not compare broker epochs, though leaders name them",
+        sentence="the controller does not compare broker epochs, although leaders send them",
         source="KIP-903, KAFKA-14617",
         right={"may_join": does.the_active_that_were_judged},
         wrong={"may_join": does.the_active},
@@ -481,12 +482,12 @@ MISTAKES = (
     ),
     Mistake(
         name="stranger-joins-isr",
-        sentence="the controller adds a broker to the ISR that is not a replica",
+        sentence="the controller adds to the ISR a broker that is not a replica",
         actions={handle_alter_partition: join_a_stranger},
     ),
     Mistake(
         name="diverging-fetch-taken-as-good",
-        sentence="a leader does not compare the epoch of a follower's last record",
+        sentence="a leader does not check the epoch of a follower's last record",
         source="KIP-595, KAFKA-10554",
         right={"diverges": does.by_last_epoch},
         wrong={"diverges": does.never_diverges},
@@ -517,14 +518,14 @@ MISTAKES = (
         bounds=_LOST_LOG,
     ),
 )
-"""The wrong rules, by what they concern: truncation, fetches, high watermark, ISR, controller, leadership, releases."""
+"""The wrong rules, grouped: truncation, fetching, high watermark, ISR, controller, leadership, releases."""
 
 ONLY_WITH: Mapping[str, tuple[str, str]] = {
     "incarnation_read": ("isr_eligibility", "active-incarnation"),
     "diverging_fetch": ("truncation", "fetch"),
     "diverging_hw": ("truncation", "fetch"),
 }
-"""Rules that mean nothing unless another rule has a certain value, with that rule and value."""
+"""Rules that have an effect only if another rule has a certain value, with that rule and value."""
 
 RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("truncation", "epoch-end"): {"max_epoch": 3, "crashes": 2, "isr_shrinks": 0},
@@ -544,33 +545,32 @@ RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("bounce", "followers-missed"): {**_LOST_LOG, "max_epoch": 1, "missed_bounces": 1},
     ("late_requests", "obeyed"): {**_LOST_TAIL, "late_requests": 1, "isr_shrinks": 0},
 }
-"""Bounds within which a value of a rule does harm to a release that has another one, by rule and value."""
+"""Bounds within which a rule and value does harm to a release that has another value."""
 
 RIGHT_TOO: Mapping[tuple[str, str], str] = {
-    ("truncation", "epoch-and-end"): "the design of KIP-279 is right where requests are fenced by leader epoch",
-    ("same_leader", "goes-on-unless-one-was-missed"): "it goes on only where its leader has led all the time, so "
-    "that there is nothing to truncate",
-    ("out_of_range", "exit"): "a follower truncates before it fetches on: no offset is beyond the leader's log",
+    ("truncation", "epoch-and-end"): "the design of KIP-279 is correct if requests are fenced by leader epoch",
+    ("same_leader", "goes-on-unless-one-was-missed"): "it continues only if its leader has led all the time, so "
+    "there is nothing to truncate",
+    ("out_of_range", "exit"): "a follower truncates before it fetches again, so no offset is beyond the leader's log",
     ("isr_leave", "behind-or-silent"): "a leader may remove a follower from the ISR at any time",
-    ("isr_write", "compare-and-set"): "it is how leaders change the ISR with ZooKeeper",
+    ("isr_write", "compare-and-set"): "leaders change the ISR this way with ZooKeeper",
     ("shrink_epoch", "by-controller"): "more leader epochs than necessary do no harm",
     ("shrink_epoch", "always"): "more leader epochs than necessary do no harm",
     ("response_hw", "new"): "followers learn the high watermark sooner",
     ("response_hw", "old"): "followers learn the high watermark later",
-    ("hw_checkpoint", "exact"): "a crash loses less than it may",
-    ("elections", "later"): "an election may take its time",
-    ("follower_reads", "no"): "it is a configuration",
+    ("hw_checkpoint", "exact"): "a crash loses less than it could",
+    ("elections", "later"): "an election may be delayed anyway",
+    ("follower_reads", "no"): "it is a configuration setting",
 }
-"""Values of rules that do no harm to a release that has another one, and why, by rule and value."""
+"""Why a rule and value does no harm to a release that has another value."""
 
 _LATER_AND_WRONG = {("elr", "on-unchecked")}
 
 
 def why_harmless(rule: Rule, own: str, other: str) -> str:
-    """Why a release with one value of a rule takes no harm from another one; empty if it should.
+    """Why another value of a rule does no harm to a release; empty if it should do harm.
 
-    Rules become stricter: values are in the order of releases, and a later one does no harm to what an earlier one
-    protects.
+    Rules become stricter. Values are in the order of releases; a later one keeps the guarantees of an earlier one.
     """
     names = [value.name for value in rule.values]
     if (rule.name, other) in RIGHT_TOO:
@@ -583,5 +583,5 @@ _BY_NAME = {mistake.name: mistake for mistake in MISTAKES}
 
 
 def mistake(name: str) -> Mistake:
-    """The mistake of a name. Raises KeyError: there is none."""
+    """The mistake with a name. Raises KeyError if there is none."""
     return _BY_NAME[name]

@@ -1,7 +1,7 @@
-"""The columns of the table of rules: Kafka's releases, and the KIPs' designs.
+"""The columns of the table of rules: Kafka releases and the designs of KIPs.
 
-A release is written as what changed since another one. It stands for a cluster all of whose brokers run it, with
-the `inter.broker.protocol.version` or `metadata.version` that is its own, and the defaults of its configuration.
+Each release lists what changed since an earlier one. It stands for a cluster in which every broker runs this release,
+with the `inter.broker.protocol.version` or `metadata.version` of that release and its default configuration.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Column:
     Attributes:
         name: its name in the catalog, such as ``kafka/2.8``.
         summary: what it is, in a sentence.
-        controller: who elects leaders, ZooKeeper's controller or KRaft's; empty for a design.
-        values: the name of a value for each rule.
-        changed: those that its predecessor does not have.
-        bounds: its default bounds: what makes a search end in seconds, and the defaults of its configuration.
-        aliases: releases that differ in no rule from it.
+        controller: the kind of controller, `ZOOKEEPER` or `KRAFT`; empty for a design.
+        values: the name of the value of each rule.
+        changed: the values that differ from those of its predecessor.
+        bounds: its default bounds, with which a search ends in seconds, and the defaults of its configuration.
+        aliases: releases with the same rules.
     """
 
     name: str
@@ -46,10 +46,10 @@ class Column:
         return protocol_of(self.name.partition("/")[2], self.summary, self.values)
 
     def with_rules(self, changes: Mapping[str, str]) -> Column:
-        """A what-if: the column with the values of some rules changed, which its name says.
+        """A what-if: the column with other values of some rules. Its name lists them.
 
         Raises:
-            SpecError: a rule or value that there is not.
+            SpecError: a rule or value does not exist.
         """
         for rule, value in changes.items():
             rule_of(rule).value(value)
@@ -61,7 +61,7 @@ class Column:
 
 
 def _after(before: Column, name: str, summary: str, aliases: tuple[str, ...] = (), **changed: str) -> Column:
-    """The column that follows another one, with the rules that changed."""
+    """The column that follows another one, with changed rules."""
     return attrs.evolve(
         before, name=name, summary=summary, aliases=aliases, values={**before.values, **changed}, changed=changed
     )
@@ -72,7 +72,7 @@ def _defaults(column: Column, **bounds: object) -> Column:
     return attrs.evolve(column, bounds=attrs.evolve(column.bounds, **bounds))  # type: ignore[arg-type]
 
 
-# --- designs: the KIPs as they are written, each on its own -------------------------------------------------------
+# --- designs: each KIP as it is written, by itself -------------------------------------------------------
 
 HW_TRUNCATION = Column(
     name="rpc/hw-truncation",
@@ -112,7 +112,7 @@ KIP_101 = _after(
 KIP_279 = _after(
     KIP_101,
     "rpc/kip-279",
-    "the design of KIP-279: the answer says for which epoch it is, and the follower may ask again",
+    "the design of KIP-279: the response names the epoch that it is about, and the follower may ask again",
     truncation="epoch-and-end",
 )
 KIP_320 = _after(
@@ -182,7 +182,7 @@ _2_2 = _defaults(
     _after(
         _2_1,
         "kafka/2.2",
-        "Kafka 2.2 and 2.3: broker epochs (KIP-380), and ListOffsets that do not go back (KIP-207)",
+        "Kafka 2.2 and 2.3: broker epochs (KIP-380), and ListOffsets results that do not decrease (KIP-207)",
         aliases=("kafka/2.3",),
         bounce="noticed",
         late_requests="refused",
@@ -200,7 +200,7 @@ _2_4 = _after(
 _2_7 = _after(
     _2_4,
     "kafka/2.7",
-    "Kafka 2.7.0 and 2.7.1: leaders ask the controller for the ISR (KIP-497)",
+    "Kafka 2.7.0 and 2.7.1: leaders ask the controller to change the ISR (KIP-497)",
     aliases=("kafka/2.7.0", "kafka/2.7.1"),
     isr_write="alter-partition",
     diverging_fetch="counted",
@@ -208,7 +208,7 @@ _2_7 = _after(
 _2_8 = _after(
     _2_7,
     "kafka/2.8",
-    "Kafka 2.8.0: followers truncate by what they fetch (KIP-595)",
+    "Kafka 2.8.0: fetch responses tell followers where to truncate (KIP-595)",
     aliases=("kafka/2.8.0",),
     truncation="fetch",
     diverging_hw="before-truncation",
@@ -249,7 +249,7 @@ _3_2_KRAFT = attrs.evolve(
         _after(
             _3_0,
             "kafka/3.2-kraft",
-            "Kafka 3.0 to 3.2 with KRaft, which was not for production yet",
+            "Kafka 3.0 to 3.2 with KRaft, which was not ready for production yet",
             aliases=("kafka/3.0-kraft", "kafka/3.1-kraft"),
             shrink_epoch="always",
             bounce="missed",
@@ -281,7 +281,7 @@ _3_5 = _after(
 _3_6 = _after(
     _3_5,
     "kafka/3.6",
-    "Kafka 3.6 with KRaft: no leader epoch for a smaller ISR",
+    "Kafka 3.6 with KRaft: a smaller ISR does not begin a leader epoch",
     shrink_epoch="never",
 )
 _3_7 = _after(
@@ -296,7 +296,7 @@ _4_0 = _defaults(
     _after(
         _3_7,
         "kafka/4.0",
-        "Kafka 4.0: a broker that registers anew loses what it led",
+        "Kafka 4.0: a broker that registers again loses its leaderships",
         bounce="noticed",
     ),
     missed_bounces=0,
@@ -338,13 +338,13 @@ _NAMES = {name: column for column in COLUMNS for name in (column.name, *column.a
 
 
 def column_of(reference: str) -> Column | None:
-    """The column that a name stands for, with the what-ifs in it, as in ``kafka/3.7+elr=on``.
+    """The column with a name or alias, which may contain what-ifs, as in ``kafka/3.7+elr=on``.
 
     Returns:
-        The column; None if the name before any ``+`` is none of a column.
+        The column; None if no column has the name before the first ``+``.
 
     Raises:
-        SpecError: a what-if that names no rule or value.
+        SpecError: a what-if is malformed, or its rule or value does not exist.
     """
     name, *changes = reference.split("+")
     if name not in _NAMES:

@@ -1,8 +1,8 @@
-"""The rules of replication that changed from one release to another, each with its values and where they are from.
+"""The rules of replication that changed between releases, with the values of each rule and their sources.
 
-This table is the documentation of the model: what is not in it is the same in all releases. `releases` says which
-value each release has. A what-if is a release with the value of one rule changed, a mutant a `Protocol` with a
-function that is no value of the table.
+This table documents the model: everything that is not in it is the same in all releases. `releases` says which value
+each release has. A what-if is a release with another value for a rule. A mutant is a `Protocol` with a function that is
+not in the table.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from leadline.model.kafka.protocols import Protocol
 
 @attrs.frozen(eq=False)
 class Value:
-    """One of the things that a rule can say.
+    """One of the values of a rule.
 
     Attributes:
-        name: what it is called on the command line.
-        sentence: what it says.
-        source: where it is from: a KIP, a ticket, an article.
-        sets: the fields of `Protocol` that it stands for.
+        name: its name on the command line.
+        sentence: the answer to the rule's question.
+        source: the KIP, ticket or article that it is from.
+        sets: the fields of `Protocol` that it sets.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Rule:
     """A question that releases answer differently.
 
     Attributes:
-        name: what it is called on the command line.
+        name: its name on the command line.
         question: the question.
         values: the answers, oldest first.
     """
@@ -51,7 +51,7 @@ class Rule:
     values: tuple[Value, ...]
 
     def value(self, name: str) -> Value:
-        """The value of a name. Raises SpecError: there is none; names the nearest."""
+        """The value with a name. Raises SpecError if there is none, with the most similar name."""
         for value in self.values:
             if value.name == name:
                 return value
@@ -79,7 +79,7 @@ RULES = (
             ),
             Value(
                 "epoch-end",
-                "it asks for the end of the epoch of its last record (OffsetsForLeaderEpoch), and truncates to that",
+                "it asks where the epoch of its last record ends (OffsetsForLeaderEpoch), and truncates to that offset",
                 "KIP-101",
                 {
                     "truncates_first_to": does.own_log_end,
@@ -92,7 +92,8 @@ RULES = (
             ),
             Value(
                 "epoch-and-end",
-                "the answer says for which epoch it is; it truncates to where both logs end that epoch, or asks again",
+                "the response names the epoch that it is about; the follower truncates to where both logs end that "
+                "epoch, or asks again",
                 "KIP-279, KAFKA-6361",
                 {
                     "truncates_first_to": does.own_log_end,
@@ -105,7 +106,7 @@ RULES = (
             ),
             Value(
                 "fetch",
-                "it names the epoch of its last record when it fetches, and truncates if the response is diverging",
+                "its fetch requests name the epoch of its last record; it truncates if the response is diverging",
                 "KIP-595, KAFKA-10554; inter.broker.protocol.version 2.7 and later",
                 {
                     "truncates_first_to": does.own_log_end,
@@ -120,17 +121,17 @@ RULES = (
     ),
     Rule(
         "epoch_cache",
-        "when a leader knows its own epoch",
+        "from when on a leader knows its own epoch",
         (
             Value(
                 "first-append",
-                "from its first record in it; about an epoch older than all that it knows it has no answer",
+                "from its first record in that epoch; it has no answer about an epoch older than all that it knows",
                 "0.11 to 2.0.0; fixed by KAFKA-7415",
                 {"end_of_epoch": epochs.known_from_first_append},
             ),
             Value(
                 "election",
-                "from its election; an epoch older than all that it knows ends where the oldest of those starts",
+                "from its election; an epoch older than all that it knows ends where the oldest known epoch starts",
                 "KAFKA-7415; KIP-101 and KIP-279 as they are written",
                 {"end_of_epoch": epochs.known_from_election},
             ),
@@ -138,17 +139,17 @@ RULES = (
     ),
     Rule(
         "same_leader",
-        "what a follower does when the leader that it follows has a new epoch",
+        "what a follower does when its leader begins a new epoch",
         (
             Value(
                 "goes-on",
-                "it goes on fetching; it does not truncate",
+                "it continues to fetch and does not truncate",
                 "up to 2.0.0; KAFKA-7164",
                 {"follows_on": does.always},
             ),
             Value(
                 "goes-on-unless-one-was-missed",
-                "it goes on fetching, unless it missed an epoch in between",
+                "it continues to fetch, unless it missed an epoch in between",
                 "2.0.1; KAFKA-7164",
                 {"follows_on": does.if_none_was_missed},
             ),
@@ -157,14 +158,12 @@ RULES = (
     ),
     Rule(
         "fencing",
-        "whether a leader takes requests from followers in another leader epoch",
+        "whether a leader accepts requests from followers in another leader epoch",
         (
-            Value(
-                "none", "it does: requests do not carry the epoch", "before KIP-320", {"accepts": does.from_any_epoch}
-            ),
+            Value("none", "yes: requests do not carry the epoch", "before KIP-320", {"accepts": does.from_any_epoch}),
             Value(
                 "leader-epoch",
-                "it refuses them, the older (FENCED_LEADER_EPOCH) and the newer (UNKNOWN_LEADER_EPOCH)",
+                "no: it refuses older epochs (FENCED_LEADER_EPOCH) and newer ones (UNKNOWN_LEADER_EPOCH)",
                 "KIP-320, KAFKA-7395",
                 {"accepts": does.from_own_epoch},
             ),
@@ -207,13 +206,13 @@ RULES = (
         (
             Value(
                 "compare-and-set",
-                "it writes the new one to ZooKeeper, if the old one is still there",
+                "it writes the new ISR to ZooKeeper if the old one is still there",
                 "before KIP-497",
                 {"in_flight": False},
             ),
             Value(
                 "alter-partition",
-                "it asks the controller, and until the answer counts the old and the new members",
+                "it asks the controller, and counts the old and the new members until it gets the response",
                 "KIP-497, KAFKA-8836; inter.broker.protocol.version 2.7 and later",
                 {"in_flight": True},
             ),
@@ -221,11 +220,11 @@ RULES = (
     ),
     Rule(
         "isr_eligibility",
-        "whom the controller lets into the ISR",
+        "which brokers the controller admits to the ISR",
         (
             Value(
                 "any",
-                "whomever the leader names",
+                "any that the leader proposes",
                 "before KIP-841",
                 {"may_join": does.anyone, "names_incarnations": False},
             ),
@@ -237,7 +236,7 @@ RULES = (
             ),
             Value(
                 "active-incarnation",
-                "the same, but not those that have restarted since the fetch by which the leader judged them",
+                "the same, except brokers that have restarted since the fetch request that the proposal is based on",
                 "KIP-903, KAFKA-14617",
                 {"may_join": does.the_active_that_were_judged, "names_incarnations": True},
             ),
@@ -245,15 +244,15 @@ RULES = (
     ),
     Rule(
         "incarnation_read",
-        "which incarnation of a follower a leader names to the controller",
+        "which incarnation (broker epoch) of a follower a leader sends to the controller",
         (
             Value(
                 "twice",
-                "the newest that has fetched, though it may have judged an older one",
+                "the newest one that has fetched, even if the leader judged an older one",
                 "3.5 and 3.6; fixed by KAFKA-15221",
                 {"reads_incarnation_twice": True},
             ),
-            Value("once", "the one that it has judged", "KAFKA-15221", {"reads_incarnation_twice": False}),
+            Value("once", "the one that the leader judged", "KAFKA-15221", {"reads_incarnation_twice": False}),
         ),
     ),
     Rule(
@@ -262,7 +261,7 @@ RULES = (
         (
             Value(
                 "by-controller",
-                "if the controller has removed it; not if the leader has",
+                "if the controller removes it, but not if the leader does",
                 "ZooKeeper mode, all releases",
                 {"epoch_for_removal": True, "epoch_for_shrink": False},
             ),
@@ -286,16 +285,16 @@ RULES = (
         (
             Value(
                 "counted",
-                "it takes it as the follower's log end offset",
+                "it takes the offset as the follower's log end offset",
                 "2.7.0, 2.7.1 and 2.8.0; fixed by KAFKA-13141",
                 {"counts_diverging": True},
             ),
-            Value("ignored", "nothing", "KAFKA-13141", {"counts_diverging": False}),
+            Value("ignored", "it ignores the offset", "KAFKA-13141", {"counts_diverging": False}),
         ),
     ),
     Rule(
         "diverging_hw",
-        "when a follower takes the high watermark of a diverging response",
+        "when a follower adopts the high watermark of a diverging response",
         (
             Value(
                 "before-truncation",
@@ -303,20 +302,22 @@ RULES = (
                 "2.8 to 3.4.0; fixed by KAFKA-14704",
                 {"learns_before_truncating": True},
             ),
-            Value("ignored", "not at all", "KAFKA-14704", {"learns_before_truncating": False}),
+            Value("ignored", "never", "KAFKA-14704", {"learns_before_truncating": False}),
         ),
     ),
     Rule(
         "out_of_range",
-        "what a follower does whose log is longer than its leader's",
+        "what a follower does if its log is longer than its leader's",
         (
             Value(
                 "exit",
-                "its broker exits, unless unclean.leader.election.enable; then it truncates to the leader's end",
+                "its broker exits; with unclean.leader.election.enable it truncates to the leader's log end offset",
                 "up to 2.0.0; KAFKA-3410, KAFKA-7414",
                 {"exits_out_of_range": True},
             ),
-            Value("truncate", "it truncates to the leader's end", "KAFKA-7414", {"exits_out_of_range": False}),
+            Value(
+                "truncate", "it truncates to the leader's log end offset", "KAFKA-7414", {"exits_out_of_range": False}
+            ),
         ),
     ),
     Rule(
@@ -326,7 +327,7 @@ RULES = (
             Value(
                 "new",
                 "the one after the request was handled",
-                "no release: seeds 000 to 003, as they tell it",
+                "no release: seeds 000 to 003, as described there",
                 {"tells": does.the_new_high_watermark},
             ),
             Value(
@@ -345,10 +346,10 @@ RULES = (
     ),
     Rule(
         "hw_gate",
-        "whether the high watermark rises with fewer than min.insync.replicas in the ISR",
+        "whether the high watermark advances while the ISR has fewer than min.insync.replicas members",
         (
-            Value("none", "it does", "before KAFKA-15583", {"may_raise": does.whatever_the_isr}),
-            Value("min-isr", "it does not", "KIP-966, KAFKA-15583", {"may_raise": does.with_enough_in_the_isr}),
+            Value("none", "yes", "before KAFKA-15583", {"may_raise": does.whatever_the_isr}),
+            Value("min-isr", "no", "KIP-966, KAFKA-15583", {"may_raise": does.with_enough_in_the_isr}),
         ),
     ),
     Rule(
@@ -356,11 +357,14 @@ RULES = (
         "which high watermark is on disk after a crash",
         (
             Value(
-                "exact", "the one that was in memory", "seeds 000 to 003, as they tell it", {"checkpoints": does.exact}
+                "exact",
+                "the one that was in memory",
+                "seeds 000 to 003, as described there",
+                {"checkpoints": does.exact},
             ),
             Value(
                 "older",
-                "that one or an older one: it is written every replica.high.watermark.checkpoint.interval.ms",
+                "that one or an older one: it is written to disk every replica.high.watermark.checkpoint.interval.ms",
                 "all releases",
                 {"checkpoints": does.any_older},
             ),
@@ -368,18 +372,18 @@ RULES = (
     ),
     Rule(
         "elr",
-        "what becomes of brokers that leave an ISR below min.insync.replicas",
+        "what happens to brokers that leave the ISR when it falls below min.insync.replicas",
         (
             Value(
                 "off",
-                "nothing; the last one stays in the ISR",
+                "nothing; the last member stays in the ISR",
                 "before KIP-966",
                 {"has_elr": False, "eligible": does.nobody, "elects_last_known": "no"},
             ),
             Value(
                 "on",
-                "they are eligible for leader until they have registered after an unclean shutdown; then the last "
-                "known leader is elected, once it is alive",
+                "they become eligible leaders until they register after an unclean shutdown; if there are none left, "
+                "the last known leader is elected once it is alive",
                 "KIP-966; eligible.leader.replicas.version=1",
                 {"has_elr": True, "eligible": does.who_left_too_small_an_isr, "elects_last_known": "alive"},
             ),
@@ -393,37 +397,37 @@ RULES = (
     ),
     Rule(
         "bounce",
-        "whether the controller notices that a broker was down if it is back before its session has expired",
+        "whether the controller notices that a broker was down if the broker is back before its session expires",
         (
             Value(
                 "missed",
-                "it may not: the broker stays in the ISR, and stays the leader",
-                "ZooKeeper up to 2.1: KAFKA-1120, where a controller that fails over tells it the current leader; "
-                "KRaft before KAFKA-18106: registered anew when its session had expired, but was not fenced yet",
+                "not always: the broker may stay in the ISR, and may stay the leader",
+                "ZooKeeper up to 2.1: KAFKA-1120, where the new controller after a failover sends the current leader; "
+                "KRaft before KAFKA-18106, if the broker registers after its session expired but before it is fenced",
                 {"notices_bounces": "none"},
             ),
             Value(
                 "followers-missed",
-                "it notices when the leader was down, but may not notice a follower",
-                "seeds 000 to 003, as they tell it",
+                "yes if the broker was the leader, but not always if it was a follower",
+                "seeds 000 to 003, as described there",
                 {"notices_bounces": "leaders"},
             ),
-            Value("noticed", "it does", "KIP-380, KAFKA-7235; KRaft: KAFKA-18106", {"notices_bounces": "all"}),
+            Value("noticed", "yes", "KIP-380, KAFKA-7235; KRaft: KAFKA-18106", {"notices_bounces": "all"}),
         ),
     ),
     Rule(
         "late_requests",
         "whether a broker obeys a LeaderAndIsr request from before its restart",
         (
-            Value("obeyed", "it does", "up to 2.1; KAFKA-7235", {"obeys_late_requests": True}),
-            Value("refused", "it does not", "KIP-380, KAFKA-7235; KRaft", {"obeys_late_requests": False}),
+            Value("obeyed", "yes", "up to 2.1; KAFKA-7235", {"obeys_late_requests": True}),
+            Value("refused", "no", "KIP-380, KAFKA-7235; KRaft", {"obeys_late_requests": False}),
         ),
     ),
     Rule(
         "elections",
         "when a leader is elected",
         (
-            Value("later", "in a step of its own", "seeds 000 to 003, as they tell it", {"elects_at_once": False}),
+            Value("later", "in a separate step", "seeds 000 to 003, as described there", {"elects_at_once": False}),
             Value(
                 "at-once", "in the step that makes it necessary or possible", "all releases", {"elects_at_once": True}
             ),
@@ -431,17 +435,17 @@ RULES = (
     ),
     Rule(
         "list_offsets",
-        "whether a new leader tells consumers where the log ends",
+        "whether a new leader tells consumers where the log ends (ListOffsets)",
         (
             Value(
                 "at-any-time",
-                "it does: its high watermark, which may be behind",
+                "yes: it reports its high watermark, which may be behind",
                 "before KIP-207",
                 {"lists_offsets": does.at_any_time},
             ),
             Value(
                 "caught-up",
-                "not before its high watermark has reached the start of its epoch (OFFSET_NOT_AVAILABLE)",
+                "not until its high watermark has reached the start of its epoch (OFFSET_NOT_AVAILABLE before)",
                 "KIP-207, KAFKA-2334",
                 {"lists_offsets": does.once_it_has_caught_up},
             ),
@@ -451,52 +455,52 @@ RULES = (
         "follower_reads",
         "whether consumers read from followers",
         (
-            Value("no", "they do not", "before KIP-392", {"followers_serve": False}),
+            Value("no", "no", "before KIP-392", {"followers_serve": False}),
             Value(
                 "yes",
-                "they do, where a replica.selector.class is set",
+                "yes, if replica.selector.class is set",
                 "KIP-392, KAFKA-8443",
                 {"followers_serve": True},
             ),
         ),
     ),
 )
-"""What releases differ in."""
+"""The rules in which releases differ."""
 
 _BY_NAME = {rule.name: rule for rule in RULES}
 
 _SAME_IN_ALL = {"counts": does.the_maximal_isr, "learns": does.no_more_than_it_has}
-"""Rules that the articles and their readers dispute, and no release has changed."""
+"""Rules that the articles and their readers dispute, but that no release has changed."""
 
 
 def rule_of(name: str) -> Rule:
-    """The rule of a name. Raises SpecError: there is none; names the nearest."""
+    """The rule with a name. Raises SpecError if there is none, with the most similar name."""
     if name not in _BY_NAME:
         raise SpecError(f"unknown rule {name!r}{nearest(name, _BY_NAME)} (`leadline specs kafka/4.1` lists them)")
     return _BY_NAME[name]
 
 
 def value_followed_by(protocol: Protocol, rule: Rule) -> Value | None:
-    """The value of a rule that a protocol follows; None if it follows one that is not in the table."""
+    """The value of a rule that a protocol has; None if its functions are not a value of the table."""
     followed = (v for v in rule.values if all(getattr(protocol, field) == is_ for field, is_ in v.sets.items()))
     return next(followed, None)
 
 
 def protocol_of(name: str, summary: str, values: Mapping[str, str]) -> Protocol:
-    """The protocol that follows a value of each rule.
+    """The protocol with given values of the rules.
 
     Parameters:
-        name, summary: of the protocol.
-        values: the name of a value for each rule, by its name.
+        name, summary: the name and summary of the protocol.
+        values: for the name of each rule, the name of its value.
 
     Raises:
-        SpecError: a rule or value that there is not, or a rule without a value.
+        SpecError: a rule or value does not exist, or a rule has no value.
     """
     sets: dict[str, Any] = dict(_SAME_IN_ALL)
     for given in values:
         rule_of(given)
     for rule in RULES:
         if rule.name not in values:
-            raise SpecError(f"{name} says nothing of rule {rule.name}")
+            raise SpecError(f"{name} has no value for rule {rule.name}")
         sets |= rule.value(values[rule.name]).sets
     return Protocol(name=name, summary=summary, **sets)

@@ -270,7 +270,7 @@ def test_mutant_is_killed_by_other_properties_too(
 # three: what has as many changed nothing that can be reached.
 HARMLESS: list[tuple[str, Spec[Partition], dict[str, Any], int]] = [
     (
-        "OffsetsForLeaderEpoch not fenced: it is fetching in another epoch that does the harm",
+        "OffsetsForLeaderEpoch not fenced: only fetching in another epoch does harm",
         wrong("epoch-request-not-fenced"),
         THREE,
         49_968,
