@@ -1,4 +1,4 @@
-"""All that can happen to a partition, in the order in which a search prefers it."""
+"""All actions of the `kafka` family, in the order in which searches try them."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
     crash_after_append,
     crash_losing_tail,
 )
-"""Of several shortest traces a search shows the first in this order, which has failures as late as can be."""
+"""Of several shortest traces, a search shows the first in this order, in which failures come as late as possible."""
 
 
 def actions_of(protocol: Protocol) -> tuple[Action[Any, ...], ...]:
-    """The actions that can happen under a protocol."""
+    """The actions that are possible under a protocol."""
     asks = protocol.asks_about is not nothing
-    there = {
+    possible = {
         handle_epoch_request: asks,
         handle_epoch_response: asks,
         learn_before_truncating: protocol.learns_before_truncating,
@@ -70,4 +70,4 @@ def actions_of(protocol: Protocol) -> tuple[Action[Any, ...], ...]:
         hear_isr: protocol.in_flight,
         update_min_insync_replicas: protocol.has_elr,
     }
-    return tuple(each for each in ACTIONS if there.get(each, True))
+    return tuple(each for each in ACTIONS if possible.get(each, True))

@@ -1,4 +1,4 @@
-"""One broker: what it has and believes, and what the controller knows about it."""
+"""One broker: its replica, and its registration with the controller."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from leadline.model.log import Log
 from leadline.model.quorum import NO_EPOCH
 
 UNKNOWN_OFFSET = -1
-"""The remote log end offset of a follower that has not fetched from this leader yet."""
+"""The remote log end offset of a follower that has not fetched from the leader yet."""
 
 
 @attrs.frozen(cache_hash=True)
@@ -17,16 +17,16 @@ class Replica:
     """What one broker has and believes.
 
     Attributes:
-        log: its records. On disk; the leader epoch cache is what they say (see `epochs`).
-        high_watermark: the offset below which it takes records for committed. On disk too, as a checkpoint.
-        up: whether the broker runs.
-        epoch: the leader epoch of the last request it obeyed since it started.
-        leader: the leader which that request named; None before any.
-        isr: the in-sync replicas as a leader knows them: the ISR that it knows to be committed.
-        remote_leos: the log end offset of each broker as a leader knows it.
-        in_flight: a follower's request to its leader, or the response to it; None for all others.
-        proposal: the ISR that a leader has asked for; None if it waits for no answer.
-        stopped_cleanly: whether a broker that is down has left the file that says so (KIP-966).
+        log: the records, on disk. The leader epoch cache is derived from them (see `epochs`).
+        high_watermark: the offset below which it considers records committed; also on disk, as a checkpoint.
+        up: whether the broker is running.
+        epoch: the leader epoch of the last request that it obeyed since it started.
+        leader: the leader named by that request; None before the first request.
+        isr: a leader's committed ISR, as far as it knows; empty for a follower.
+        remote_leos: for a leader, the log end offset of each broker as far as it knows.
+        in_flight: a follower's request to its leader, or the response to it; None for other brokers.
+        proposal: the ISR that a leader has proposed to the controller; None if it awaits no response.
+        stopped_cleanly: whether a broker that is down has left a clean shutdown file (KIP-966).
     """
 
     log: Log = Log()
@@ -42,17 +42,17 @@ class Replica:
 
     @property
     def starts_own_epoch_at(self) -> int:
-        """Where a leader's own epoch starts: at its first record of that epoch, or where that will be."""
+        """The start offset of a leader's own epoch: the offset of its first record in it, or of the next record."""
         return self.log.end_of_epoch(self.epoch - 1)
 
     @property
     def maximal_isr(self) -> frozenset[int]:
-        """The ISR together with what is asked for: nobody in it is left behind, whatever the answer (KIP-497)."""
+        """The union of the ISR and the proposed one: it contains the committed ISR, whatever the response (KIP-497)."""
         return self.isr | self.proposal.isr if self.proposal is not None and self.proposal.awaited else self.isr
 
     @property
     def truncating(self) -> bool:
-        """Whether a follower has asked where to truncate, and has not done so yet."""
+        """Whether a follower has asked where to truncate but has not truncated yet."""
         return isinstance(self.in_flight, EpochRequest | EpochResponse)
 
 
@@ -66,8 +66,8 @@ class Registration:
     """A running broker as the controller knows it.
 
     Attributes:
-        status: active; fenced (in ZooKeeper mode: its session has expired); or shutting down. Of a broker that
-            is down it says active: whether its failure was noticed can be seen from the quorum.
+        status: `ACTIVE`; `FENCED` (with ZooKeeper: its session has expired); or `SHUTTING_DOWN`. A broker that is down
+            is always `ACTIVE`: the quorum shows whether the controller has noticed its failure.
     """
 
     status: str = ACTIVE

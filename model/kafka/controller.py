@@ -1,8 +1,7 @@
 """The controller: it notices failures late, and elects leaders.
 
-Whom it elects, and whom it takes for failed, is by its own view: a broker that runs but whose session has expired
-is not alive to it. Of a broker that is down it need not have noticed that yet when it elects another one: it
-could have done so before.
+Its decisions depend on its own view: it does not consider a running broker alive if the broker's session has expired.
+When it elects a leader, it does not have to notice first that other brokers are down.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from leadline.model.quorum import Quorum, Request, brokers
 
 @action("the controller notices that broker {broker} is down", broker=brokers)
 def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partition]:
-    """The session of a broker that is down expires, late."""
+    """The session of a broker that is down expires some time after the failure."""
     matters = broker == state.quorum.leader or _isr_without(state, broker) != state.quorum.isr
     if matters and not state.replicas[broker].up:
         yield from leaving(state, broker)
@@ -27,27 +26,27 @@ def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partit
 
 @action("the controller loses contact with broker {broker}, which is up", broker=brokers)
 def session_expires(state: Partition, broker: int) -> Iterator[Partition]:
-    """The session of a broker that runs expires, by a long pause or a cut network; it does not know."""
+    """The session of a running broker expires after a long pause or a network failure; the broker does not know."""
     if state.may("session_expiries") and state.takes_for_alive(broker):
         yield from leaving(state.having("session_expiries").with_registration(broker, FENCED), broker)
 
 
 @action("the controller sees broker {broker} again", broker=brokers)
 def session_resumes(state: Partition, broker: int) -> Iterator[Partition]:
-    """A broker whose session had expired has a new one; it is elected if there is no leader and it may be."""
+    """A broker whose session expired starts a new one. It is elected if there is no leader and it is eligible."""
     if state.registrations[broker].status == FENCED and state.replicas[broker].up:
         yield from led_again(state.with_registration(broker, ACTIVE))
 
 
 def leaving(state: Partition, broker: int) -> Iterator[Partition]:
-    """The states after a broker was taken for failed, or shuts down: it leaves the ISR, and leads no more.
+    """The states after the controller considers a broker failed or shutting down: it leaves the ISR and its leadership.
 
-    A leader's failure takes no epoch of its own, only the election that follows does. In most releases an epoch
-    begins when a follower leaves. (KRaft begins one too when there is no leader, from which brokers would learn that
-    there is none; here they do not.)
+    The failure of a leader does not begin an epoch; only the election that follows does. In most releases an epoch
+    begins when a follower leaves. (KRaft also begins one when there is no leader, and so tells brokers that there is
+    none. The model omits this.)
 
     Yields:
-        The states; the one given, if the quorum need not change.
+        The states; the given one if the quorum does not change.
     """
     quorum = state.quorum
     isr = _isr_without(state, broker)
@@ -63,16 +62,16 @@ def leaving(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def _isr_without(state: Partition, broker: int) -> frozenset[int]:
-    """The ISR that a broker has left. Without an ELR, the last member stays."""
+    """The ISR after a broker has left it. Without an ELR, the last member stays."""
     isr = state.quorum.isr - {broker}
     return isr if isr or state.protocol.has_elr else state.quorum.isr
 
 
 @action("the controller elects broker {broker}", broker=brokers)
 def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
-    """A live member of the ISR is elected: any when there is no leader, and the preferred one at any time.
+    """A live member of the ISR is elected: any member if there is no leader, the preferred leader at any time.
 
-    With an ELR (KIP-966): if the ISR is empty, any live member of that; if both are, the last known leader.
+    With KIP-966, a live member of the ELR is elected if the ISR is empty, and the last known leader if both are.
     """
     if state.quorum.leader is None:
         yield from _elected(state, broker)
@@ -93,12 +92,12 @@ def _elected(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def _may_lead_again(state: Partition, broker: int) -> bool:
-    """Whether the last known leader is elected now: only while it is taken for alive, or at any time."""
+    """Whether the last known leader can be elected: only if the controller considers it alive, or at any time."""
     return state.protocol.elects_last_known == "fenced" or state.takes_for_alive(broker)
 
 
 def led_again(state: Partition) -> Iterator[Partition]:
-    """The state, with a leader if there was none and one can be elected, where that is part of the same step."""
+    """The states after an election in the same step, if there is no leader; else the given state."""
     elected = []
     if state.quorum.leader is None and state.protocol.elects_at_once:
         elected = [after for broker in brokers(state.bounds) for after in _elected(state, broker)]
@@ -107,7 +106,7 @@ def led_again(state: Partition) -> Iterator[Partition]:
 
 @action("the controller elects broker {broker}, which is not in the ISR", broker=brokers)
 def controller_elects_uncleanly(state: Partition, broker: int) -> Iterator[Partition]:
-    """With `unclean.leader.election.enable`, any live broker will do when no member of the ISR or ELR is alive."""
+    """With `unclean.leader.election.enable`, any live broker can be elected if no ISR or ELR member is alive."""
     quorum = state.quorum
     candidates = quorum.isr or quorum.elr
     if not state.bounds.unclean_leader_election or quorum.leader is not None or broker in candidates:
@@ -118,16 +117,16 @@ def controller_elects_uncleanly(state: Partition, broker: int) -> Iterator[Parti
 
 @action("min.insync.replicas is updated")
 def update_min_insync_replicas(state: Partition) -> Iterator[Partition]:
-    """An update of `min.insync.replicas` clears the ELR, as it says who was safe under the old value (KIP-966)."""
+    """An update of `min.insync.replicas` clears the ELR, which was computed with the old value (KIP-966)."""
     if state.quorum.elr and state.may("min_isr_updates"):
         cleared = attrs.evolve(state.quorum, elr=frozenset())
         yield attrs.evolve(state.having("min_isr_updates"), quorum=cleared)
 
 
 def with_quorum_isr(state: Partition, isr: frozenset[int]) -> Partition:
-    """The state with another ISR in the quorum, and what goes with it.
+    """The state with another ISR in the quorum, and with the ELR that results from it.
 
-    The ELR follows it; when the ISR becomes empty, its last member is remembered as the last known leader (KIP-966).
+    If the ISR becomes empty, its last member becomes the last known leader (KIP-966).
     """
     quorum = attrs.evolve(state.quorum, isr=isr, elr=_elr(state, isr))
     if not isr and state.protocol.elects_last_known != "no":
@@ -143,13 +142,16 @@ def _elr(state: Partition, isr: frozenset[int]) -> frozenset[int]:
 def new_epoch(
     state: Partition, leader: int, isr: frozenset[int], *, elected: bool = True, clean: bool = True
 ) -> Iterator[Partition]:
-    """Begin the next leader epoch, and say so to the brokers. Nothing, if the bounds allow no more epochs.
+    """Begin the next leader epoch and send it to the brokers.
 
     Parameters:
         state: the state before.
-        leader, isr: of the new epoch.
-        elected: whether it begins with an election; else the leader is the same, and the ISR smaller.
+        leader, isr: the leader and ISR of the new epoch.
+        elected: whether it begins with an election; otherwise the leader stays and the ISR is smaller.
         clean: whether the leader was in the ISR or ELR.
+
+    Yields:
+        The state; nothing if the bounds allow no further epoch.
     """
     epoch = state.quorum.epoch + 1
     if epoch > state.bounds.max_epoch:

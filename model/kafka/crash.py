@@ -1,4 +1,4 @@
-"""Crash, shutdown and restart: memory is lost, the disk remains."""
+"""Crash, shutdown and restart: a broker loses its memory and keeps its disk."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from leadline.model.quorum import brokers
 
 
 def followers_first(bounds: Bounds) -> range:
-    """The brokers, the preferred leader last: in the articles' stories it is the follower that fails first."""
+    """The brokers, with the preferred leader last: in the articles, a follower fails first."""
     return range(bounds.brokers - 1, -1, -1)
 
 
 def offsets(bounds: Bounds) -> range:
-    """The offsets that a log may have a record at."""
+    """The offsets at which a log can have a record."""
     return range(bounds.records)
 
 
 @action("broker {broker} crashes", broker=followers_first)
 def crash(state: Partition, broker: int) -> Iterator[Partition]:
-    """A broker dies. Its log is on disk, and a high watermark: that in memory, or one that it had before."""
+    """A broker crashes. Its log is on disk, and so is its high watermark or an earlier one."""
     if state.may("crashes") and state.replicas[broker].up:
         yield from _crashed(state.having("crashes"), broker, state.replicas[broker].log)
 
 
 @action("broker {broker} crashes after writing fetched records", broker=followers_first)
 def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
-    """A follower dies in the middle of a fetch response: after its log, and before its high watermark."""
+    """A follower crashes while it handles a fetch response: it has written its log, but not its high watermark."""
     replica = state.replicas[broker]
     if state.may("crashes") and isinstance(replica.in_flight, FetchResponse) and replica.in_flight.records:
         yield from _crashed(state.having("crashes"), broker, Log((*replica.log.records, *replica.in_flight.records)))
@@ -43,7 +43,7 @@ def crash_after_append(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("broker {broker} crashes and loses its log from offset {offset} onward", broker=followers_first, offset=offsets)
 def crash_losing_tail(state: Partition, broker: int, offset: int) -> Iterator[Partition]:
-    """A crash may lose the end of a log, from any offset on: it was in the page cache only, or the disk is new."""
+    """A crash can lose the end of a log from any offset: it was only in the page cache, or the disk was replaced."""
     if state.may("lossy_crashes") and state.replicas[broker].up and state.replicas[broker].log.has(offset):
         yield from _crashed(state.having("lossy_crashes"), broker, state.replicas[broker].log.truncate_to(offset))
 
@@ -55,20 +55,20 @@ def _crashed(state: Partition, broker: int, log: Log) -> Iterator[Partition]:
 
 
 def _down(state: Partition, broker: int, replica: Replica) -> Partition:
-    """The state with a broker that runs no more. How it was registered has no meaning then."""
+    """The state after a broker has stopped. Its registration status then has no meaning."""
     return state.with_replica(broker, replica).with_registration(broker, ACTIVE)
 
 
 @action("broker {broker} begins to shut down", broker=brokers)
 def begin_shutdown(state: Partition, broker: int) -> Iterator[Partition]:
-    """Controlled shutdown: the controller moves what a broker leads, and takes it out of the ISR. It runs on."""
+    """Controlled shutdown: the controller moves the leadership and removes the broker from the ISR. It still runs."""
     if state.may("shutdowns") and state.takes_for_alive(broker):
         yield from leaving(state.having("shutdowns").with_registration(broker, SHUTTING_DOWN), broker)
 
 
 @action("broker {broker} stops", broker=brokers)
 def stop(state: Partition, broker: int) -> Iterator[Partition]:
-    """The end of a controlled shutdown: log and high watermark are on disk, and a file that says so (KIP-966)."""
+    """The end of a controlled shutdown: log, high watermark and clean shutdown file are on disk (KIP-966)."""
     replica = state.replicas[broker]
     if state.registrations[broker].status == SHUTTING_DOWN:
         clean = state.protocol.has_elr
@@ -78,11 +78,11 @@ def stop(state: Partition, broker: int) -> Iterator[Partition]:
 
 @action("broker {broker} restarts", broker=brokers)
 def restart(state: Partition, broker: int) -> Iterator[Partition]:
-    """A broker is back, registered anew.
+    """A broker starts again and registers.
 
-    If the controller has not noticed that it was down, it is in the ISR still, and leads what it led: with what it
-    has lost. In which releases that can be, `rules` says (KAFKA-1120, KAFKA-18106); in the articles it can, but a
-    leader is noticed. Where it cannot, the broker is not back before.
+    If the controller has not noticed that it was down, the broker is still in the ISR and may still lead, although it
+    may have lost records. The rule `bounce` says in which releases this is possible (KAFKA-1120, KAFKA-18106). In the
+    articles it is possible for followers only. Where it is impossible, a broker restarts only after it was noticed.
     """
     replica, quorum = state.replicas[broker], state.quorum
     if replica.up:
@@ -106,7 +106,7 @@ def restart(state: Partition, broker: int) -> Iterator[Partition]:
 
 
 def _was_noticed(state: Partition, broker: int) -> bool:
-    """Whether the controller may have noticed that a broker is down: as it is out of the ISR, or all that is left."""
+    """Whether the controller may have noticed that a broker is down: it is outside the ISR, or the only member left."""
     quorum = state.quorum
     if broker not in quorum.isr:
         return True
@@ -114,7 +114,7 @@ def _was_noticed(state: Partition, broker: int) -> bool:
 
 
 def _unclean(state: Partition, broker: int) -> Partition:
-    """The state after a broker has registered that did not stop cleanly: nobody reckons with what it had (KIP-966)."""
+    """The state after a broker registers after an unclean shutdown: it leaves the ELR (KIP-966)."""
     quorum = state.quorum
     if broker not in quorum.elr:
         return state
@@ -122,7 +122,7 @@ def _unclean(state: Partition, broker: int) -> Partition:
 
 
 def _another_incarnation(state: Partition, broker: int) -> Partition:
-    """The state in which requests on their way name a broker epoch that a broker has no longer."""
+    """The state in which requests in flight have an old broker epoch of a broker."""
     for leader in brokers(state.bounds):
         replica = state.replicas[leader]
         proposal = replica.proposal

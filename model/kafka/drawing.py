@@ -1,4 +1,4 @@
-"""How views draw a state of the `kafka` family: what each row holds, what passes between them, what happened."""
+"""How views draw the `kafka` family: the rows of a state, the messages between them, and the events of a trace."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from leadline.model.rows import (
 
 
 def rows(state: Partition) -> dict[str, Row]:
-    """The controller, producers with what was acknowledged, each broker, and consumers with what they could read."""
+    """Rows for the controller, producers (acknowledged records), each broker, and consumers (readable records)."""
     brokers = {broker_row(broker): _broker(state, broker) for broker in range(len(state.replicas))}
     producers, consumers = _clients("acknowledged", state.acked), _clients("visible", state.exposed)
     return {CONTROLLER: _controller(state), PRODUCERS: producers, **brokers, CONSUMERS: consumers}
@@ -85,7 +85,7 @@ def _broker(state: Partition, broker: int) -> Row:
 
 
 def _standing(state: Partition, broker: int) -> list[str]:
-    """What the controller knows of a broker."""
+    """What the controller knows about a broker."""
     status = state.registrations[broker].status
     known = standing(broker, state.quorum)
     known += ["in the ELR"] if broker in state.quorum.elr else []
@@ -104,7 +104,7 @@ def _clients(badge: str, promises: tuple[Promise, ...]) -> Row:
 
 
 def messages(state: Partition) -> Iterator[Message]:
-    """What brokers have yet to hear of leaders, and what is between followers, leaders and the controller."""
+    """The messages in flight: requests that brokers have yet to obey, and those between brokers and the controller."""
     for epoch, request in enumerate(state.requests):
         if request is not None:
             heard = [broker for broker in range(len(state.replicas)) if state.obeys(broker, epoch)]
@@ -116,7 +116,7 @@ def messages(state: Partition) -> Iterator[Message]:
 
 
 def _in_flight(state: Partition, follower: int) -> Iterator[Message]:
-    """A follower's request to its leader, or the response to it."""
+    """A follower's request to its leader, or the response."""
     replica = state.replicas[follower]
     match replica.in_flight:
         case FetchRequest(leader=leader) | EpochRequest(leader=leader) as request:
@@ -143,7 +143,7 @@ def _late(state: Partition, follower: int) -> Iterator[Message]:
 
 
 def arrivals(step: Step[Partition]) -> Iterator[Message]:
-    """What a step takes from one row to another."""
+    """The messages that arrive in a step."""
     before, after = step.before, step.after
     match step.action, step.arguments:
         case "become_leader" | "become_follower", {"broker": broker, "epoch": epoch}:
@@ -172,7 +172,7 @@ def arrivals(step: Step[Partition]) -> Iterator[Message]:
 
 
 def _to_clients_and_controller(before: Partition, after: Partition) -> Iterator[Message]:
-    """What leaders tell clients and the controller: records read and acknowledged, another ISR."""
+    """Messages from leaders to clients and the controller: readable and acknowledged records, and a new ISR."""
     for broker, leader in after.believed_leaders():
         row = broker_row(broker)
         written = not after.protocol.in_flight and leader.isr != before.replicas[broker].isr
@@ -187,7 +187,7 @@ def _to_clients_and_controller(before: Partition, after: Partition) -> Iterator[
 
 
 def commits(step: Step[Partition]) -> Iterator[Commit]:
-    """The records that clients were promised."""
+    """The records that a step promised to clients."""
     before, after = step.before, step.after
     for promise in after.exposed[len(before.exposed) :]:
         yield Commit(promise.offset, promise.record, "the high watermark is above it, and consumers can read it")
@@ -198,7 +198,7 @@ def commits(step: Step[Partition]) -> Iterator[Commit]:
 
 
 def truncations(step: Step[Partition]) -> Iterator[Truncation]:
-    """What decides how much of a log a broker keeps, with the rule of its release."""
+    """The truncations of a step, with the rule of the release that decides them."""
     before, after, protocol = step.before, step.after, step.before.protocol
     match step.action, step.arguments:
         case "become_follower", {"broker": broker}:
@@ -225,7 +225,7 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
 
 
 def missed(step: Step[Partition]) -> Iterator[MissedWatermark]:
-    """The responses that are gone after a step without having been handled."""
+    """The high watermarks in responses that a step dropped unhandled."""
     for broker, replica in enumerate(step.before.replicas):
         response, now = replica.in_flight, step.after.replicas[broker]
         if not isinstance(response, FetchResponse) or now.in_flight == response:
@@ -235,7 +235,7 @@ def missed(step: Step[Partition]) -> Iterator[MissedWatermark]:
 
 
 def counted(step: Step[Partition]) -> Iterator[FollowerEndOffset]:
-    """The remote log end offsets that a leader has set from a fetch request."""
+    """The remote log end offsets that a leader set in a step."""
     for leader, replica in step.after.believed_leaders():
         before = step.before.replicas[leader].remote_leos
         for broker, end_offset in enumerate(replica.remote_leos):
@@ -244,7 +244,7 @@ def counted(step: Step[Partition]) -> Iterator[FollowerEndOffset]:
 
 
 def joins(step: Step[Partition]) -> Iterator[Join]:
-    """The followers that a leader considers caught up, with the rule by which it does."""
+    """The followers that a leader considers caught up, with the rule that says so."""
     before, after, protocol = step.before, step.after, step.before.protocol
     for leader, replica in after.believed_leaders():
         known = before.replicas[leader]

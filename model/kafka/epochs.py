@@ -1,7 +1,7 @@
-"""The leader epoch cache: where each leader epoch starts in a log, and where one ends.
+"""The leader epoch cache: where the leader epochs of a log start and end.
 
-In Kafka it is a file of its own; here it is what the records say, and of a leader also what it knows of its own
-epoch. (So an epoch in which a former leader wrote nothing is not in its cache here: KAFKA-10706 is out of reach.)
+Kafka stores it in a file. The model derives it from the records and, for a leader, from its own epoch. (Therefore an
+epoch in which a former leader wrote nothing is not in its cache, and the model cannot show KAFKA-10706.)
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ class Entry:
 
 @attrs.frozen
 class EpochEnd:
-    """The largest epoch known up to the one that was asked about, and where that one ends."""
+    """The largest known epoch that is not greater than the requested one, and its end offset."""
 
     epoch: int
     end_offset: int
 
 
 def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> EpochEnd | None:
-    """0.11 to 2.0.0: an epoch is known once a record of it is in the log, and only larger epochs are taken in.
+    """0.11 to 2.0.0: an epoch is known once the log has a record of it, and the cache accepts only increasing epochs.
 
-    An epoch below all that are known cannot be answered for (UNDEFINED_EPOCH_OFFSET).
+    There is no answer for an epoch smaller than all known ones (UNDEFINED_EPOCH_OFFSET).
 
     Parameters:
         log: the log.
-        leads_in: the epoch in which its broker leads; None if it follows. What it has not written, it does not know.
-        wanted: the epoch that is asked about.
+        leads_in: the epoch in which its broker leads, which makes no difference here; None if the broker follows.
+        wanted: the requested epoch.
 
     Returns:
         The answer; None if there is none.
 
-    Source: KAFKA-7415, which ended this.
+    Source: KAFKA-7415, which changed this.
     """
     cache: list[Entry] = []
     for entry in _entries(log):
@@ -55,10 +55,10 @@ def known_from_first_append(log: Log, leads_in: int | None, wanted: int) -> Epoc
 
 
 def known_from_election(log: Log, leads_in: int | None, wanted: int) -> EpochEnd | None:
-    """Since 2.0.1: a leader knows its own epoch from its election on; entries that contradict a later one go.
+    """Since 2.0.1: a leader knows its own epoch from its election on; an entry that contradicts a later one is removed.
 
-    An epoch below all that are known has ended where the first of them starts. Only one above all that are known
-    cannot be answered for, which a leader is asked about only by those who know of a later leader.
+    An epoch smaller than all known ones ends where the first known epoch starts. There is no answer only for an epoch
+    greater than all known ones, which only a follower that knows of a later leader requests.
 
     See `known_from_first_append` for the parameters. Source: KAFKA-7415.
     """
@@ -71,7 +71,7 @@ def known_from_election(log: Log, leads_in: int | None, wanted: int) -> EpochEnd
 
 
 def _entries(log: Log) -> Iterable[Entry]:
-    """Where the epoch changes from one record to the next."""
+    """The epochs of the records, each with the offset at which it starts."""
     before = None
     for offset, record in enumerate(log.records):
         if record.epoch != before:

@@ -1,6 +1,6 @@
-"""Fetching: a follower's request, what the leader makes of it, and the response.
+"""Fetching: a follower's request, how the leader handles it, and the response.
 
-A follower always has a request in flight: it sends the next one as soon as it has handled a response.
+A follower always has a request or response in flight: it sends the next request when it handles a response.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from leadline.model.quorum import brokers
 
 @action("broker {leader} handles broker {follower}'s fetch request and answers", leader=brokers, follower=brokers)
 def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A leader reads its log, updates the remote log end offset, tries its high watermark, and answers.
+    """A leader reads its log, updates the remote log end offset, tries to advance its high watermark, and responds.
 
-    An answer without records is what a request gets that has waited long enough. One that would teach the
-    follower nothing is not sent: the request waits on.
+    A response without records is one to a request that has waited long enough. The leader sends no response from which
+    the follower would learn nothing; the request then keeps waiting.
     """
     request = _accepted(state, leader, state.replicas[follower].in_flight)
     if request is None:
@@ -63,7 +63,7 @@ def handle_fetch(state: Partition, leader: int, follower: int) -> Iterator[Parti
     follower=brokers,
 )
 def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """Without records to send, a request waits in purgatory; what it says of the follower is used at once."""
+    """A request waits in purgatory if there are no records to send, but its fetch offset is used immediately."""
     request = _accepted(state, leader, state.replicas[follower].in_flight)
     if request is None or request.offset != state.replicas[leader].log.end_offset:
         return
@@ -75,10 +75,10 @@ def park_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partiti
 
 @action("broker {follower} handles the fetch response", follower=brokers)
 def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition]:
-    """A follower appends the records, learns the leader's high watermark, and sends the next request.
+    """A follower appends the records, adopts the leader's high watermark, and sends the next request.
 
-    Of a diverging response it truncates (KIP-595); beyond the leader's log end too, or, up to 2.0, it exits if
-    unclean election is off (KAFKA-7414).
+    After a diverging response it truncates (KIP-595). It also truncates if its fetch offset is beyond the leader's log;
+    up to 2.0 its broker exits instead, unless unclean leader election is enabled (KAFKA-7414).
     """
     replica, protocol = state.replicas[follower], state.protocol
     match replica.in_flight:
@@ -104,7 +104,7 @@ def handle_fetch_response(state: Partition, follower: int) -> Iterator[Partition
 
 @action("broker {follower} takes the high watermark of a diverging fetch response", follower=brokers)
 def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partition]:
-    """Up to 3.4.0 a follower takes the leader's high watermark before it truncates (KAFKA-14704)."""
+    """Up to 3.4.0, a follower adopts the leader's high watermark before it truncates (KAFKA-14704)."""
     replica = state.replicas[follower]
     match replica.in_flight:
         case Diverging(high_watermark=int(told)) as response:
@@ -118,7 +118,7 @@ def learn_before_truncating(state: Partition, follower: int) -> Iterator[Partiti
 
 @action("broker {follower}'s connection breaks while its fetch request is in flight", follower=brokers)
 def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
-    """A fetch request outlives its connection, while the follower sends it again, or dies, or follows another one."""
+    """A fetch request outlives its connection. The follower may send it again, crash, or follow another leader."""
     request = state.replicas[follower].in_flight
     if state.may("late_fetches") and isinstance(request, FetchRequest) and state.late[follower] is None:
         yield state.having("late_fetches").with_late(follower, LateFetch(request))
@@ -126,10 +126,10 @@ def delay_fetch(state: Partition, follower: int) -> Iterator[Partition]:
 
 @action("broker {leader} handles a delayed fetch request from broker {follower}", leader=brokers, follower=brokers)
 def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A leader takes what it says of the follower; the response goes nowhere.
+    """A leader uses the fetch offset of the request; the response is lost.
 
-    In 3.5 and 3.6 the broker epoch of the follower is read again after it was judged: a fetch request that comes
-    in between gives that of its new incarnation, to which the leader has not looked (KAFKA-15221).
+    In 3.5 and 3.6, the leader decides whether the follower may join the ISR, and then reads the follower's broker epoch
+    again. A fetch request in between makes it send the epoch of a new incarnation that it has not judged (KAFKA-15221).
     """
     late = state.late[follower]
     request = None if late is None else _accepted(state, leader, late.request)
@@ -147,7 +147,7 @@ def handle_late_fetch(state: Partition, leader: int, follower: int) -> Iterator[
 
 
 def _accepted(state: Partition, leader: int, request: object) -> FetchRequest | None:
-    """A fetch request, if it is one, for this believed leader, and not fenced."""
+    """The request, if it is a fetch request to this broker, the broker believes it leads, and it does not fence it."""
     if not isinstance(request, FetchRequest) or request.leader != leader or not state.believes_to_lead(leader):
         return None
     return request if state.protocol.accepts(state.replicas[leader].epoch, request.epoch) else None
@@ -162,16 +162,16 @@ def _looked_at(
     outdated: bool = False,
     seen: int | None = None,
 ) -> Partition:
-    """The state after a leader has learned from a fetch request how far the follower is.
+    """The state after a leader has learned the follower's log end offset from a fetch request.
 
-    The follower may then join the ISR, and the high watermark rise.
+    The follower may then join the ISR, and the high watermark may advance.
 
     Parameters:
         state: the state before.
-        leader, follower: who fetches from whom.
-        request: the request by which the follower is judged.
-        outdated: whether the follower has started again since it sent that.
-        seen: the log end offset that is kept in the end, if another request has come in between.
+        leader, follower: the brokers that handled and sent the request.
+        request: the request that decides whether the follower may join the ISR.
+        outdated: whether the follower has restarted since it sent the request.
+        seen: the remote log end offset after the step, if another request arrived in between; None: that of `request`.
     """
     replica = state.replicas[leader]
     joins = (

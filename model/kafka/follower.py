@@ -1,4 +1,4 @@
-"""A follower: how it truncates its log, and what it asks its leader next."""
+"""A follower: how it truncates its log, and which request it sends to its leader next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leadline.model.kafka.protocols import Protocol
 
 
 def truncated(replica: Replica, offset: int) -> Replica:
-    """A replica with only the records below an offset; its high watermark goes no further than that."""
+    """The replica with only the records below `offset`. The high watermark is at most `offset`."""
     if offset >= replica.log.end_offset:
         return replica
     return attrs.evolve(
@@ -19,13 +19,16 @@ def truncated(replica: Replica, offset: int) -> Replica:
 
 
 def next_request(protocol: Protocol, follower: Replica, *, asks: bool) -> FetchRequest | EpochRequest:
-    """What a follower sends to its leader next.
+    """The request that a follower sends to its leader next.
 
     Parameters:
         protocol: the rules.
-        follower: its replica, which names a leader.
-        asks: whether it has to ask where to truncate, if its protocol does and its log has an epoch to ask about,
-            before it fetches from its log end on.
+        follower: the follower's replica, which has a leader.
+        asks: whether it must ask where to truncate before it fetches, if its protocol requires that and its log has an
+            epoch to ask about.
+
+    Returns:
+        An `OffsetsForLeaderEpoch` request, or a fetch request from the log end offset.
     """
     assert follower.leader is not None
     wanted = protocol.asks_about(follower.log) if asks else None

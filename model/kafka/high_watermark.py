@@ -1,4 +1,4 @@
-"""The leader's high watermark: when it is raised, and which clients learn of it."""
+"""The leader's high watermark: when it advances, and which clients learn of it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from leadline.model.kafka.state import Partition, Promise
 
 
 def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
-    """The state with a leader's replica replaced and its high watermark tried.
+    """The state with another replica of a leader, whose high watermark is advanced if possible.
 
-    This is done on becoming leader, on produce, on a fetch request, and when the ISR changes. What comes to
-    be below the high watermark can be read by consumers, and is acknowledged to producers that wait for that.
+    A leader tries this when it becomes leader, on produce and fetch requests, and when the ISR changes. Consumers can
+    read the records that are now below the high watermark, and producers that wait for it get their acknowledgement.
 
     Parameters:
         state: the state before.
-        leader: a broker that takes itself for the leader.
+        leader: a broker that believes it leads.
         replica: its replica, whose log, ISR or remote log end offsets may have changed.
     """
     if not state.protocol.may_raise(replica, state.bounds):
@@ -33,7 +33,7 @@ def with_leader(state: Partition, leader: int, replica: Replica) -> Partition:
 
 
 def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
-    """The smallest log end offset of those who count for the high watermark; a leader knows its own."""
+    """The smallest log end offset of the brokers that count towards the high watermark, including the leader."""
     return min(
         replica.log.end_offset if broker == leader else replica.remote_leos[broker]
         for broker in sorted(state.protocol.counts(replica) | {leader})
@@ -41,10 +41,10 @@ def smallest_leo(state: Partition, leader: int, replica: Replica) -> int:
 
 
 def _acknowledged(state: Partition, before: int, replica: Replica) -> tuple[Promise, ...]:
-    """What producers with acks=all have been told, now that a leader's high watermark has risen.
+    """The acknowledged records with acks=all, after a leader's high watermark has advanced.
 
-    Those of an earlier leader were told that it is none; with too small an ISR, that there are not enough
-    replicas.
+    Records of an earlier epoch are not acknowledged: their producers got the error that the leader has changed. If the
+    ISR is too small, producers get the error that there are not enough replicas.
     """
     if len(replica.maximal_isr) < state.bounds.min_insync_replicas:
         return state.acked

@@ -1,10 +1,10 @@
-"""The ISR as its leader changes it.
+"""How a leader changes the ISR.
 
-Up to 2.6 the leader writes it to ZooKeeper under compare-and-set, and waits. Since then it asks the controller
-by `AlterPartition`, and meanwhile reckons with the larger of the two: nobody whom the high watermark would leave
-behind can be in the controller's ISR (KIP-497). The controller takes it if nothing has changed since it was sent.
-A leader has one request in flight, also if it has heard of another ISR meanwhile, so that the same leader epoch and ISR
-are the same partition epoch: in one leader epoch it is the leader alone that makes the ISR larger.
+Up to 2.6 the leader writes it to ZooKeeper with compare-and-set, and waits. Since then it sends an `AlterPartition`
+request to the controller. Until the response, it uses the union of both ISRs, so that the high watermark cannot leave
+behind a member of the controller's ISR (KIP-497). The controller accepts the request if nothing has changed since it
+was sent. A leader has one request in flight, even if it has learned of another ISR since. Because only the leader adds
+members within a leader epoch, the leader epoch and the ISR together identify the partition epoch.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from leadline.model.quorum import brokers
 
 @action("broker {leader} removes the lagging broker {member} from the ISR", leader=brokers, member=brokers)
 def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition]:
-    """A member that has not fetched up to the leader's log end for `replica.lag.time.max.ms` is dropped.
+    """A leader removes a member that has not fetched up to its log end for `replica.lag.time.max.ms`.
 
-    Time is abstracted: it may happen to any that the leader does not know to be there, and to one that runs and
-    fetches from this leader as often as the bounds allow. What only this member lacked is then committed.
+    Time is abstract: this can happen to any member that the leader does not know to be at its log end. To a member that
+    fetches from this leader, it can happen as often as the bounds allow. Records that only this member lacked are then
+    committed.
     """
     replica = state.replicas[leader]
     if member == leader or not state.is_true_leader(leader) or member not in replica.isr or replica.proposal:
@@ -49,14 +50,14 @@ def shrink_isr(state: Partition, leader: int, member: int) -> Iterator[Partition
 
 
 def expanded(state: Partition, leader: int, replica: Replica, follower: int, *, outdated: bool) -> Partition:
-    """The state after a leader has taken a follower into the ISR, or asked the controller to, and tried its HW.
+    """The state after a leader adds a follower to the ISR, or asks the controller to, and tries to advance its HW.
 
     Parameters:
         state: the state before.
         leader: the true leader.
-        replica: its replica as a fetch request has left it.
-        follower: who joins.
-        outdated: whether the leader has judged an earlier incarnation of it.
+        replica: its replica after the fetch request.
+        follower: the broker that joins.
+        outdated: whether the leader judged an earlier incarnation of the follower.
     """
     isr = replica.isr | {follower}
     if state.protocol.in_flight:
@@ -66,16 +67,16 @@ def expanded(state: Partition, leader: int, replica: Replica, follower: int, *, 
 
 
 def with_isr(state: Partition, replica: Replica, isr: frozenset[int]) -> tuple[Partition, Replica]:
-    """The quorum and the true leader's replica with another ISR: the epoch stays, and no request is sent."""
+    """The state and the true leader's replica with another ISR, in the same epoch. No request is sent to brokers."""
     return with_quorum_isr(state, isr), attrs.evolve(replica, isr=isr)
 
 
 @action("the controller handles broker {leader}'s AlterPartition request", leader=brokers)
 def handle_alter_partition(state: Partition, leader: int) -> Iterator[Partition]:
-    """The controller takes the ISR that a leader asks for, or refuses it.
+    """The controller accepts or refuses the ISR that a leader proposes.
 
-    It refuses one of another leader or leader epoch, one sent before the ISR changed, and one with a broker
-    that must not join. A shrink begins a leader epoch in KRaft before 3.6 (KAFKA-15021).
+    It refuses a request from another leader or leader epoch, one that was sent before the ISR changed, and one with a
+    broker that may not join. With KRaft before 3.6, a smaller ISR begins a leader epoch (KAFKA-15021).
     """
     replica = state.replicas[leader]
     proposal = replica.proposal
@@ -98,7 +99,7 @@ def _all_may_join(state: Partition, proposal: Proposal) -> bool:
 
 @action("broker {leader} learns which brokers are in the ISR", leader=brokers)
 def hear_isr(state: Partition, leader: int) -> Iterator[Partition]:
-    """A leader hears of the ISR in its own epoch: by the answer to its request, or from the metadata log."""
+    """A leader learns the ISR of its own epoch from the response to its request or from the metadata log."""
     if not state.is_true_leader(leader):
         return
     replica, isr = state.replicas[leader], state.quorum.isr

@@ -1,4 +1,4 @@
-"""What a broker does when it learns from the controller who leads."""
+"""How a broker reacts when it learns of a new leader epoch from the controller."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from leadline.model.quorum import brokers, epochs
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names it. It knows nothing of its followers yet, and keeps its log.
+    """A broker obeys a request that names it as leader. It knows nothing about its followers yet, and keeps its log.
 
-    One that has just started hears of the ISR as it is now; others of that with which the epoch began.
+    A broker that has just started gets the current ISR; others get the ISR with which the epoch began.
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader != broker:
@@ -39,9 +39,9 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
 
 @action("broker {broker} learns of the leader for epoch {epoch} and follows it", broker=brokers, epoch=epochs)
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names another one: it truncates, or asks where to, or just fetches.
+    """A broker obeys a request that names another leader: it truncates, asks where to truncate, or just fetches.
 
-    Up to 2.0 it goes on as before if it follows that one already (KAFKA-7164).
+    Up to 2.0 it continues as before if it already follows that leader (KAFKA-7164).
     """
     request = state.requests[epoch] if state.obeys(broker, epoch) else None
     if request is None or request.leader is None or request.leader == broker:
@@ -57,7 +57,7 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 
 def _in_epoch(follower: Replica, epoch: int) -> Replica:
-    """A follower that goes on as it was, in another epoch. Leaders that do not look at it get the new one."""
+    """A follower that continues in another epoch. Its request in flight gets the new epoch, which no leader checks."""
     request = follower.in_flight
     if isinstance(request, FetchRequest | EpochRequest):
         request = attrs.evolve(request, epoch=epoch)
@@ -65,6 +65,6 @@ def _in_epoch(follower: Replica, epoch: int) -> Replica:
 
 
 def _heard(state: Partition, broker: int, epoch: int) -> Partition:
-    """The state with a request counted that reached a broker only after its restart, though sent before."""
+    """The state after a broker receives a request, counted if it was sent before the broker's restart."""
     late = state.replicas[broker].leader is None and not state.is_current(epoch)
     return state.having("late_requests") if late else state

@@ -1,7 +1,7 @@
-"""What is in flight: between a follower and its leader one request or the response to it, and an `AlterPartition`.
+"""Messages in flight: one request or response between a follower and its leader, and an `AlterPartition` request.
 
-A request says all that the leader needs, so that it never looks at the follower itself. A message is dropped
-when the follower dies or obeys another leader epoch, except for one late fetch request where the bounds allow it.
+A request contains everything that the leader needs, so the leader never reads the follower's state. A message is lost
+when the follower crashes or obeys another leader epoch, except for one late fetch request if the bounds allow it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from leadline.model.quorum import drawn_isr
 
 @attrs.frozen(cache_hash=True)
 class FetchRequest:
-    """A follower asks for records. It may wait at the leader, in purgatory, while there are none.
+    """A follower asks for records. The request can wait in the leader's purgatory while there are none.
 
     Attributes:
-        leader: the broker that is asked.
-        epoch: the leader epoch the follower is in; only leaders with KIP-320 look at it.
-        offset: the fetch offset: the follower's log end offset.
-        last_epoch: the leader epoch of its last record (KIP-595); None before, and if it has no record.
+        leader: the receiver.
+        epoch: the follower's leader epoch; only leaders with KIP-320 check it.
+        offset: the fetch offset, which is the follower's log end offset.
+        last_epoch: the leader epoch of its last record (KIP-595); None in earlier releases and for an empty log.
     """
 
     leader: int
@@ -34,7 +34,7 @@ class FetchRequest:
 
 @attrs.frozen(cache_hash=True)
 class FetchResponse:
-    """A leader sends records, one at most, and its high watermark."""
+    """A leader sends at most one record, and its high watermark."""
 
     records: tuple[Record, ...]
     high_watermark: int
@@ -45,7 +45,7 @@ class FetchResponse:
 
 @attrs.frozen(cache_hash=True)
 class OffsetOutOfRange:
-    """A leader's log ends before the fetch offset; the follower learns where it ends."""
+    """The fetch offset is beyond the leader's log; the response has the leader's log end offset."""
 
     end_offset: int
 
@@ -58,9 +58,9 @@ class Diverging:
     """The fetch response to a follower whose log differs from its leader's (KIP-595).
 
     Attributes:
-        epoch: the largest epoch that the leader knows up to that of the follower's last record.
-        end_offset: where that epoch ends in the leader's log.
-        high_watermark: the leader's, where followers take it before they truncate (KAFKA-14704); else None.
+        epoch: the largest epoch known to the leader that is not greater than that of the follower's last record.
+        end_offset: the end of that epoch in the leader's log.
+        high_watermark: the leader's, if followers adopt it before they truncate (KAFKA-14704); otherwise None.
     """
 
     epoch: int
@@ -77,9 +77,9 @@ class EpochRequest:
     """`OffsetsForLeaderEpoch`: a follower asks where the epoch of its last record ends (KIP-101).
 
     Attributes:
-        leader: the broker that is asked.
-        epoch: the leader epoch the follower is in; only leaders with KIP-320 look at it.
-        wanted: the leader epoch that is asked about.
+        leader: the receiver.
+        epoch: the follower's leader epoch; only leaders with KIP-320 check it.
+        wanted: the leader epoch whose end is requested.
     """
 
     leader: int
@@ -92,11 +92,11 @@ class EpochRequest:
 
 @attrs.frozen(cache_hash=True)
 class EpochResponse:
-    """The answer to `OffsetsForLeaderEpoch`.
+    """The response to `OffsetsForLeaderEpoch`.
 
     Attributes:
-        epoch: the epoch that the answer is about (KIP-279); before, the one that was asked about.
-        end_offset: where it ends in the leader's log; None if the leader cannot say.
+        epoch: the epoch that the response is about (KIP-279); in earlier releases, the requested one.
+        end_offset: the end of that epoch in the leader's log; None if the leader does not know it.
     """
 
     epoch: int
@@ -111,14 +111,15 @@ Message = FetchRequest | FetchResponse | OffsetOutOfRange | Diverging | EpochReq
 
 @attrs.frozen(cache_hash=True)
 class Proposal:
-    """The ISR that a leader asks the controller for, by `AlterPartition` (KIP-497).
+    """The ISR that a leader proposes to the controller in an `AlterPartition` request (KIP-497).
 
     Attributes:
-        isr: the ISR it wants.
-        known: the ISR it knew when it sent that: with the leader epoch, this stands for the partition epoch.
-        sent: whether the request is on its way; else the controller has handled it, and the leader has not heard.
-        awaited: whether the leader still reckons with it; not if it has heard of another ISR meanwhile.
-        outdated: whether it names a broker by a broker epoch which that broker no longer has (KIP-903).
+        isr: the proposed ISR.
+        known: the ISR that the leader knew when it sent the request; with the leader epoch, it stands for the partition
+            epoch.
+        sent: whether the request is in flight; otherwise the controller has handled it, and the leader does not know.
+        awaited: whether the leader still takes it into account; not if it has learned of another ISR since.
+        outdated: whether the request has an old broker epoch of a broker (KIP-903).
     """
 
     isr: frozenset[int]
@@ -139,11 +140,11 @@ class Proposal:
 
 @attrs.frozen(cache_hash=True)
 class LateFetch:
-    """A fetch request that outlives the connection it was sent over.
+    """A fetch request that has outlived its connection.
 
     Attributes:
         request: the request.
-        restarted: whether its sender has started again since, with another broker epoch.
+        restarted: whether the sender has restarted since, with another broker epoch.
     """
 
     request: FetchRequest

@@ -1,4 +1,4 @@
-"""Producing: a broker that believes it is the leader appends."""
+"""Producing: a broker that believes it leads appends a record."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from leadline.model.quorum import brokers
 
 @action("a producer writes a record to broker {leader}", leader=brokers)
 def produce(state: Partition, leader: int) -> Iterator[Partition]:
-    """A believed leader appends a record, a zombie too, and tries its high watermark.
+    """A broker that believes it leads (even a zombie) appends a record and tries to advance its high watermark.
 
-    With acks=all it refuses when its ISR is smaller than `min.insync.replicas`. With acks=1 the record is
-    acknowledged now, with acks=all when the high watermark passes it, with acks=0 never.
+    With acks=all it refuses if its ISR is smaller than `min.insync.replicas`. With acks=1 the record is acknowledged
+    immediately, with acks=all when the high watermark passes it, and with acks=0 never.
     """
     if not state.believes_to_lead(leader) or state.next_value == state.bounds.records:
         return

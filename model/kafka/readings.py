@@ -1,7 +1,7 @@
-"""What the articles and their readers dispute: the other readings of the rules, as protocols.
+"""Other readings of the rules that the articles and their readers dispute, as protocols.
 
-Each is a KIP's design with a rule changed to what is no value of the table. They are not in the catalog: they are
-wrong, or idle.
+Each is the design of a KIP with a rule that is not in the table. They are not in the catalog, because they are wrong or
+make no difference.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from leadline.model.quorum import brokers, epochs
 
 
 def the_leaders(end_offset: int, told: int) -> int:
-    """A follower takes the leader's high watermark as it is (seed 004, pseudo-code)."""
+    """A follower adopts the leader's high watermark unchanged (seed 004, pseudo-code)."""
     return told
 
 
 def isr_members_that_are_caught_up(leader: Replica) -> frozenset[int]:
-    """The two conditions for being in sync, in the ISR and not lagging, read as AND (seed 000, two comments)."""
+    """The two conditions for being in sync, in the ISR and not lagging, combined with AND (seed 000, two comments)."""
     end = leader.log.end_offset
     return frozenset(broker for broker in leader.isr if leader.remote_leos[broker] == end)
 
 
 def the_isr_and_all_that_fetch(leader: Replica) -> frozenset[int]:
-    """The two conditions read as OR (seed 003), with every follower that has fetched taken for not lagging."""
+    """The two conditions combined with OR (seed 003); every follower that has fetched counts as not lagging."""
     return leader.isr | {broker for broker, leo in enumerate(leader.remote_leos) if leo >= 0}
 
 
 def keep_all(follower: Replica, answer: EpochResponse, end_of_epoch: EpochLookup) -> Truncation:
-    """Nothing is truncated: what is on disk is on disk (seed 000, comments of 2020-01-19 and 2020-04-26)."""
+    """Nothing is truncated: records on disk are kept (seed 000, comments of 2020-01-19 and 2020-04-26)."""
     return Truncation(follower.log.end_offset)
 
 
 def the_log_end(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> EpochResponse:
-    """The leader tells its log end offset, whatever epoch is asked about (seed 000, comment of 2019-11-02)."""
+    """The leader returns its log end offset for every epoch (seed 000, comment of 2019-11-02)."""
     return EpochResponse(wanted, leader.log.end_offset)
 
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def fall_back_and_lead(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker whose question was not answered truncates to its high watermark, then leads (seed 003, comment 18)."""
+    """A broker without an answer truncates to its high watermark, and then leads (seed 003, comment 18)."""
     replica = state.replicas[broker]
     if replica.truncating:
         state = state.with_replica(broker, truncated(replica, replica.high_watermark))

@@ -1,8 +1,8 @@
 """The state of one partition.
 
-It is kept small. A follower has one request or response in flight. What has no meaning has one value: a
-broker that is down knows nothing but its log and high watermark, a follower no ISR, no remote log end offsets;
-and what a release does not have (an ELR, an `AlterPartition` in flight) has one value in all its states.
+The state is kept small. A follower has one request or response in flight. A field without a meaning always has the same
+value: a broker that is down has only its log and high watermark, a follower has no ISR and no remote log end offsets,
+and a concept that a release does not have (an ELR, an `AlterPartition` in flight) has one value in all its states.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from leadline.model.log import Record
 from leadline.model.quorum import Quorum, Request
 
 PREFERRED = 0
-"""The preferred leader: the first of the partition's replicas. It leads in epoch 0."""
+"""The preferred leader: the first replica of the partition. It leads in epoch 0."""
 
 
 @attrs.frozen(cache_hash=True)
 class Promise:
-    """What a client was told of a record: ghost state, which no broker sees.
+    """A record that was promised to a client. This is ghost state, which no broker reads.
 
     Attributes:
         record: the record.
-        offset: where it is in the log.
-        epoch: the epoch of the leader that told.
+        offset: its offset in the log.
+        epoch: the epoch of the leader that made the promise.
     """
 
     record: Record
@@ -40,25 +40,25 @@ class Promise:
 
     @property
     def teller(self) -> str:
-        """Who told, in words."""
+        """The leader that made the promise, as a phrase."""
         return f"the leader of epoch {self.epoch}"
 
 
 @attrs.frozen(cache_hash=True)
 class Partition(Leadership[Replica]):
-    """The whole state: the quorum, the requests it sent, the replicas, what clients were told.
+    """The whole state: the quorum, the requests that the controller sent, the replicas, the promises to clients.
 
     Attributes:
-        next_value: the value of the next record a producer writes.
+        next_value: the value of the next record that a producer writes.
         exposed: the records that consumers could read so far, by offset.
-        acked: the records that producers were told are written, by value.
+        acked: the records that were acknowledged to producers, in the order of acknowledgement.
         spent: how often each perturbation has happened.
-        quorum: the true leader, leader epoch and ISR; no leader while the last one is known to have failed.
-        requests: what the controller said at the start of each leader epoch (a `LeaderAndIsr` request; with
-            KRaft, a record of the metadata log), None where it has not begun. It is never used up: it may be
-            heard late, or never.
-        registrations: the brokers as the controller knows them.
-        late: of each follower, a fetch request that has outlived its connection; None if there is none.
+        quorum: the true leader, leader epoch and ISR; no leader if the controller knows that the last one has failed.
+        requests: the controller's announcement of each leader epoch (a `LeaderAndIsr` request; with KRaft, a record of
+            the metadata log); None if the epoch has not begun. It remains in the state: brokers may receive it late or
+            never.
+        registrations: the registration of each broker with the controller.
+        late: for each follower, a fetch request that has outlived its connection; None if there is none.
         replicas: one for each broker.
     """
 
@@ -75,7 +75,7 @@ class Partition(Leadership[Replica]):
     bounds: Bounds = constant()
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Whether a broker's log may still differ from its leader's, because it is not past its truncation."""
+        """Whether a broker's log may still differ from its leader's, because it has yet to truncate."""
         replica = self.replicas[broker]
         return replica.truncating or self._will_truncate(replica)
 
@@ -93,10 +93,10 @@ class Partition(Leadership[Replica]):
         return False
 
     def obeys(self, broker: int, epoch: int) -> bool:
-        """Whether a broker would obey the request of an epoch: only of a higher one than it knows.
+        """Whether a broker would obey the request of an epoch, which must be higher than its own.
 
-        One that has just started knows none. It hears from the controller of the current leader; of an
-        earlier one only where requests from before its restart are not refused (KIP-380).
+        A broker that has just started has no epoch. The controller sends it the current leader. It obeys an earlier
+        request only if requests from before its restart are not refused (KIP-380).
         """
         replica = self.replicas[broker]
         if not replica.up or epoch <= replica.epoch:
@@ -110,33 +110,33 @@ class Partition(Leadership[Replica]):
         return epoch == self.quorum.epoch and self.quorum.leader is not None
 
     def takes_for_alive(self, broker: int) -> bool:
-        """Whether a broker runs and the controller knows it, so that it may be elected."""
+        """Whether a broker runs and the controller considers it alive, so that it can be elected."""
         return self.replicas[broker].up and self.registrations[broker].status == ACTIVE
 
     def may(self, perturbation: str) -> bool:
-        """Whether the bounds let a perturbation happen once more."""
+        """Whether the bounds allow another perturbation of a kind."""
         limit: int = getattr(self.bounds, perturbation)
         return limit == NO_LIMIT or (limit > 0 and getattr(self.spent, perturbation) < limit)
 
     def having(self, perturbation: str) -> Partition:
-        """The state with a perturbation counted, if there is a limit to it."""
+        """The state in which a perturbation is counted, if it has a limit."""
         if getattr(self.bounds, perturbation) == NO_LIMIT:
             return self
         spent = attrs.evolve(self.spent, **{perturbation: getattr(self.spent, perturbation) + 1})
         return attrs.evolve(self, spent=spent)
 
     def with_registration(self, broker: int, status: str) -> Partition:
-        """The state with a broker known otherwise to the controller."""
+        """The state with another registration status of a broker."""
         known = self.registrations
         return attrs.evolve(self, registrations=(*known[:broker], Registration(status), *known[broker + 1 :]))
 
     def with_late(self, broker: int, late: LateFetch | None) -> Partition:
-        """The state with another late fetch request of a broker."""
+        """The state with another late fetch request of a broker, or none."""
         return attrs.evolve(self, late=(*self.late[:broker], late, *self.late[broker + 1 :]))
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
-    """Broker 0 leads in epoch 0 and all brokers know it; every log is empty, and all followers have begun to fetch."""
+    """One state: broker 0 leads in epoch 0, all brokers know it, all logs are empty, and all followers are fetching."""
     everyone = frozenset(range(bounds.brokers))
     remote_leos = tuple(UNKNOWN_OFFSET if broker == PREFERRED else 0 for broker in range(bounds.brokers))
     leading = Replica(epoch=0, leader=PREFERRED, isr=everyone, remote_leos=remote_leos)

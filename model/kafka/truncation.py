@@ -1,4 +1,4 @@
-"""Truncation: what a follower throws away before it fetches. `OffsetsForLeaderEpoch`, its request and response."""
+"""Truncation before fetching: the `OffsetsForLeaderEpoch` request and its response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leadline.model.quorum import brokers
 
 @action("broker {leader} answers broker {follower}'s OffsetsForLeaderEpoch request", leader=brokers, follower=brokers)
 def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """Whoever takes itself for the leader looks into its leader epoch cache; with KIP-320 only in the same epoch."""
+    """A broker that believes it leads reads its leader epoch cache; with KIP-320, only for the same epoch."""
     target = state.replicas[follower]
     request = target.in_flight
     if not isinstance(request, EpochRequest) or request.leader != leader or not state.believes_to_lead(leader):
@@ -28,7 +28,7 @@ def handle_epoch_request(state: Partition, leader: int, follower: int) -> Iterat
 
 @action("broker {follower} learns where to truncate", follower=brokers)
 def handle_epoch_response(state: Partition, follower: int) -> Iterator[Partition]:
-    """A follower truncates by its protocol's rule, and fetches, or asks again."""
+    """A follower truncates according to its protocol, and then fetches or asks again."""
     replica, protocol = state.replicas[follower], state.protocol
     if isinstance(replica.in_flight, EpochResponse):
         truncation = protocol.truncates_to(replica, replica.in_flight, protocol.end_of_epoch)

@@ -195,7 +195,7 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "the leader knows of fewer",
         candidates.quorum_in_maximal_isr,
         partition(leads(0, "┃", isr=[0]), follows(0, "┃")),
-        "the controller would elect 0 1, but broker 0 waits for 0 only",
+        "the controller would elect 0 1, but broker 0 waits only for 0",
     ),
     ("a stranger", candidates.isr_within_replicas, partition(leads(0, "┃"), isr=[0, 7]), ""),
     ("in both", candidates.isr_and_elr_disjoint, partition(leads(0, "┃"), isr=[0, 1], elr=[1]), ""),
@@ -203,7 +203,7 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "a fenced member",
         candidates.isr_members_active,
         partition(leads(0, "┃"), follows(0, "┃"), fenced=[1]),
-        "broker 1 is in the ISR, and fenced",
+        "broker 1 is in the ISR, but it is fenced",
     ),
     (
         "a member is down and lacks it",
@@ -265,7 +265,7 @@ REFUSED: list[tuple[str, Property, Partition, str]] = [
         "ahead",
         followers.remote_leo_not_ahead,
         partition(leads(0, "m0@0 ┃", remote=[-1, 1]), follows(0, "┃")),
-        "broker 0 takes 1 for broker 1's log end offset, but that is 0",
+        "broker 0 assumes that broker 1's log end offset is 1, but it is 0",
     ),
 ]
 
@@ -337,7 +337,7 @@ STEPS_REFUSED += [
         leadership.leaders_elected_alive,
         partition(down("┃"), follows(0, "┃"), leader=None),
         partition(down("┃"), follows(0, "┃"), leader=1, epoch=1, fenced=[1]),
-        "broker 1 is elected in epoch 1, and the controller does not see it",
+        "broker 1 is elected in epoch 1, but the controller does not consider it alive",
     ),
     (
         "with nothing",

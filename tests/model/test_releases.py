@@ -73,7 +73,7 @@ def test_a_rule_that_a_release_has_already_changes_nothing() -> None:
 def test_a_protocol_needs_a_value_for_every_rule() -> None:
     values = dict(RELEASES[0].values)
     del values["elr"]
-    with pytest.raises(SpecError, match="says nothing of rule elr"):
+    with pytest.raises(SpecError, match="has no value for rule elr"):
         protocol_of("mine", "a protocol", values)
 
 
