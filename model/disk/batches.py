@@ -1,8 +1,8 @@
-"""Record batches: the headers in a segment, read without their records.
+"""Record batches: the batch headers in a segment, without the records.
 
 The format is that of Apache Kafka's `DefaultRecordBatch` (magic 2) and, before 0.11, of its message sets (magic 0 and
-1). A batch's header has everything that an audit needs; nothing is decompressed. A length in a header is compared
-with the file's size before it is used.
+1). The headers have everything that an audit needs, so nothing is decompressed. A length in a header is compared with
+the size of the file before it is used.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ CHUNK = 4 * 2**20
 """Bytes read at a time."""
 
 SHORT_READ = 64 * 2**10
-"""Bytes read at a time where batches are large and their checksums are not asked for."""
+"""Bytes read at a time if batches are large and checksums are not computed."""
 
 MAGIC_AT, ATTRIBUTES_AT = 16, 21
-"""Where the magic byte is in a batch, and where what the checksum covers begins in one of magic 2."""
+"""Position of the magic byte in a batch; position in a batch of magic 2 from which the checksum is computed."""
 
 BEFORE_LENGTH_COUNTS = 12
-"""Bytes of a batch that its length leaves out: the base offset and the length."""
+"""Bytes of a batch that its length field does not count: the base offset and the length field."""
 
 HEADER = np.dtype(
     [
@@ -69,14 +69,14 @@ BATCH = np.dtype(
         ("intact", "?"),
     ]
 )
-"""A batch: its first and last offset, its place in the file, and its header. `intact` is False if its checksum is
-wrong; `records` is -1 where the header does not say, as before magic 2."""
+"""A batch: its first and last offset, its position in the file, and its header. `intact` is False if its checksum is
+wrong; `records` is -1 if the header does not have the number of records, as before magic 2."""
 
 LARGEST_OFFSET = 2**62
-"""Larger offsets are damage."""
+"""Larger offsets are considered damage."""
 
 LARGEST_SEGMENT = 2**31
-"""Bytes of the largest segment: its size is a 32-bit integer in Kafka."""
+"""Size of the largest segment in bytes: in Kafka it is a 32-bit integer."""
 
 NO_EPOCH = -1
 """The leader epoch of a batch from before 0.11."""
@@ -88,25 +88,25 @@ CODEC = 0x07
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
-"""Bits of a batch's attributes. The last one is set by compaction (KIP-534)."""
+"""Bits of the attributes of a batch. Compaction sets the last one (KIP-534)."""
 
 CODECS = 5
-"""Compression codecs: none, gzip, snappy, lz4, zstd."""
+"""Number of compression codecs: none, gzip, snappy, lz4, zstd."""
 
 _FRONT = struct.Struct(">qiiBI")
 _LEGACY = struct.Struct(">qiIbb")
 _LEAST_LEFT = _FRONT.size
 _LEAST_SIZE = {0: 26, 1: 34, 2: HEADER.itemsize}
-"""Bytes of the smallest batch, by its magic."""
+"""Size of the smallest batch in bytes, by magic."""
 
 
 class Tail(enum.Enum):
     """How a segment ends."""
 
     WHOLE = "whole"
-    """With the last byte of a batch."""
+    """With a complete batch."""
     ZEROS = "zeros"
-    """With zeros: a file that was preallocated, or grew in a crash."""
+    """With zeros: the file was preallocated, or it grew in a crash."""
     TORN = "torn"
     """In the middle of a batch."""
     GARBAGE = "garbage"
@@ -118,9 +118,9 @@ class Headers:
     """The batches of a segment.
 
     Attributes:
-        batches: of type `BATCH`, in the order of the file.
-        end: where in the file the last batch ends.
-        tail: what is after it.
+        batches: an array of type `BATCH`, in file order.
+        end: the position in the file at which the last batch ends.
+        tail: what follows it.
     """
 
     batches: NDArray[Any]
@@ -131,12 +131,12 @@ class Headers:
 def read_headers(
     source: Source, *, checksums: bool = True, progress: Callable[[int], None] | None = None, chunk: int = CHUNK
 ) -> Headers:
-    """The headers of all batches in a segment.
+    """Read the headers of all batches in a segment.
 
     Parameters:
         source: the segment's file.
-        checksums: whether each batch's checksum is computed, which reads the whole batch.
-        progress: called now and then with the bytes done since the last call.
+        checksums: whether to compute the checksum of each batch, which reads the whole batch.
+        progress: called regularly with the number of bytes processed since the last call.
         chunk: bytes read at a time.
 
     Raises:
@@ -153,13 +153,15 @@ def read_headers(
         starts, sizes, intact, found = _walk(held, checksums)
         pieces.append(_fields(held, at, starts, sizes, intact))
         used = starts[-1] + sizes[-1] if starts else 0
-        if found is None and not used and len(held) >= _LEAST_LEFT:  # a batch that is larger than what was read
+        if (
+            found is None and not used and len(held) >= _LEAST_LEFT
+        ):  # the batch is larger than the part of it that was read
             size = BEFORE_LENGTH_COUNTS + _FRONT.unpack_from(held)[1]
             if at + size > source.size:
                 tail = Tail.TORN
                 break
             pieces.append(_fields(held, at, [0], [size], [True]))
-            if checksums:  # for which the buffer is used anew
+            if checksums:  # this reuses the buffer
                 pieces[-1]["intact"] = _checksum_is_right(source, at, size, held[MAGIC_AT], buffer)
             used = size
         elif found is not None or not used:
@@ -176,11 +178,11 @@ def read_headers(
 
 
 def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list[bool], int | None]:
-    """The batches that are wholly in a buffer.
+    """Find the batches that are completely in a buffer.
 
     Returns:
-        Where each starts, its size, and whether its checksum is right; and where bytes begin that are not a batch;
-        None if there are none.
+        For each batch its start, its size, and whether its checksum is right; then the position of the first bytes that
+        are not a batch, None if there are none.
     """
     starts: list[int] = []
     sizes: list[int] = []
@@ -207,7 +209,7 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
 
 
 def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: memoryview) -> bool:
-    """Whether a batch that is larger than the buffer has the checksum that its header says."""
+    """Whether the checksum of a batch that is larger than the buffer matches its header."""
     head = memoryview(bytearray(_LEAST_LEFT))
     source.read_into(head, at)
     compute: Callable[[memoryview, int], int] = crc32c if magic == 2 else zlib.crc32
@@ -224,7 +226,7 @@ def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: m
 
 
 def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], intact: list[bool]) -> NDArray[Any]:
-    """The headers of batches that begin in a buffer, which itself begins somewhere in the file."""
+    """The headers of the batches that start in a buffer. `at` is the position of the buffer in the file."""
     batches = np.empty(len(starts), BATCH)
     if not starts:
         return batches
@@ -234,7 +236,7 @@ def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], inta
     batches["magic"] = data[positions + MAGIC_AT]
     new = batches["magic"] == 2
     headers = data[positions[new, None] + np.arange(HEADER.itemsize)].view(HEADER).ravel()
-    with np.errstate(over="ignore"):  # a damaged file may have any numbers
+    with np.errstate(over="ignore"):  # a damaged file can have any numbers
         last = headers["base_offset"] + headers["last_offset_delta"]
     columns = {
         "first": headers["base_offset"],
@@ -269,7 +271,7 @@ def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], inta
 
 
 def _with_first_offsets(batches: NDArray[Any]) -> NDArray[Any]:
-    """Batches, with the first offset of compressed ones from before 0.11, whose headers have the last one only."""
+    """The batches, with the first offsets of compressed ones from before 0.11, whose headers have only the last."""
     wrappers = np.flatnonzero((batches["magic"] < 2) & (batches["attributes"] & CODEC != 0))
     for index in wrappers:
         before = int(batches["last"][index - 1]) + 1 if index else 0
@@ -278,7 +280,7 @@ def _with_first_offsets(batches: NDArray[Any]) -> NDArray[Any]:
 
 
 def _tail(source: Source, at: int, buffer: memoryview, *, torn: bool) -> Tail:
-    """What is at the end of a file, from a position on."""
+    """The kind of bytes from a position to the end of the file."""
     position = at
     while position < source.size:
         got = source.read_into(buffer, position)

@@ -1,4 +1,4 @@
-"""Data directories: what a broker keeps in one, except the logs themselves."""
+"""Data directories: their content, except the logs themselves."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ METADATA: Partition = (METADATA_TOPIC, 0)
 """The partition of KRaft's metadata log."""
 
 DEEPEST = 8
-"""Levels of directories below one that is given, in which data directories are looked for."""
+"""Number of directory levels below a given directory in which data directories are searched for."""
 
 MOST_DIRECTORIES = 100_000
-"""Directories that are looked at to find data directories."""
+"""Largest number of directories that are visited to find data directories."""
 
 _PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 _SET_ASIDE = re.compile(r"[a-zA-Z0-9._-]{1,249}-[0-9]{1,10}\.[0-9a-zA-Z]+-(delete|future|stray)")
@@ -33,14 +33,14 @@ class DataDirectory:
     """A data directory of a broker or of a controller.
 
     Attributes:
-        path: where it is.
-        node: the broker's or controller's id; None if the directory does not say.
-        cluster, directory: the cluster's id and the directory's own; empty if the directory does not say.
+        path: its path.
+        node: the id of the broker or controller; None if the directory does not have it.
+        cluster, directory: the ids of the cluster and of the directory; empty if the directory does not have them.
         clean: whether its broker was stopped cleanly.
-        checkpoints: the offsets in each of its checkpoint files, by the file's name; no entry where there is no file.
+        checkpoints: the offsets in each checkpoint file, by file name; no entry if a file does not exist.
         partitions: its partitions, each with the directory of its log.
-        set_aside: the partition directories that are being deleted, moved or are stray.
-        problems: what could not be read, a line each.
+        set_aside: the partition directories that are being deleted or moved, or that are stray.
+        problems: what could not be read, one line each.
     """
 
     path: str
@@ -54,18 +54,17 @@ class DataDirectory:
     problems: tuple[str, ...] = ()
 
     def checkpoint(self, name: str, partition: Partition) -> int | None:
-        """What a checkpoint file says of a partition; None if it says nothing."""
+        """The offset of a partition in a checkpoint file; None if it has none."""
         return self.checkpoints.get(name, {}).get(partition)
 
 
 def find_data_directories(files: Files, path: str) -> list[str]:
-    """The data directories in a directory, or the directory itself if it is one.
+    """The data directories below a directory, or the directory itself if it is one.
 
-    A data directory is one with `meta.properties`, with an offset checkpoint, or with a partition's directory in it.
-    Links are not followed.
+    A data directory contains `meta.properties`, an offset checkpoint, or a partition directory. Links are not followed.
 
     Raises:
-        Unreadable: the directory cannot be listed, or there is too much in it.
+        Unreadable: the directory cannot be listed, or has too many entries.
     """
     found, looked_at = [], 0
     waiting = [(path, 0)]
@@ -111,7 +110,7 @@ def _holds_a_log(files: Files, path: str) -> bool:
 
 
 def read_data_directory(files: Files, path: str) -> DataDirectory:
-    """What a data directory has, but for the logs. What cannot be read is listed in `problems`.
+    """Read a data directory, except the logs. Files that cannot be read are listed in `problems`.
 
     Raises:
         Unreadable: the directory cannot be listed.
@@ -155,7 +154,7 @@ def _partitions(kinds: Mapping[str, str]) -> Iterator[re.Match[str]]:
 
 
 def _odd(kinds: Mapping[str, str]) -> Iterator[str]:
-    """Names of Kafka's files and directories that are neither a file nor a directory."""
+    """The names of Kafka files and directories that are links or special files."""
     ours = {text.PROPERTIES, text.CLEAN_SHUTDOWN, *text.OFFSET_CHECKPOINTS}
     for name, kind in kinds.items():
         if (kind != "file" and name in ours) or (kind == "other" and _PARTITION.fullmatch(name)):
@@ -164,17 +163,17 @@ def _odd(kinds: Mapping[str, str]) -> Iterator[str]:
 
 @attrs.frozen(eq=False)
 class LogDirectory:
-    """A partition's directory.
+    """The directory of a partition.
 
     Attributes:
-        path: where it is.
+        path: its path.
         segments: the base offset and the file of each segment, sorted.
         epochs: the entries of the leader epoch checkpoint; None if the file does not exist.
-        topic_id: the topic's id; None if the directory does not say.
-        snapshots: the offsets of the producers' snapshots.
-        swapping: whether compaction was interrupted while it put cleaned segments in place.
-        is_one: whether it has anything that a partition's directory has.
-        problems: what could not be read, a line each.
+        topic_id: the topic id; None if the directory does not have it.
+        snapshots: the offsets of the producer snapshots.
+        swapping: whether compaction was interrupted while it replaced segments.
+        is_one: whether it contains any file of a partition directory.
+        problems: what could not be read, one line each.
     """
 
     path: str
@@ -188,12 +187,12 @@ class LogDirectory:
 
 
 def no_directory(path: str) -> LogDirectory:
-    """A partition's directory that is not there."""
+    """The directory of a partition that does not exist."""
     return LogDirectory(path, (), None, None, (), swapping=False, is_one=True, problems=())
 
 
 def read_log_directory(files: Files, path: str) -> LogDirectory:
-    """What a partition's directory has, except the segments' content. What cannot be read is listed in `problems`."""
+    """Read a partition directory, except the content of segments. `problems` lists files that cannot be read."""
     problems: list[str] = []
     try:
         entries = files.listed(path)

@@ -1,7 +1,7 @@
 """Files, opened so that a hostile directory does no harm.
 
-Only regular files are opened, read-only, without following links, and read in bounded pieces. Files are not mapped
-into memory: a broker that truncates a mapped file would kill the process that reads it.
+Only regular files are opened, read-only and without following links, and they are read in bounded pieces. Files are not
+mapped into memory, because a process is killed if a broker truncates a file that the process has mapped.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Literal, Protocol
 import attrs
 
 MOST_TEXT = 256 * 2**20
-"""Bytes of the largest text file that is read: a checkpoint of some million partitions."""
+"""Largest text file that is read, in bytes: a checkpoint of about a million partitions."""
 
 MOST_ENTRIES = 4_000_000
-"""Entries of the largest directory that is listed."""
+"""Largest number of entries in a directory that is listed."""
 
 Kind = Literal["file", "directory", "other"]
 
 
 class Unreadable(Exception):
-    """A file or directory cannot be read. The text says which and why, in one line."""
+    """A file or directory cannot be read. The message says which one and why, in one line."""
 
 
 @attrs.frozen
 class Entry:
-    """An entry of a directory: its name, and what it is. A link is neither a file nor a directory."""
+    """An entry of a directory: its name and kind. A link is neither a file nor a directory."""
 
     name: str
     kind: Kind
@@ -40,13 +40,13 @@ class Source(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes in the file when it was opened."""
+        """Size of the file in bytes when it was opened."""
 
     def read_into(self, buffer: memoryview, at: int) -> int:
-        """Fill a buffer from a position in the file on.
+        """Fill a buffer from the position `at` in the file.
 
         Returns:
-            The number of bytes read: fewer than the buffer has only at the end of the file.
+            The number of bytes read, which is less than the buffer's length only at the end of the file.
 
         Raises:
             Unreadable: the file cannot be read.
@@ -54,25 +54,25 @@ class Source(Protocol):
 
 
 class Files(Protocol):
-    """A file system that is only read."""
+    """A read-only file system."""
 
     def listed(self, path: str) -> list[Entry]:
-        """The entries of a directory, sorted by name. Raises Unreadable: it cannot be listed."""
+        """The entries of a directory, sorted by name. Raises Unreadable if it cannot be listed."""
 
     def opened(self, path: str) -> AbstractContextManager[Source]:
-        """Open a file, for a ``with`` statement. Raises Unreadable: it cannot be opened, or is no regular file."""
+        """Open a file, for a ``with`` statement. Raises Unreadable if it cannot be opened or is not a regular file."""
 
 
 def filled(buffer: memoryview, read: Callable[[memoryview, int], int]) -> int:
-    """Read piece by piece until a buffer is full, or there is no more.
+    """Read piece by piece until a buffer is full or the file ends.
 
     Parameters:
-        buffer: what to fill.
-        read: reads into what is left of the buffer, after a number of bytes that were read before, and returns how many
-            it has read; 0 at the end.
+        buffer: the buffer.
+        read: reads into the rest of the buffer, given that rest and the number of bytes read so far. Returns the number
+            of bytes it has read; 0 at the end of the file.
 
     Returns:
-        How many bytes were read.
+        The number of bytes read.
     """
     got = 0
     while got < len(buffer) and (more := read(buffer[got:], got)):
@@ -82,7 +82,7 @@ def filled(buffer: memoryview, read: Callable[[memoryview, int], int]) -> int:
 
 @attrs.frozen
 class LocalSource:
-    """A file of this machine."""
+    """A file on this machine."""
 
     path: str
     descriptor: int
@@ -140,14 +140,14 @@ def _kind(entry: os.DirEntry[str]) -> Kind:
 
 
 def read_bytes(files: Files, path: str, most: int = MOST_TEXT) -> bytes:
-    """All of a small file.
+    """The content of a small file.
 
     Raises:
-        Unreadable: it cannot be read, or has more than `most` bytes.
+        Unreadable: the file cannot be read, or has more than `most` bytes.
     """
     with files.opened(path) as source:
         if source.size > most:
-            raise Unreadable(f"{path} has {source.size:,} bytes: more than the {most:,} that such a file may have")
+            raise Unreadable(f"{path} has {source.size:,} bytes; the limit for such a file is {most:,}")
         buffer = bytearray(source.size)
         got = source.read_into(memoryview(buffer), 0)
         return bytes(buffer[:got])

@@ -1,8 +1,8 @@
-"""The log of a replica as its disk has it: what properties ask of a `Log`, for batches instead of records.
+"""The log of a replica on disk, with the interface of `Log` that properties use, for batches instead of records.
 
-A log on a disk differs from one of the model in three ways. It may begin after offset 0, as retention moves its start.
-Compaction may have taken batches out of it, or records out of a batch. And it is long: logs are compared in arrays,
-and what is the same over many batches is reported once.
+A log on disk differs from one in the model in three ways. It can start after offset 0, because retention moves its
+start. Compaction can have removed batches, or records from a batch. And it is long: logs are compared as arrays, and a
+difference over many batches is reported once.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from leadline.model.disk.batches import DELETE_HORIZON, LARGEST_OFFSET, NO_EPOCH
 
 @attrs.frozen
 class Batch:
-    """A record batch: what a record is in the model.
+    """A record batch, which corresponds to a record of the model.
 
     Attributes:
         first: its base offset.
         last: its last offset.
-        epoch: the leader epoch it was written in.
-        crc, size: its checksum and its bytes, which tell it from other batches with these offsets.
+        epoch: the leader epoch in which it was written.
+        crc, size: its checksum and its size in bytes, which distinguish it from other batches with the same offsets.
     """
 
     first: int
@@ -39,7 +39,7 @@ class Batch:
 
 
 Place = tuple[int, Batch | None, Batch | None]
-"""An offset, and what two logs hold there."""
+"""An offset, and the batches of two logs there."""
 
 
 @attrs.frozen(eq=False)
@@ -47,10 +47,10 @@ class DiskLog:
     """The log of a replica.
 
     Attributes:
-        batches: of type `BATCH`, sorted by offset, none overlapping another.
-        start_offset: the log start offset; what is below it is gone.
+        batches: an array of type `BATCH`, sorted by offset, without overlaps.
+        start_offset: the log start offset; records below it have been removed.
         end_offset: the log end offset (LEO).
-        cleaned_below: the offset below which compaction may have taken something out of it; 0 if it has not.
+        cleaned_below: the offset below which compaction may have removed records; 0 if it has removed none.
     """
 
     batches: NDArray[Any]
@@ -63,9 +63,9 @@ class DiskLog:
 
     @property
     def records(self) -> tuple[Batch, ...]:
-        """The first and the last batch of each run of batches with one leader epoch, in offset order.
+        """The first and the last batch of each run of batches with the same leader epoch, in offset order.
 
-        Batches from before 0.11 have no epoch and are left out.
+        Batches from before 0.11, which have no epoch, are omitted.
         """
         batches = chosen(self.batches, self.batches["epoch"] != NO_EPOCH)
         ends = _run_ends(batches["epoch"])
@@ -73,28 +73,28 @@ class DiskLog:
         return tuple(_batch(batches[place]) for place in places)
 
     def has(self, offset: int) -> bool:
-        """Whether a batch has an offset."""
+        """Whether a batch contains an offset."""
         return int(_covering(self.batches, np.array([offset]))[0]) >= 0
 
     def __getitem__(self, offset: int) -> Batch:
         return _batch(self.batches[_covering(self.batches, np.array([offset]))[0]])
 
     def beside(self, other: DiskLog, below: int) -> Iterator[Place]:
-        """What two logs hold at each offset below one where something may be different from the offset before.
+        """Compare two logs at each offset less than `below` at which something can differ from the offset before.
 
-        Left out is what says nothing: offsets below a log start, what compaction took out of one of them, and
-        batches with a wrong checksum, which are known to be damaged.
+        Offsets that prove nothing are omitted: those below a log start offset, those that compaction removed from one
+        log, and batches with a wrong checksum, which are known to be damaged.
 
         Parameters:
             other: the other log.
             below: the first offset that is not compared.
 
         Returns:
-            An offset, and the batch that each log has there, None if it has none. Where compaction may have changed
-            one of two batches, and all that it leaves as it was is the same, both are reported as one.
+            Offsets, each with the batch of both logs there, None if a log has none. If compaction may have changed one
+            of the two batches, and the fields that it keeps are equal, both are the same `Batch`.
         """
         below = min(below, max(self.end_offset, other.end_offset))
-        key = id(other), below  # several properties ask about the same two logs
+        key = id(other), below  # several properties compare the same two logs
         if key not in self._compared:
             aligned = self.aligned(other, below)
             starts = [0, *(end + 1 for end in _run_ends(aligned.kind)[:-1])] if len(aligned.offsets) else []
@@ -102,7 +102,7 @@ class DiskLog:
         return iter(self._compared[key][1])
 
     def aligned(self, other: DiskLog, below: int) -> Alignment:
-        """Two logs side by side. `beside` reports only the beginnings of its runs."""
+        """Align two logs. `beside` reports only the first offset of each run."""
         low = max(self.start_offset, other.start_offset)
         mine, theirs = _window(self.batches, low, below), _window(other.batches, low, below)
         alike = np.array_equal(mine["first"], theirs["first"]) and np.array_equal(mine["last"], theirs["last"])
@@ -132,13 +132,13 @@ class DiskLog:
 
 @attrs.frozen(eq=False)
 class Alignment:
-    """Two logs side by side, at every offset where a batch of either begins.
+    """Two logs, compared at every offset at which a batch of either begins.
 
     Attributes:
-        mine, theirs: the batches of each.
+        mine, theirs: the batches of both logs, arrays of type `BATCH`.
         offsets: the offsets.
-        left, right: which batch of each has the offset; -1 if none has.
-        same: whether both have the same batch there.
+        left, right: for each offset, the index of its batch in `mine` and in `theirs`; -1 if there is none.
+        same: for each offset, whether both logs have the same batch.
     """
 
     mine: NDArray[Any]
@@ -150,7 +150,7 @@ class Alignment:
 
     @property
     def kind(self) -> NDArray[Any]:
-        """A number for each place: the same for two places where nothing that a property asks is different."""
+        """A number for each offset, equal for two offsets if no property can distinguish them."""
         epochs = [
             np.where(places >= 0, batches["epoch"][np.maximum(places, 0)] if len(batches) else NO_EPOCH, -2)
             for batches, places in ((self.mine, self.left), (self.theirs, self.right))
@@ -159,7 +159,7 @@ class Alignment:
         return np.concatenate([[0], np.cumsum(changed)]) if len(self.offsets) else np.empty(0, np.int64)
 
     def place(self, index: int) -> Place:
-        """What both hold at one of the offsets."""
+        """One of the offsets, and the batches of both logs there."""
         left, right = int(self.left[index]), int(self.right[index])
         mine = _batch(self.mine[left]) if left >= 0 else None
         if self.same[index]:
@@ -168,13 +168,13 @@ class Alignment:
 
 
 def log_of(batches: NDArray[Any], start_offset: int, least_end: int, cleaned_below: int = 0) -> DiskLog:
-    """The log that some batches are.
+    """Make a log of batches.
 
     Parameters:
-        batches: of type `BATCH`, in the order in which they are on the disk, as damaged as they may be.
+        batches: an array of type `BATCH`, in the order on disk; they can be damaged.
         start_offset: the log start offset.
-        least_end: where the log ends at least: where its last segment begins.
-        cleaned_below: the offset below which compaction may have taken something out of it.
+        least_end: the smallest possible log end offset, which is the base offset of the last segment.
+        cleaned_below: the offset below which compaction may have removed records.
     """
     kept = chosen(batches, is_sound(batches))
     if (kept["first"][1:] <= kept["last"][:-1]).any():
@@ -186,12 +186,12 @@ def log_of(batches: NDArray[Any], start_offset: int, least_end: int, cleaned_bel
 
 
 def chosen(batches: NDArray[Any], which: NDArray[Any]) -> NDArray[Any]:
-    """The batches for which a mask is true: not copied if that is all of them, as there may be millions."""
+    """The batches for which a mask is true; not copied if the mask selects all, because there can be millions."""
     return batches if which.all() else batches[which]
 
 
 def _not_overlapping(batches: NDArray[Any]) -> list[int]:
-    """Of batches sorted by offset, those that begin after all that were kept before them."""
+    """The indices of batches, sorted by offset, that begin after the end of all earlier ones in the result."""
     kept, reached = [], -1
     for place, (first, last) in enumerate(zip(batches["first"].tolist(), batches["last"].tolist(), strict=True)):
         if first > reached:
@@ -201,14 +201,14 @@ def _not_overlapping(batches: NDArray[Any]) -> list[int]:
 
 
 def is_sound(batches: NDArray[Any]) -> NDArray[Any]:
-    """Which batches have offsets that make sense."""
+    """A mask of the batches with valid offsets."""
     first, last = batches["first"], batches["last"]
     sound: NDArray[Any] = (first >= 0) & (last >= first) & (last < LARGEST_OFFSET)
     return sound
 
 
 def is_full(batches: NDArray[Any]) -> NDArray[Any]:
-    """Which batches have all their records, and were not changed by compaction."""
+    """A mask of the batches that have all their records and were not changed by compaction."""
     full: NDArray[Any] = (batches["records"] == batches["last"] - batches["first"] + 1) & (
         batches["attributes"] & DELETE_HORIZON == 0
     )
@@ -216,15 +216,15 @@ def is_full(batches: NDArray[Any]) -> NDArray[Any]:
 
 
 def offsets_text(first: int, last: int) -> str:
-    """Offsets as a person writes them: ``7`` or ``7-9``."""
+    """Offsets as text: ``7`` or ``7-9``."""
     return str(first) if first == last else f"{first}-{last}"
 
 
 def _same(one: NDArray[Any], other: NDArray[Any], cleaned_below: int) -> NDArray[Any]:
-    """Which of the batches beside each other are the same.
+    """A mask of the pairs of batches that are the same.
 
-    A copy has every byte of the original. Compaction, which each broker does by itself, takes records out of a batch;
-    what it leaves are offsets, epoch and producer.
+    A follower copies every byte of a batch. Compaction, which runs on each broker independently, removes records from a
+    batch but keeps its offsets, epoch and producer.
     """
     exactly: NDArray[Any] = np.ones(len(one), bool)
     for name in ("first", "last", "epoch", "crc", "size", "magic"):
@@ -241,14 +241,14 @@ def _same(one: NDArray[Any], other: NDArray[Any], cleaned_below: int) -> NDArray
 
 
 def _window(batches: NDArray[Any], low: int, below: int) -> NDArray[Any]:
-    """The batches that have an offset from one on and below another."""
+    """The batches that contain an offset from `low` to `below` - 1."""
     begin = int(np.searchsorted(batches["last"], low))
     end = int(np.searchsorted(batches["first"], below))
     return batches[begin : max(begin, end)]
 
 
 def _covering(batches: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
-    """Which batch has each offset; -1 if none has."""
+    """The index of the batch that contains each offset; -1 if there is none."""
     if not len(batches):
         return np.full(len(offsets), -1)
     places = np.searchsorted(batches["first"], offsets, side="right") - 1

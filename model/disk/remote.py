@@ -1,4 +1,4 @@
-"""Files that are not on this machine: in object storage, or in any other file system that pyarrow knows."""
+"""Files in object storage, or in any other remote file system that pyarrow supports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_remote(path: str) -> bool:
 
 
 def canonical(path: str) -> str:
-    """A path to which others can be appended: without a slash at its end, the options of a URI before the path."""
+    """A path to which names can be appended: without a trailing slash, with the options of a URI before its path."""
     if not is_remote(path):
         return path.rstrip("/") or "/"
     scheme, _, rest = path.partition("://")
@@ -30,13 +30,13 @@ def canonical(path: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """A text without the user and the password of the URIs in it, nor their options."""
+    """The text without user names, passwords and options in its URIs."""
     return re.sub(r"(://)[^/@\s]+@", r"\1...@", re.sub(r"(://[^/?\s]*)\?[^/\s]*", r"\1", text))
 
 
 @attrs.frozen
 class AnyFiles:
-    """This machine's file system, and for paths that are URIs those that pyarrow knows."""
+    """The local file system, and the file systems of pyarrow for paths that are URIs."""
 
     def listed(self, path: str) -> list[Entry]:
         """See `Files.listed`."""
@@ -87,7 +87,7 @@ def _opened(path: str) -> Iterator[_RemoteSource]:
 
 
 def _system(path: str) -> tuple[Any, str]:
-    """The file system that a URI names, and the path in it."""
+    """The file system of a URI, and the path in it."""
     if importlib.util.find_spec("pyarrow") is None:
         raise Unreadable(f"{path} needs pyarrow: pip install 'leadline[spark]'")
     scheme, _, rest = path.partition("://")

@@ -1,4 +1,4 @@
-"""The text files of a data directory: checkpoints, properties, the quorum's state.
+"""The text files of a data directory: checkpoints, properties, and the state of the quorum.
 
 The formats are those of Apache Kafka's `CheckpointFile`, `LeaderEpochCheckpointFile`, `PartitionMetadataFile`,
 `MetaProperties` and `FileQuorumStateStore`.
@@ -28,10 +28,10 @@ QUORUM_STATE = "quorum-state"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 MOST_DIGITS = 19
-"""Digits of the largest offset, 2**63 - 1."""
+"""Number of digits of the largest offset, 2**63 - 1."""
 
 Partition = tuple[str, int]
-"""A partition: the topic's name and the partition's number."""
+"""A partition: the topic name and the partition number."""
 
 
 @attrs.frozen
@@ -46,7 +46,7 @@ def offsets(files: Files, path: str) -> dict[Partition, int]:
     """The offsets in a checkpoint file.
 
     Raises:
-        Unreadable: the file is missing, cannot be read or is not such a checkpoint.
+        Unreadable: the file is missing, cannot be read, or is not such a checkpoint.
     """
     found: dict[Partition, int] = {}
     for line in _lines(files, path):
@@ -61,7 +61,7 @@ def epochs(files: Files, path: str) -> tuple[Epoch, ...]:
     """The entries of a leader epoch checkpoint, in the order of the file.
 
     Raises:
-        Unreadable: the file is missing, cannot be read or is not such a checkpoint.
+        Unreadable: the file is missing, cannot be read, or is not such a checkpoint.
     """
     found = []
     for line in _lines(files, path):
@@ -73,7 +73,7 @@ def epochs(files: Files, path: str) -> tuple[Epoch, ...]:
 
 
 def topic_id(files: Files, path: str) -> UUID | None:
-    """The topic's id in a `partition.metadata` file; None if the file has the null id.
+    """The topic id in a `partition.metadata` file; None if the file has the null id.
 
     Raises:
         Unreadable: the file is missing, cannot be read or has no id.
@@ -87,13 +87,13 @@ def topic_id(files: Files, path: str) -> UUID | None:
 
 
 def properties(files: Files, path: str) -> dict[str, str]:
-    """The properties in a file such as `meta.properties`. Raises Unreadable: it is missing or cannot be read."""
+    """The properties in a file such as `meta.properties`. Raises Unreadable if it is missing or cannot be read."""
     pairs = (line.partition("=") for line in _text(files, path).splitlines() if not line.startswith(("#", "!")))
     return {name.strip(): value.strip() for name, separator, value in pairs if separator}
 
 
 def quorum_epoch(files: Files, path: str) -> int:
-    """The epoch in a `quorum-state` file. Raises Unreadable: it is missing, or not such a file."""
+    """The epoch in a `quorum-state` file. Raises Unreadable if it is missing or malformed."""
     try:
         content = json.loads(_text(files, path))
     except (ValueError, RecursionError) as error:
@@ -105,14 +105,14 @@ def quorum_epoch(files: Files, path: str) -> int:
 
 
 def _lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of a checkpoint after its version and its count. An empty file has none."""
+    """The lines of a checkpoint after the version and the count; none if the file is empty."""
     lines = _text(files, path).split("\n")
     if lines and not lines[-1].strip():
         lines.pop()
     if not lines:
         return
     if lines[0].strip() not in ("0", "1"):
-        raise Unreadable(f"{path} begins with an unknown version")
+        raise Unreadable(f"{path} has an unknown version")
     expected = _number(path, lines[1].strip()) if len(lines) > 1 else 0
     if expected != len(lines) - 2:
         raise Unreadable(f"{path} declares {expected} entries but has {max(len(lines) - 2, 0)}")

@@ -1,6 +1,6 @@
-"""Kafka's binary encoding: numbers, strings, arrays and tagged fields, as KIP-482 and the records have them.
+"""Kafka's binary encoding: numbers, strings, arrays and tagged fields, as defined by KIP-482 and the record format.
 
-Lengths and counts are compared with the bytes that are left before anything is allocated.
+Lengths and counts are compared with the number of bytes left before memory is allocated.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _INT8, _INT16, _INT32, _INT64 = (struct.Struct(form) for form in (">b", ">h", ">
 
 
 class Malformed(ValueError):
-    """Bytes are not what their format says."""
+    """The bytes do not match the format."""
 
 
 class Wire:
-    """Bytes that are read from front to back.
+    """Bytes that are read in order.
 
     Parameters:
         data: the bytes.
 
     Raises:
-        Malformed: by every method, if what is left is too short or is not what is read.
+        Malformed: from every method, if too few bytes are left or they do not have the expected format.
     """
 
     __slots__ = ("_at", "_data")
@@ -38,13 +38,13 @@ class Wire:
 
     @property
     def left(self) -> int:
-        """Bytes that have not been read."""
+        """The number of bytes that have not been read."""
         return len(self._data) - self._at
 
     def take(self, count: int) -> bytes:
-        """Some bytes."""
+        """The next `count` bytes."""
         if not 0 <= count <= self.left:
-            raise Malformed(f"{count} bytes are declared but {self.left} are left")
+            raise Malformed(f"{count} bytes are declared, but only {self.left} are left")
         self._at += count
         return self._data[self._at - count : self._at]
 
@@ -105,12 +105,12 @@ class Wire:
             raise Malformed("a string is not UTF-8") from error
 
     def sized(self) -> bytes | None:
-        """The key or the value of a record: its length, -1 for none, and its bytes."""
+        """The key or value of a record: its length (-1 if it is null) and its bytes."""
         length = self.signed()
         return None if length == -1 else self.take(length)
 
     def array(self, read: Callable[[], T]) -> list[T]:
-        """A compact array, read by a function that reads one element, of at least one byte."""
+        """A compact array. `read` reads one element, which has at least one byte."""
         found = self.nullable_array(read)
         if found is None:
             raise Malformed("an array is missing")
@@ -120,21 +120,21 @@ class Wire:
         """A compact array that may be missing. See `array`."""
         count = self.unsigned()
         if count - 1 > self.left:
-            raise Malformed(f"{count - 1} elements are declared but {self.left} bytes are left")
+            raise Malformed(f"{count - 1} elements are declared, but only {self.left} bytes are left")
         return [read() for _ in range(count - 1)] if count else None
 
     def tagged(self) -> Iterator[tuple[int, Wire]]:
-        """The tagged fields at the end of a structure, each with its tag."""
+        """The tagged fields at the end of a structure, with their tags."""
         for _ in range(self.unsigned()):
             tag, length = self.unsigned(), self.unsigned()
             yield tag, Wire(self.take(length))
 
 
 def uuid_of_text(text: str) -> UUID:
-    """The id that Kafka writes as 22 characters of URL-safe base 64."""
+    """The id that Kafka writes as 22 characters of URL-safe Base64."""
     return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
 
 
 def text_of_uuid(value: UUID) -> str:
-    """An id as Kafka writes it. See `uuid_of_text`."""
+    """The id in Kafka's notation. See `uuid_of_text`."""
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
