@@ -1,11 +1,12 @@
-"""The audit: whether what must be true of Kafka is true of the disks of brokers.
+"""The audit checks the properties of Kafka replication on the disks of brokers.
 
-A disk is a state that was reached. `model.disk` makes of it what properties look at, and the properties are those of
-the specs, wherever these speak of logs, high watermarks, leader epochs and ISRs; `invariants.disk` adds what only disks
-have. What a copy of disks cannot tell is left open, with the reason, and what Kafka does all the time is not called a
-loss: compaction, retention, deletion, a topic that was made again.
+A disk is a state that was reached. `model.disk` reads it in the form that properties expect. The audit uses the
+properties of the specs that concern logs, high watermarks, leader epochs and ISRs; `invariants.disk` adds those that
+only disks have. If a copy of disks is not enough to decide a property, the audit reports it as undecided, with the
+reason. Records that Kafka removes in normal operation (compaction, retention, deletion, a topic that was created again)
+are not reported as lost.
 
-Read in this order: `result` says what an audit finds; `partition` audits one partition; `explain` says what is known of
-the cause; `remarks` says what is worth knowing and no fault; `cluster` audits all partitions, on several cores;
-`moments` compares two moments of one cluster.
+Read in this order: `result` defines the result of an audit; `partition` audits one partition; `explain` adds likely
+causes; `notes` adds information that is not a violation; `shapes` compares violations with traces of specs; `cluster`
+audits all partitions, on several cores; `moments` compares two moments of one cluster; `spark` runs the audit on Spark.
 """

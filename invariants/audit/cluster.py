@@ -1,4 +1,4 @@
-"""The audit of all partitions of a cluster, on several cores if that pays."""
+"""The audit of all partitions of a cluster, on several cores if that is faster."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ ALONE_FOR = 1.0
 """Seconds of work before other processes are considered."""
 
 WORTH_IT = 5.0
-"""Seconds of remaining work from which other processes pay: they take a second or more to start."""
+"""Seconds of remaining work for which other processes are worthwhile: starting them takes a second or more."""
 
 AT_A_TIME = 32
-"""Partitions that a process takes at a time."""
+"""Largest number of partitions that a process is given at a time."""
 
 FILES = AnyFiles()
-"""This machine's file system, and those of URIs."""
+"""The local file system, and those of URIs."""
 
 MOST_PROBLEMS = 20
-"""The most unreadable files that are named."""
+"""Largest number of unreadable files that are listed."""
 
 Task = TypeVar("Task", PartitionTask, MomentsTask)
 
 Progress = Callable[["Done"], None]
-"""Called now and then during an audit."""
+"""Called regularly during an audit."""
 
 
 @attrs.define
@@ -69,8 +69,8 @@ class Done:
     """The progress of an audit.
 
     Attributes:
-        partitions, planned: the partitions that are done, and all.
-        batches, size: the batches read so far, and their bytes.
+        partitions, planned: the number of partitions that are done, and of all.
+        batches, size: the number of batches read so far, and their size in bytes.
         errors: the violations found so far.
         seconds: wall-clock seconds.
     """
@@ -83,7 +83,7 @@ class Done:
     seconds: float = 0.0
 
     def add(self, report: PartitionReport, seconds: float) -> None:
-        """Count another partition, after some seconds."""
+        """Count a partition that was done after `seconds`."""
         self.partitions += 1
         self.batches += report.batches
         self.size += report.size
@@ -109,16 +109,16 @@ def audit(
     Parameters:
         given: data directories, or directories that contain several.
         files: the file system.
-        checksums: whether the batches' checksums are computed.
-        stopped: whether no broker ran when its directory was copied, though not all were stopped cleanly.
-        workers: how many processes share the work; by default one for each core.
-        progress: called now and then.
+        checksums: whether to compute the checksums of batches.
+        stopped: whether no broker ran when its directory was copied, although not all were stopped cleanly.
+        workers: the number of processes that share the work; by default one for each core.
+        progress: called regularly.
 
     Returns:
-        What was found. An interrupt ends the audit with what was found until then.
+        The result. An interrupt ends the audit with the findings so far.
 
     Raises:
-        LeadlineError: there is no data directory in what was given, or it cannot be read.
+        LeadlineError: a path contains no data directory, or cannot be read.
     """
     clusters = clusters_in(files, given, stopped=stopped)
     tasks = [task for cluster in clusters for task in tasks_of(cluster)]
@@ -192,7 +192,7 @@ def _audited(
 
 
 def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cluster]:
-    """The clusters whose data directories are in some directories. See `audit`."""
+    """The clusters of the data directories below given directories. See `audit`."""
     found: list[str] = []
     for path in given:
         path = canonical(path)
@@ -214,7 +214,7 @@ def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cl
 
 
 def tasks_of(cluster: Cluster) -> Iterator[PartitionTask]:
-    """The partitions of a cluster that are to be audited."""
+    """The partitions of a cluster, as tasks."""
     for partition, held in cluster.partitions.items():
         topic_id = cluster.topic_id(partition)
         history = cluster.metadata.partitions.get((topic_id, partition[1])) if cluster.metadata and topic_id else None
@@ -239,7 +239,7 @@ def _cores() -> int:
 
 
 def _run(run: Callable[[Task], PartitionReport], tasks: Sequence[Task], workers: int) -> Iterator[PartitionReport]:
-    """Audit partitions: in this process, and after a while in others too."""
+    """Audit partitions in this process and, if that takes long, in other processes too."""
     began, waiting = time.monotonic(), list(reversed(tasks))
     while waiting:
         yield run(waiting.pop())
@@ -270,7 +270,7 @@ def _leave_interrupts_alone() -> None:
 
 
 def run_part(run: Callable[[Task], PartitionReport], tasks: Sequence[Task]) -> list[PartitionReport]:
-    """Audit some partitions, one after another."""
+    """Audit partitions one after another."""
     return [run(task) for task in tasks]
 
 
@@ -285,7 +285,7 @@ def result_of(
 
     Parameters:
         clusters: the clusters.
-        reports: what was found of each partition that was audited.
+        reports: the reports on the partitions that were audited.
         checks: the properties that were checked on partitions.
         began: when the audit began, by `time.monotonic`.
         interrupted: whether it ended early.
@@ -328,7 +328,7 @@ def result_of(
 
 
 def _printable(finding: Finding) -> Finding:
-    """A finding whose texts are safe for a terminal, whatever the directories' names are."""
+    """The finding with texts that are safe for a terminal, whatever the names of directories contain."""
     return attrs.evolve(finding, sentence=_shown(finding.sentence), path=_shown(finding.path))
 
 
@@ -337,7 +337,7 @@ def _shown(text: str) -> str:
 
 
 def _reasons(cluster: Cluster) -> Iterator[str]:
-    """Why the audit of a cluster is not complete, whatever is in its logs."""
+    """The reasons, other than its logs, why the audit of a cluster is incomplete."""
     if any(partition != METADATA for partition in cluster.partitions):
         if cluster.metadata is None:
             yield (f"there is no metadata log, so leaders and ISRs are unknown: {_names(OF_LEADERS)} were not checked")
@@ -356,7 +356,7 @@ def _names(checks: Iterable[Property]) -> str:
 
 
 def _left_open(reports: Sequence[PartitionReport]) -> Iterator[str]:
-    """What is undecided about single partitions, once for each reason."""
+    """What is undecided about single partitions, one sentence for each reason."""
     every = [
         reason
         for report in reports

@@ -1,4 +1,4 @@
-"""The likely causes of findings, and which broker can be elected safely."""
+"""The likely causes of findings, and the brokers that can be elected safely."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ BETWEEN_BROKERS = (
     "committed_never_lost",
     "follower_log_is_prefix",
 )
-"""The properties for which the place where two logs diverge is reported."""
+"""The properties for which the audit reports where two logs diverge."""
 
 FOLLOWS_FROM_A_SHORT_LOG = ("recovery_point_within_log", "epoch_file_matches_log")
-"""The properties that a log also violates if it ends below the high watermark."""
+"""The properties that a log that ends below its high watermark usually violates too."""
 
 
 def explained(
     partition: DiskPartition, history: Iterable[tuple[int, PartitionState]], findings: Sequence[Finding]
 ) -> list[Finding]:
-    """Add the likely causes to findings, and drop findings that only follow from another one.
+    """Add likely causes to findings, and remove findings that only follow from another one.
 
     Parameters:
         partition: the partition.
-        history: its states, with offsets in the metadata log.
-        findings: what is wrong with it.
+        history: its states, with their offsets in the metadata log.
+        findings: the findings about it.
     """
     if not findings:
         return []
@@ -51,7 +51,7 @@ def explained(
 
 
 def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
-    """The likely cause of a log that is too short, from what else is in its directory."""
+    """The likely cause of a log that is too short, according to other files in its directory."""
     if finding.check != "hw_within_log":
         return
     for _, replica in partition.replicas_of(finding.brokers):
@@ -64,7 +64,7 @@ def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
 
 
 def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
-    """Evidence that a log once extended beyond its end, a clause each."""
+    """Evidence that a log was once longer, a clause each."""
     end, signs = replica.log.end_offset, []
     if (replica.place.recovery_point or 0) > end:
         signs.append(f"the recovery point {replica.place.recovery_point} says that more was flushed")
@@ -79,7 +79,7 @@ def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
 
 
 def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Iterator[str]:
-    """Where the logs of the brokers that findings are about diverge."""
+    """Where the logs of the brokers in findings diverge."""
     about = [set(finding.brokers) for finding in findings if finding.check in BETWEEN_BROKERS]
     for (one, replica), (other, peer) in itertools.combinations(partition.replicas_of(), 2):
         if any({one, other} <= brokers or (len(brokers) == 1 and brokers & {one, other}) for brokers in about):
@@ -87,7 +87,7 @@ def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Itera
 
 
 def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -> Iterator[str]:
-    """Where two logs diverge, and what each holds from there on."""
+    """Where two logs diverge, and what each has from there on."""
     aligned = replica.log.aligned(peer.log, max(replica.log.end_offset, peer.log.end_offset))
     differing = np.flatnonzero(~aligned.same)
     if not len(differing):
@@ -104,7 +104,7 @@ def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -
 
 
 def _held(replica: DiskReplica, there: bool, offset: int) -> str:
-    """What a log holds from an offset on."""
+    """A phrase for the batches of a log from an offset on."""
     batches = replica.log.batches[replica.log.batches["last"] >= offset]
     if not there or not len(batches):
         after = f" before offset {int(batches['first'][0])}" if len(batches) else ""
@@ -117,7 +117,7 @@ def _held(replica: DiskReplica, there: bool, offset: int) -> str:
 
 
 def _unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator[str]:
-    """The leaders that were elected though they were not in the ISR."""
+    """The leaders that were elected although they were not in the ISR."""
     for (_, before), (offset, after) in itertools.pairwise(history):
         elected = after.leader is not None and after.leader_epoch > before.leader_epoch
         if elected and before.electable and after.leader not in before.electable:
@@ -128,7 +128,7 @@ def _unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterato
 
 
 def _electable(partition: DiskPartition) -> Iterator[str]:
-    """Which brokers can be elected without losing data, as far as the directories given show."""
+    """The brokers that can be elected without losing data, according to the given directories."""
     replicas = [(broker, replica) for broker, replica in partition.replicas_of() if replica.has_a_log]
     if partition.is_metadata or not replicas:
         return
@@ -150,12 +150,12 @@ def _electable(partition: DiskPartition) -> Iterator[str]:
             f"{'does' if len(complete) == 1 else 'do'}"
         )
     else:
-        yield f"no replica given has everything below the high watermark {committed}"
+        yield f"none of the given replicas has everything below the high watermark {committed}"
     yield f"the longest log ends at {best}, on {_brokers(longest)}"
 
 
 def _has_all(partition: DiskPartition, replica: DiskReplica, committed: int) -> bool:
-    """Whether a replica has everything below an offset that any replica has, and no log with damage in it."""
+    """Whether a replica has all batches below `committed` that any replica has, and no damaged batch."""
     if replica.log.end_offset < committed or not replica.batches["intact"].all():
         return False
     for _, other in partition.replicas_of():

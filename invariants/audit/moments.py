@@ -1,4 +1,4 @@
-"""Two moments of one cluster: nothing that was committed may be missing, unless Kafka removed it."""
+"""Two moments of one cluster: no committed record may be missing at the later one, unless Kafka removed it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from leadline.model.disk.wire import text_of_uuid
 
 @attrs.frozen
 class MomentsTask:
-    """A partition at two moments; None where it did not exist."""
+    """A partition at two moments; None if it did not exist at one of them."""
 
     before: PartitionTask | None
     after: PartitionTask | None
 
     @property
     def task(self) -> PartitionTask:
-        """The later one, or the only one."""
+        """The task of the later moment, or the only one."""
         task = self.after or self.before
         assert task is not None
         return task

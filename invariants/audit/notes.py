@@ -1,4 +1,4 @@
-"""Notes: what is worth knowing about a partition, although nothing is wrong."""
+"""Notes: information about a partition that is useful but not a violation."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from leadline.model.disk.wire import text_of_uuid
 
 
 def notes(partition: DiskPartition, others: Sequence[DiskReplica], findings: Sequence[Finding] = ()) -> list[Finding]:
-    """What is worth knowing about a partition.
+    """The notes about a partition.
 
     Parameters:
         partition: the partition.
-        others: the replicas that were left out of it. See `leadline.invariants.audit.partition.Observation`.
-        findings: what is wrong with it. A log that they report as too short gets no note about the same thing.
+        others: the replicas that are not part of it. See `leadline.invariants.audit.partition.Observation`.
+        findings: the violations. A log that they report as too short gets no note about that.
     """
     short = {broker for finding in findings if finding.check == "hw_within_log" for broker in finding.brokers}
     found = [*_other_topics(partition, others)]
@@ -81,7 +81,7 @@ def _of_replica(partition: DiskPartition, replica: DiskReplica, short: bool) -> 
 
 
 def _beyond_the_log(partition: DiskPartition, replica: DiskReplica) -> Iterator[Finding]:
-    """Offsets in checkpoints that are beyond the end of the log, after an unclean shutdown."""
+    """Notes about offsets in checkpoints that are beyond the end of the log, after an unclean shutdown."""
     place, log = replica.place, replica.log
     if replica.high_watermark > log.end_offset:
         yield _note(

@@ -1,4 +1,4 @@
-"""The audit of one partition: its replicas are read, and every property is checked."""
+"""The audit of one partition: it reads the replicas and checks every property."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ OF_ONE_MOMENT = (
     disk.epochs_given_by_controller,
     disk.topic_ids_agree,
 )
-"""The properties that need disks of one moment: otherwise a replica may lack what it was yet to fetch."""
+"""The properties that need disks of one moment: otherwise a replica may lack records that it was yet to fetch."""
 
 OF_SPECS = (
     logs.epochs_monotonic_in_log,
@@ -69,7 +69,7 @@ OF_SPECS = (
     logs.follower_log_is_prefix,
     watermarks.hw_within_log,
 )
-"""The properties that specs have too: a trace of a spec can show how a violation came about."""
+"""The properties that specs also have: a trace of a spec can show how a violation happened."""
 
 OF_TWO_MOMENTS = (disk.committed_kept, watermarks.hw_monotonic)
 """The properties of two moments of one cluster."""
@@ -89,23 +89,23 @@ NO_DIRECTORY, NO_SEGMENT, NO_HIGH_WATERMARK, NOT_IN_METADATA, NO_LEADER, NO_REPL
     "no leader of ",
     "no replica of ",
 )
-"""The beginnings of reasons that are reported once for all partitions."""
+"""Prefixes of reasons that are reported once for all partitions."""
 
 MOST_PLACES = 1000
-"""The most violations of one property that are counted in one partition."""
+"""Largest number of violations of a property that are counted in a partition."""
 
 
 @attrs.frozen
 class PartitionTask:
-    """A partition that is to be audited.
+    """A partition to audit.
 
     Attributes:
         topic, number: its name.
-        places: where its replicas are.
-        topic_id, state: what the metadata log has; None if it has nothing.
-        history: the states of the partition with the offsets in the metadata log at which they began.
+        places: the locations of its replicas.
+        topic_id, state: its topic id and state in the metadata log; None if there are none.
+        history: its states with the offsets in the metadata log at which they began.
         cleaned_below: the offset below which compaction may have changed its logs.
-        one_moment: whether the disks are of one moment.
+        one_moment: whether the disks were copied at one moment.
         has_metadata: whether a metadata log was given.
     """
 
@@ -122,14 +122,14 @@ class PartitionTask:
 
 @attrs.frozen(eq=False)
 class PartitionReport:
-    """What the audit of a partition found.
+    """The result of the audit of a partition.
 
     Attributes:
-        task: what was to be audited.
-        findings: what was found.
-        undecided: what could not be decided.
-        batches, size: the batches in all replicas, and their bytes.
-        table: what views show of the logs, if something is wrong with them.
+        task: the task.
+        findings: the findings.
+        undecided: the properties that could not be decided.
+        batches, size: the number of batches in all replicas, and their size in bytes.
+        table: the table of the logs for views, if there is an error.
     """
 
     task: PartitionTask
@@ -145,8 +145,8 @@ def audit_partition(files: Files, task: PartitionTask, *, checksums: bool = True
 
     Parameters:
         files: the file system.
-        task: what is to be audited.
-        checksums: whether the batches' checksums are computed.
+        task: the partition.
+        checksums: whether to compute the checksums of batches.
     """
     observation = observe(files, task, checksums=checksums)
     return judged(task, observation, CHECKS)
@@ -154,12 +154,12 @@ def audit_partition(files: Files, task: PartitionTask, *, checksums: bool = True
 
 @attrs.frozen(eq=False)
 class Observation:
-    """What was read of a partition.
+    """The data that was read for a partition.
 
     Attributes:
         partition: the partition.
-        others: the replicas that are left out of it: those of another topic of the same name, and those that could not
-            be read or whose segments were left out of the copy.
+        others: the replicas that are not part of it: those of another topic with the same name, and those that could
+            not be read or whose segments were left out of the copy.
     """
 
     partition: DiskPartition
@@ -167,7 +167,7 @@ class Observation:
 
     @property
     def replicas(self) -> tuple[DiskReplica, ...]:
-        """All that was read."""
+        """All replicas that were read."""
         return (*self.partition.replicas.values(), *self.others)
 
 
@@ -182,7 +182,7 @@ def observe(files: Files, task: PartitionTask, *, checksums: bool = True) -> Obs
 
 
 def observation_of(task: PartitionTask, held: Sequence[DiskReplica]) -> Observation:
-    """What was read of a partition, given its replicas."""
+    """The observation of a partition, given its replicas."""
     known = [replica.directory.topic_id for replica in held if replica.directory.topic_id is not None]
     topic_id = task.topic_id if task.topic_id in known or not known else max(known, key=known.count)
     any_log = any(replica.has_a_log for replica in held)
@@ -205,7 +205,7 @@ def observation_of(task: PartitionTask, held: Sequence[DiskReplica]) -> Observat
 
 
 def judged(task: PartitionTask, observation: Observation, checks: Iterable[Property]) -> PartitionReport:
-    """What some properties say of a partition, with what is known of the causes and what is worth knowing."""
+    """Check properties of a partition, and add likely causes and notes."""
     partition, earlier = observation.partition, observation.partition.earlier
     findings: list[Finding] = []
     undecided = [*_not_at_hand(observation, task)]
@@ -231,10 +231,11 @@ def judged(task: PartitionTask, observation: Observation, checks: Iterable[Prope
 
 
 def _asked(check: Property, *moments: DiskPartition | None) -> tuple[list[Finding], bool]:
-    """What a property finds wrong with a partition, or between two moments of it, once for each group of brokers.
+    """Check a property of a partition, or of two moments of it.
 
     Returns:
-        The findings, and whether something was left open: what a broker lacks may be yet to come.
+        One finding for each group of brokers, and whether the property is undecided because a missing record may have
+        arrived later.
     """
     places: dict[tuple[int, ...], list[Complaint]] = {}
     later, count, partition = False, 0, moments[-1]
@@ -253,7 +254,7 @@ def _asked(check: Property, *moments: DiskPartition | None) -> tuple[list[Findin
 
 
 def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Complaint) -> bool:
-    """Whether what is wrong is so only because disks, or the files of one disk, were copied one after another."""
+    """Whether a complaint may be caused only by copying disks, or the files of one disk, one after another."""
     replicas = [replica for _, replica in partition.replicas_of(complaint.brokers)]
     if check.name == watermarks.hw_within_log.name:
         return not any(replica.place.clean or signs_of_a_lost_segment(replica) for replica in replicas)
@@ -282,7 +283,7 @@ def _finding(check: Property, partition: DiskPartition, found: list[Complaint], 
 
 
 def _not_at_hand(observation: Observation, task: PartitionTask) -> Iterator[UndecidedCheck]:
-    """Why a partition cannot be audited as a whole."""
+    """The reasons why a partition cannot be audited completely."""
     partition = observation.partition
     name = f"{partition.topic}-{partition.number}"
     for replica in observation.replicas:

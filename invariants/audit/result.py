@@ -11,26 +11,26 @@ from leadline.checker.result import Verdict
 from leadline.model.disk.log_table import LogTable
 
 Shape = tuple[object, ...]
-"""A value that is equal for two violations of one shape. See `leadline.invariants.audit.shapes`."""
+"""A value that is equal for violations with the same shape. See `leadline.invariants.audit.shapes`."""
 
 Severity = Literal["error", "note"]
 
 
 @attrs.frozen
 class Finding:
-    """Something that an audit found.
+    """A violation or note that an audit reports.
 
     Attributes:
-        check: the name of the property, or of what the note is about.
-        severity: ``error`` if the property is violated; ``note`` if it is explained, or merely worth knowing.
-        topic, partition: which partition; None if it is about a whole directory.
-        brokers: the brokers it is about.
-        offset: the offset at which it begins; None if there is none.
-        sentence: what is wrong.
-        context: its likely cause and similar, a sentence each.
-        situation: facts about the partition, a sentence each: where its logs diverge, who can be elected.
-        path: a file or directory to look at.
-        shape: of a violation of a property of the specs, what it has in common with others. See `shape_of`.
+        check: the name of the property, or the subject of the note.
+        severity: ``error`` for a violation of the property; ``note`` for other information.
+        topic, partition: the partition; None if it concerns a whole directory.
+        brokers: the brokers concerned.
+        offset: the first offset concerned; None if there is none.
+        sentence: what was found.
+        context: likely causes and similar, a sentence each.
+        situation: facts about the partition, a sentence each: where its logs diverge, which brokers can be elected.
+        path: a file or directory to inspect.
+        shape: the shape of the violation, if specs have the property too. See `shape_of`.
     """
 
     check: str
@@ -47,7 +47,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The sentence with its context, as one text."""
+        """The sentence, context and situation as one text."""
         return ". ".join(part.rstrip(".") for part in (self.sentence, *self.context, *self.situation))
 
 
@@ -56,8 +56,8 @@ class UndecidedCheck:
     """A property that could not be decided.
 
     Attributes:
-        check: the property's name.
-        reason: why.
+        check: the name of the property; empty if the reason concerns all properties.
+        reason: the reason.
     """
 
     check: str
@@ -66,14 +66,15 @@ class UndecidedCheck:
 
 @attrs.frozen(eq=False)
 class AuditResult:
-    """What an audit of a cluster, or of several, found.
+    """The result of an audit of one or more clusters.
 
     Attributes:
-        findings: what was found, errors first.
-        reasons: why the audit is not complete, a sentence each; empty if it is.
+        findings: the findings, errors first.
+        reasons: the reasons why the audit is incomplete, a sentence each; empty if it is complete.
         checks: the properties that were checked.
-        open: those of them that could not be decided everywhere, by their names.
-        brokers, partitions, batches, size: the number of brokers, partitions and batches read, and their bytes.
+        open: the names of the properties that could not be decided everywhere.
+        brokers, partitions, batches, size: the numbers of brokers, partitions and batches read, and the size of the
+            batches in bytes.
         seconds: wall-clock seconds.
         tables: the logs of partitions with errors, as views show them, by topic and partition.
     """
@@ -96,13 +97,13 @@ class AuditResult:
 
     @property
     def verdict(self) -> Verdict:
-        """Violated if anything is wrong, else incomplete if something is undecided, else holds."""
+        """Violated if there is an error; otherwise incomplete if something is undecided; otherwise holds."""
         if self.errors:
             return Verdict.VIOLATED
         return Verdict.INCOMPLETE if self.reasons else Verdict.HOLDS
 
     def verdict_on(self, check: Property) -> Verdict:
-        """What is known of one property."""
+        """The verdict on one property."""
         if any(finding.check == check.name for finding in self.errors):
             return Verdict.VIOLATED
         return Verdict.INCOMPLETE if check.name in self.open else Verdict.HOLDS

@@ -1,7 +1,7 @@
-"""Shapes: what is wrong, without the names, offsets and epochs that happen to be there.
+"""Shapes: violations without their particular names, offsets and epochs.
 
-A disk and a state of a spec in which the same is wrong have the same shape. So a trace of the spec says by which
-interleaving a disk can have come to be as it is.
+A disk and a state of a spec with the same kind of violation have the same shape. A trace of the spec then shows which
+interleaving could have produced the disk.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from leadline.invariants.audit.result import Shape
 from leadline.invariants.view import Complaint, PartitionView, RecordView, ReplicaView
 
 OF_ONE_LOG = ("epochs_monotonic_in_log", "hw_within_log")
-"""The properties whose violation one log shows, whatever others hold."""
+"""The properties whose violation depends on one log only."""
 
 
 def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) -> Shape:
     """The shape of a violation.
 
     Parameters:
-        check: the property's name.
-        state: where it is violated: a state of a spec, or what is on disks.
-        complaints: what the property says.
+        check: the name of the property.
+        state: the state that violates it: a state of a spec, or a partition on disks.
+        complaints: the complaints of the property.
 
     Returns:
-        The property, and for each two replicas that it is about where their logs part: what each has there, compared
-        with the other, with its high watermark and with the leader's epoch, and who leads.
+        The property, and for each pair of replicas concerned the point at which their logs diverge: the record of each
+        compared with the other's, with its high watermark and with the leader's epoch, and which of them leads.
     """
     if check in OF_ONE_LOG:
         return (check,)
@@ -40,7 +40,7 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
 
 
 def _pair(state: PartitionView, one: tuple[int, ReplicaView], other: tuple[int, ReplicaView]) -> Shape | None:
-    """How two replicas differ, the same whichever comes first; None if they do not."""
+    """The difference of two replicas, independent of their order; None if they do not differ."""
     end = max(one[1].log.end_offset, other[1].log.end_offset)
     for offset, mine, theirs in one[1].log.beside(other[1].log, end):
         if mine != theirs:
@@ -57,7 +57,7 @@ def _side(
     held: RecordView | None,
     others: RecordView | None,
 ) -> Shape:
-    """What a replica has where its log parts from another's."""
+    """The record of a replica at the offset where two logs diverge."""
     role = "follows"
     if state.believes_to_lead(broker):
         role = "leads" if replica.epoch == state.quorum.epoch else "believes to lead"

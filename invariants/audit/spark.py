@@ -1,8 +1,8 @@
-"""The audit on Spark: headers are read where the data is.
+"""The audit on Spark, which reads headers where the data is.
 
-Directories that are named by URIs, in object storage or in a distributed file system, are seen by every machine:
-partitions are spread over them. Directories that are named by paths are on the machines' own disks, the same path
-perhaps on each: every machine says which it has, reads the headers of what is there, and only headers travel.
+Directories given as URIs, in object storage or in a distributed file system, are accessible to every machine, so the
+partitions are distributed over the machines. Directories given as paths are on the local disks of machines, and several
+machines can have the same path. Every machine then reads the headers in its own directories, and only headers are sent.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from leadline.checker.engines.spark.session import Session
 
 WAVES = 20
-"""Jobs that the partitions in shared storage are spread over, for progress and so that an interrupt loses little."""
+"""Number of jobs for partitions in shared storage: several, to show progress and to lose little on an interrupt."""
 
 
 def audit_on_spark(
@@ -56,19 +56,21 @@ def audit_on_spark(
 
     Parameters:
         given, checksums, stopped, progress: see `audit`. Either all are URIs, or all are paths.
-        master: the master's URL; None: what `spark-submit` says, or else this machine.
-        conf: Spark's own settings.
-        verbose: whether Spark's log and bar are shown.
+        master: the URL of the master; None: that of `spark-submit`, or else this machine.
+        conf: settings of Spark.
+        verbose: whether to show the log and progress bar of Spark.
 
     Raises:
-        LeadlineError: pyspark or Java is missing, or there is no data directory in what was given.
+        LeadlineError: pyspark or Java is missing, or a path contains no data directory.
     """
     if importlib.util.find_spec("pyspark") is None:
         raise LeadlineError("the spark engine needs pyspark: pip install 'leadline[spark]'")
     from leadline.checker.engines.spark.session import Session
 
     if len({is_remote(path) for path in given}) > 1:
-        raise LeadlineError("the spark engine takes either URIs, which every machine sees, or paths on the machines")
+        raise LeadlineError(
+            "the spark engine takes either URIs, which every machine can read, or paths on the machines, not both"
+        )
     with Session(master, conf or {}, verbose) as session:
         return audit_with(session, given, checksums=checksums, stopped=stopped, progress=progress)
 
@@ -81,7 +83,7 @@ def audit_with(
     stopped: bool = False,
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Audit data directories with a session of Spark. See `audit_on_spark`."""
+    """Audit data directories with a Spark session. See `audit_on_spark`."""
     began = time.monotonic()
     if is_remote(given[0]):
         clusters = clusters_in(AnyFiles(), given, stopped=stopped)
@@ -121,8 +123,8 @@ class Seen:
 
     Attributes:
         surveyed: the directory.
-        path: where it is on these machines.
-        machines: their names.
+        path: its path on these machines.
+        machines: the names of the machines.
     """
 
     surveyed: Survey
@@ -133,7 +135,7 @@ class Seen:
 def _on_machines(
     session: Session, given: Sequence[str], checksums: bool, stopped: bool
 ) -> tuple[list[Cluster], list[PartitionReport], bool]:
-    """Audit what is on the machines' own disks."""
+    """Audit directories on the local disks of the machines."""
     paths = [os.path.abspath(path) for path in given]
     seen = merged(_everywhere(session, functools.partial(_surveyed, paths)))
     if not seen:
@@ -162,28 +164,28 @@ def _on_machines(
 
 
 def _never() -> None:
-    """The job is never given up."""
+    """Never stop the job early."""
 
 
 def _machines_of(where: Mapping[str, Seen], place: ReplicaPlace) -> tuple[str, ...]:
-    """The machines that have a replica. Its path begins with the name of the directory that it is in."""
+    """The machines that have a replica. The path of a replica begins with the name of its data directory."""
     return next(each.machines for path, each in where.items() if place.path.startswith(f"{path}/"))
 
 
 def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
-    """The directories on all machines: a path that two machines share is one directory, if it is the same in both.
+    """The directories on all machines. If two machines have the same directory at the same path, they share it.
 
     Parameters:
-        found: what each task has seen, with the name of its machine; there may be several on one machine.
+        found: the name of the machine and the surveys of each task; a machine can have several tasks.
 
     Returns:
-        The directories, called ``machine:path``.
+        The directories, named ``machine:path``.
     """
     every: dict[tuple[object, ...], tuple[Survey, str, list[str]]] = {}
     for machine, surveyed in found:
         for each in surveyed:
             about = each.directory
-            # machines that share a disk see the same directory; others may have another one of the same name
+            # machines that share a disk have the same directory; others can have a different one at the same path
             same = (about.path, about.node, about.cluster, about.directory, len(about.partitions))
             _, _, machines = every.setdefault(same, (each, about.path, []))
             if machine not in machines:
@@ -195,7 +197,7 @@ def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
 
 
 def _called(surveyed: Survey, machine: str) -> Survey:
-    """A directory whose paths begin with the name of its machine."""
+    """The survey of a directory, with the name of its machine before each path."""
     directory = surveyed.directory
     partitions = {name: f"{machine}{path}" for name, path in directory.partitions.items()}
     named = attrs.evolve(directory, path=f"{machine}{directory.path}", partitions=partitions)
@@ -203,12 +205,12 @@ def _called(surveyed: Survey, machine: str) -> Survey:
 
 
 def _local(path: str) -> str:
-    """A path on its own machine."""
+    """The path on its own machine."""
     return path.partition(":")[2]
 
 
 def _everywhere(session: Session, look: Callable[[str], list[Any]]) -> list[tuple[str, list[Any]]]:
-    """Call a function on every machine, once for each core of Spark's; with the machine's name."""
+    """Call `look` with the machine's name on every machine, once for each core of Spark."""
 
     def job(context: Any) -> list[tuple[str, list[Any]]]:
         def here(_: Iterable[int]) -> Iterator[tuple[str, list[Any]]]:
@@ -224,13 +226,13 @@ def _everywhere(session: Session, look: Callable[[str], list[Any]]) -> list[tupl
 
 
 def _surveyed(paths: Sequence[str], machine: str) -> list[Survey]:
-    """The data directories that are here."""
+    """The surveys of the data directories on this machine."""
     found = []
     for path in paths:
         try:
             found += [survey(LocalFiles(), inside) for inside in find_data_directories(LocalFiles(), path)]
         except Unreadable:
-            continue  # it is on another machine
+            continue  # the path is on another machine
     return found
 
 
@@ -245,20 +247,20 @@ def _judged_from_afar(
     checksums: bool,
     context: Any,
 ) -> list[PartitionReport]:
-    """Read each replica on a machine that has it, bring those of a partition together, and judge them."""
+    """Read each replica on a machine that has it, group the replicas by partition, and check them."""
     wanted = context.broadcast([(index, *place) for index, held in places.items() for place in held])
     known = context.broadcast(list(tasks))
-    # functions that Spark sends along may refer to ours by name only: a property that was copied is another one
+    # Spark must pickle our functions by name: a copied property would not be equal to the original
     read = functools.partial(_read_there, wanted, checksums)
     judge = functools.partial(_judged, known)
     read_there = context.parallelize(range(cores), cores).barrier().mapPartitions(read)
     reports: dict[int, PartitionReport] = dict(read_there.groupByKey(cores).map(judge).collect())
-    # a partition of which no machine has a replica has no report yet
+    # a partition without a replica on any machine has no report yet
     return [reports.get(index) or judged(task, observation_of(task, ()), CHECKS) for index, task in enumerate(tasks)]
 
 
 def _read_there(wanted: Any, checksums: bool, _: Iterable[int]) -> Iterator[tuple[int, DiskReplica]]:
-    """Read the replicas that this machine has; where it has several tasks, its share of them."""
+    """Read the replicas on this machine; if the machine has several tasks, a share of them."""
     from pyspark import BarrierTaskContext
 
     barrier = BarrierTaskContext.get()

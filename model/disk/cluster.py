@@ -1,8 +1,8 @@
 """Clusters: which broker a data directory belongs to, and which directories belong together.
 
-Nothing in a directory tells for certain. A `cluster.id` is often copied from an example, and a node has the same id in
-every directory, in an old copy, and in another cluster. Topic ids and the beginning of the metadata log do tell: they
-contain random numbers or times.
+Ids in a directory are not proof. A `cluster.id` is often copied from an example, and a node has the same id in every
+directory, in an old copy, and in another cluster. Topic ids and the beginning of the metadata log are proof, because
+they contain random numbers or times.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from leadline.model.disk.partition import COMPACTED_TOPICS, UNKNOWN_LEADER, Beli
 from leadline.model.disk.text import Partition
 
 MOST_LOGS = 20
-"""Logs that are compared to find out whether two directories without topic ids belong together."""
+"""Number of logs to compare to decide whether two directories without topic ids belong together."""
 
 MOST_TOPICS = 200
-"""Topics whose ids are compared to find out whether two directories belong together."""
+"""Number of topics whose ids are compared to decide whether two directories belong together."""
 
 
 @attrs.frozen(eq=False)
@@ -35,11 +35,11 @@ class MetadataLog:
     """A node's metadata log.
 
     Attributes:
-        directory: where it is.
+        directory: its directory.
         log: its batches.
-        quorum_epoch: the quorum's epoch in its `quorum-state` file; None if it does not say.
-        complete: whether it has its end: its leader epoch checkpoint knows of no epoch after it.
-        committed: an offset below which all is committed, as there is a snapshot of it.
+        quorum_epoch: the epoch in its `quorum-state` file; None if there is none.
+        complete: whether its end is there, that is, its leader epoch checkpoint has no later epoch.
+        committed: an offset below which all records are committed, because there is a snapshot of them.
     """
 
     directory: LogDirectory
@@ -59,7 +59,7 @@ class Node:
     """A broker or a controller, with its data directories.
 
     Attributes:
-        id: its id; negative if no directory says it.
+        id: its id; negative if no directory has it.
         directories: its directories.
         metadata: its metadata log; None if there is none.
     """
@@ -70,17 +70,17 @@ class Node:
 
     @property
     def is_broker(self) -> bool:
-        """Whether it has partitions, and is not a mere controller."""
+        """Whether it has partitions, so that it is not only a controller."""
         return any(map(_has_partitions, self.directories))
 
     @property
     def clean(self) -> bool:
-        """Whether it was stopped cleanly. A controller leaves no sign of that."""
+        """Whether it was stopped cleanly. Controllers do not leave a clean shutdown file."""
         return all(directory.clean for directory in self.directories if _has_partitions(directory))
 
     @property
     def name(self) -> str:
-        """What it is called: by its id, or by its directory."""
+        """Its name in messages, with its id or its directory."""
         return f"broker {self.id}" if self.id >= 0 else f"the broker of {self.directories[0].path}"
 
 
@@ -90,15 +90,15 @@ def _has_partitions(directory: DataDirectory) -> bool:
 
 @attrs.frozen(eq=False)
 class Cluster:
-    """The nodes that belong together.
+    """The nodes that belong to one cluster.
 
     Attributes:
         nodes: the nodes, by id.
-        metadata: what the metadata log says; None if there is none.
-        why_not_one_moment: why the disks are not of one moment, a clause each; empty if they are.
-        notes: what is worth knowing about the directories, each with the nodes it is about.
-        doubled: partitions that one broker has in two of its directories, with both.
-        unread: what could not be read of the metadata log, a line each.
+        metadata: the content of the metadata log; None if there is none.
+        why_not_one_moment: the reasons why the disks were not copied at one moment, a clause each; empty if they were.
+        notes: notes about the directories, each with the nodes concerned.
+        doubled: partitions that a broker has in two of its directories, with both directories.
+        unread: what could not be read from the metadata log, one line each.
     """
 
     nodes: dict[int, Node]
@@ -109,7 +109,7 @@ class Cluster:
     unread: tuple[str, ...] = ()
 
     def missing(self, partition: Partition) -> Iterator[ReplicaPlace]:
-        """The replicas that may be elected and have no directory, though all directories of their broker are here."""
+        """The replicas that can be elected but have no directory, although all directories of their broker are here."""
         state = self.state(partition)
         for broker in sorted(state.electable) if state is not None else ():
             node = self.nodes.get(broker)
@@ -124,7 +124,7 @@ class Cluster:
 
     @property
     def partitions(self) -> dict[Partition, list[tuple[Node, DataDirectory]]]:
-        """Where the replicas are of each partition that is in a directory or in the metadata log."""
+        """For each partition in a directory or in the metadata log, the nodes and directories of its replicas."""
         known = self.metadata.existing() if self.metadata is not None else ()
         found: dict[Partition, list[tuple[Node, DataDirectory]]] = {partition: [] for partition in known}
         for _, node in sorted(self.nodes.items()):
@@ -136,7 +136,7 @@ class Cluster:
         return dict(sorted(found.items()))
 
     def place(self, partition: Partition, node: Node, directory: DataDirectory) -> ReplicaPlace:
-        """Where a replica is, and what its broker knows of it."""
+        """The location of a replica, and what its broker knows about it."""
         high_watermark = directory.checkpoint(text.HIGH_WATERMARKS, partition)
         if partition == METADATA and node.metadata is not None:
             high_watermark = max(node.metadata.committed, node.metadata.log.start_offset)
@@ -152,21 +152,21 @@ class Cluster:
         )
 
     def topic_id(self, partition: Partition) -> UUID | None:
-        """The id of a partition's topic, by the metadata log."""
+        """The topic id of a partition in the metadata log; None if it is unknown."""
         return self.metadata.topic_id(partition[0]) if self.metadata is not None else None
 
     def state(self, partition: Partition) -> PartitionState | None:
-        """What the controllers decided of a partition; None if that is not known."""
+        """The state of a partition in the metadata log; None if it is unknown."""
         topic_id = self.topic_id(partition)
         if self.metadata is None or topic_id is None:
             return None
         return self.metadata.state(topic_id, partition[1])
 
     def cleaned_below(self, partition: Partition) -> int:
-        """The offset below which compaction may have changed a partition's logs; 0 if it has changed none.
+        """The offset below which compaction may have changed the logs of a partition; 0 if it has changed none.
 
-        A cleaner's checkpoint says how far it came. Others may have cleaned what a replica fetched from them: so the
-        checkpoints bound it only if every broker that ever had a replica was given.
+        The cleaner's checkpoint on each broker says how far it has cleaned. A replica may have fetched batches that
+        another broker had cleaned, so the checkpoints are a limit only if every broker that ever had a replica is here.
         """
         cleaned = [
             directory.checkpoint(text.CLEANED_TO, partition)
@@ -196,10 +196,10 @@ class Cluster:
         )
 
     def _belief(self, partition: Partition, node: Node) -> Belief:
-        """What a node has heard of a partition.
+        """What a node knows about a partition.
 
-        Where there is no metadata log, or it does not have the topic, all nodes follow `UNKNOWN_LEADER`.
-        A node without a metadata log of its own is taken to know what the others do.
+        If there is no metadata log, or it does not have the topic, all nodes follow `UNKNOWN_LEADER`. A node without a
+        metadata log of its own is assumed to know what the others know.
         """
         if self.metadata is None or partition == METADATA:
             return Belief(UNKNOWN_LEADER, 0, 0)
@@ -216,9 +216,9 @@ class Cluster:
         return Belief(leader, state.leader_epoch, state.partition_epoch, state.electable)
 
     def _stand_in(self, partition: Partition, state: PartitionState) -> int:
-        """Who is looked at as the leader where there is none, as when all brokers have stopped.
+        """The broker that is treated as the leader if there is none, for example after all brokers have stopped.
 
-        It is the one of those that may be elected whose high watermark is the largest.
+        It is the broker with the largest high watermark among those that can be elected.
         """
         known = {
             node.id: directory.checkpoint(text.HIGH_WATERMARKS, partition) or 0
@@ -228,7 +228,7 @@ class Cluster:
         return max(known, key=lambda node: (known[node], -node), default=UNKNOWN_LEADER)
 
     def partitions_of(self, partition: Partition) -> Iterator[tuple[Node, DataDirectory]]:
-        """Where the replicas of one partition are."""
+        """The nodes and directories that have a replica of a partition."""
         for _, node in sorted(self.nodes.items()):
             for directory in node.directories:
                 if partition in directory.partitions:
@@ -238,12 +238,12 @@ class Cluster:
 
 @attrs.frozen(eq=False)
 class Survey:
-    """A data directory, with what tells to which cluster it belongs.
+    """A data directory, and the data that shows to which cluster it belongs.
 
     Attributes:
         directory: the directory.
         metadata: its metadata log; None if it has none.
-        topics: the ids of topics in it, by name.
+        topics: the ids of the topics in it, by name.
     """
 
     directory: DataDirectory
@@ -252,23 +252,23 @@ class Survey:
 
     @property
     def weight(self) -> int:
-        """How far its metadata log goes: it is compared with those that know more than it does."""
+        """The end offset of its metadata log. A directory is compared with those whose metadata log is longer."""
         return self.metadata.log.end_offset + 1 if self.metadata is not None else 0
 
 
 def survey(files: Files, path: str) -> Survey:
-    """Look at a data directory. Raises Unreadable: it cannot be listed."""
+    """Survey a data directory. Raises Unreadable if it cannot be listed."""
     directory = read_data_directory(files, path)
     return Survey(directory, _metadata_log(files, directory), _topic_ids(files, directory))
 
 
 @attrs.frozen(eq=False)
 class Reader:
-    """How more is read of directories than was surveyed, wherever they are.
+    """Functions that read more from directories than a survey does, on whichever machine they are.
 
     Attributes:
         metadata: reads a metadata log.
-        alike: whether two directories have a batch in common; None if they share no offset.
+        alike: whether two directories have a batch in common; None if their logs share no offset.
     """
 
     metadata: Callable[[MetadataLog], Metadata]
@@ -276,7 +276,7 @@ class Reader:
 
 
 def reader(files: Files) -> Reader:
-    """Reads with a file system that sees all directories."""
+    """A reader that uses a file system with access to all directories."""
     return Reader(
         lambda log: read_metadata(files, log.directory),
         lambda one, other: _have_a_batch_in_common(files, one, other),
@@ -284,15 +284,15 @@ def reader(files: Files) -> Reader:
 
 
 def assemble(surveyed: Sequence[Survey], read: Reader, *, stopped: bool = False) -> list[Cluster]:
-    """Find out which data directories belong together.
+    """Group data directories by cluster.
 
     Parameters:
         surveyed: the directories.
-        read: how more is read of them.
+        read: reads more from them.
         stopped: whether the user says that no broker ran when its directory was copied.
 
     Returns:
-        The clusters, the one with the most partitions first. What is set aside is in their notes.
+        The clusters, starting with the one that has the most partitions. Their notes say what was left out.
     """
     groups: list[list[Survey]] = []
     for each in sorted(surveyed, key=lambda directory: -directory.weight):
@@ -326,7 +326,7 @@ def _metadata_log(files: Files, directory: DataDirectory) -> MetadataLog | None:
 
 
 def _log(files: Files, directory: LogDirectory) -> DiskLog:
-    """A log, as far as it can be read; whoever audits the partition says what cannot."""
+    """The readable part of a log. The audit of the partition reports the rest."""
     pieces = [np.empty(0, BATCH)]
     for _, path in directory.segments:
         try:
@@ -351,7 +351,7 @@ def _topic_ids(files: Files, directory: DataDirectory) -> dict[str, UUID]:
 
 
 def _belongs_to(each: Survey, group: list[Survey], read: Reader) -> bool:
-    """Whether a directory is of the same cluster as some others."""
+    """Whether a directory belongs to the same cluster as others."""
     related = [_are_related(each, other, read) for other in group]
     if False in related:
         return False
@@ -359,7 +359,7 @@ def _belongs_to(each: Survey, group: list[Survey], read: Reader) -> bool:
 
 
 def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
-    """Whether two directories are of one cluster; None if nothing tells."""
+    """Whether two directories belong to one cluster; None if there is no evidence."""
     mine, theirs = one.directory.cluster, other.directory.cluster
     if mine and theirs and mine != theirs:
         return False
@@ -421,9 +421,9 @@ def _own_directories(
     notes: list[tuple[tuple[int, ...], str]],
     doubled: list[tuple[int, Partition, str, str]],
 ) -> list[Survey]:
-    """Of the directories with a node's id, those that the node has: one, or several with different partitions.
+    """The directories that a node really has, among those with its id: one, or several with different partitions.
 
-    A directory with the same partitions as another is another moment of the node, or another incarnation.
+    A directory with the same partitions as another one is a copy of another moment, or of another incarnation.
     """
     kept: list[Survey] = []
     for each in sorted(held, key=lambda identity: (-identity.weight, -len(identity.directory.partitions))):
@@ -460,7 +460,7 @@ def _own_directories(
 
 
 def _newest(nodes: Iterable[Node]) -> MetadataLog | None:
-    """The metadata log that knows the most."""
+    """The longest metadata log; None if there is none."""
     found = [node.metadata for node in nodes if node.metadata is not None]
     return max(found, key=lambda each: (each.last_epoch, each.log.end_offset), default=None)
 

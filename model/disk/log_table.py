@@ -1,4 +1,4 @@
-"""How views show the logs of a partition: side by side, in columns in which no log changes."""
+"""The logs of a partition as a table for views: a row for each log, and a column for each range without a change."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from leadline.model.disk.log import offsets_text
 from leadline.model.disk.partition import UNKNOWN_LEADER, DiskPartition, DiskReplica
 
 MOST_COLUMNS = 24
-"""Columns that are shown."""
+"""Largest number of columns."""
 
 MOST_BORDERS = 500
-"""Changes in one log, or between two, that are looked at: a damaged log may change with every batch."""
+"""Largest number of changes in a log, or between two: a damaged log can change with every batch."""
 
 Kind = Literal["same", "different", "missing", "gone", "end"]
-"""Of a cell: the log has there what those others have that have anything; another has something else; the log has
-nothing, though there ought to be something; retention or compaction took what was there; the log has ended."""
+"""The kind of a cell. `same`: no other log has a different batch there; `different`: another log has one; `missing`:
+the log lacks a batch that it should have; `gone`: retention or compaction removed it; `end`: the log has ended."""
 
 
 @attrs.frozen
 class LogCell:
-    """What a log has in a column.
+    """The content of a log in a column.
 
     Attributes:
         kind: how it compares with the others.
-        epoch: the leader epoch; None where the log has nothing.
-        text: what is there, in a few words.
+        epoch: the leader epoch; None if the log has no batch there.
+        text: a short description of the batch.
     """
 
     kind: Kind
@@ -40,14 +40,15 @@ class LogCell:
 
 @attrs.frozen
 class LogRow:
-    """A log.
+    """The row of a log.
 
     Attributes:
         broker: its broker.
-        badges: a few words about the broker: whether it leads, and may be elected.
+        badges: short texts about the broker: whether it leads, and whether it can be elected.
         cells: one for each column.
         start, high_watermark, end: its log start offset, high watermark and log end offset.
-        high_watermark_at, end_at: before which column these are; past the last one, its number.
+        high_watermark_at, end_at: the index of the column before which these offsets are; the number of columns if they
+            are after the last one.
     """
 
     broker: int
@@ -67,7 +68,7 @@ class LogTable:
     Attributes:
         columns: the first and the last offset of each column.
         rows: the logs, by broker.
-        left_out: columns that are not shown, for want of room.
+        left_out: the number of columns that are omitted for lack of space.
     """
 
     columns: tuple[tuple[int, int], ...]
@@ -80,7 +81,7 @@ class LogTable:
 
 
 def log_table_of(partition: DiskPartition) -> LogTable | None:
-    """The logs of a partition side by side; None if there is none."""
+    """The table of the logs of a partition; None if there is no log."""
     replicas = [replica for _, replica in partition.replicas_of()]
     if not replicas:
         return None
@@ -115,7 +116,7 @@ def log_table_of(partition: DiskPartition) -> LogTable | None:
 
 
 def _borders(replicas: list[DiskReplica]) -> list[int]:
-    """The offsets at which something changes in a log, or between two of them."""
+    """The offsets at which a log, or the difference between two logs, changes."""
     found: set[int] = set()
     for replica in replicas:
         log = replica.log
@@ -136,7 +137,7 @@ def _borders(replicas: list[DiskReplica]) -> list[int]:
 
 
 def _differs(replica: DiskReplica, other: DiskReplica, columns: list[tuple[int, int]]) -> list[bool]:
-    """In which columns two logs both have something, which is not the same."""
+    """For each column, whether both logs have a batch there and these differ."""
     end = max(replica.log.end_offset, other.log.end_offset)
     runs = list(replica.log.beside(other.log, end))
     starts = [offset for offset, _, _ in runs]
@@ -149,7 +150,7 @@ def _differs(replica: DiskReplica, other: DiskReplica, columns: list[tuple[int, 
 
 
 def _cell(replica: DiskReplica, offset: int, differs: bool, committed: int) -> LogCell:
-    """What a log has from an offset on, given the offset below which all is committed."""
+    """The cell of a log at an offset. `committed` is the offset below which all records are committed."""
     log = replica.log
     if offset >= log.end_offset:
         return LogCell("missing" if offset < committed else "end", None, "")
@@ -162,7 +163,7 @@ def _cell(replica: DiskReplica, offset: int, differs: bool, committed: int) -> L
 
 
 def _shown(cells: list[list[LogCell]], count: int) -> list[int]:
-    """The columns that are shown: those where logs differ, with what is beside them, and the ends."""
+    """The columns that are shown: those in which logs differ, their neighbours, and both ends."""
     if count <= MOST_COLUMNS:
         return list(range(count))
     telling = [column for column in range(count) if any(row[column].kind in ("different", "missing") for row in cells)]

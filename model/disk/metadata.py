@@ -1,4 +1,4 @@
-"""KRaft's metadata log: what the controllers decided, and when.
+"""KRaft's metadata log: the decisions of the controllers and their offsets.
 
 The records' fields are those of the schemas in Apache Kafka's `metadata/src/main/resources/common/metadata`.
 """
@@ -19,7 +19,7 @@ from leadline.model.disk.files import Files, Source, Unreadable
 from leadline.model.disk.wire import Malformed, Wire
 
 LARGEST_BATCH = 256 * 2**20
-"""Bytes of the largest batch of metadata records that is read."""
+"""Size of the largest batch of metadata records that is read, in bytes."""
 
 NO_LEADER_CHANGE = -2
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
@@ -27,14 +27,14 @@ _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 @attrs.frozen
 class PartitionState:
-    """What the controllers decided of a partition.
+    """The state of a partition according to the controllers.
 
     Attributes:
         replicas: the brokers with a replica, the preferred leader first.
         isr, elr: the in-sync replicas, and the eligible leader replicas (KIP-966).
         leader: the leader; None if there is none.
         leader_epoch, partition_epoch: the epochs.
-        recovering: whether the leader was elected uncleanly and has not recovered.
+        recovering: whether the leader was elected uncleanly and has not recovered yet.
     """
 
     replicas: tuple[int, ...]
@@ -47,13 +47,13 @@ class PartitionState:
 
     @property
     def electable(self) -> frozenset[int]:
-        """The brokers that may be elected without losing data."""
+        """The brokers that can be elected without losing data."""
         return self.isr | self.elr
 
 
 @attrs.frozen
 class Topic:
-    """A topic: its name, and between which offsets of the metadata log it existed; None while it does."""
+    """A topic: its name, and the offsets in the metadata log at which it was created and removed (None if it exists)."""
 
     name: str
     created: int
@@ -62,7 +62,7 @@ class Topic:
 
 @attrs.frozen
 class Registration:
-    """A broker's registration: the offset in the metadata log, and the broker's log directories."""
+    """A registration of a broker: its offset in the metadata log, and the log directories of the broker."""
 
     offset: int
     directories: frozenset[UUID]
@@ -70,17 +70,17 @@ class Registration:
 
 @attrs.define(eq=False)
 class Metadata:
-    """What a metadata log says.
+    """The content of a metadata log.
 
     Attributes:
-        begins: the offset from which on its records were read: 0, or a snapshot's.
+        begins: the offset of the first record that was read: 0, or that of a snapshot.
         end: the offset after the last record that was read.
-        topics: every topic, by its id.
-        ids: the ids of the topics that had a name, by the name, the oldest first.
+        topics: every topic, by id.
+        ids: for each topic name, the ids of the topics that had it, oldest first.
         partitions: the states of each partition with the offsets at which they began, by topic id and number.
-        registrations: the registrations of each broker, by its id.
-        compacted: the names of topics whose cleanup policy ever was compaction.
-        problems: what could not be read, a line each.
+        registrations: the registrations of each broker, by broker id.
+        compacted: the names of topics whose cleanup policy has ever been compaction.
+        problems: what could not be read, one line each.
     """
 
     begins: int = 0
@@ -93,14 +93,14 @@ class Metadata:
     problems: list[str] = attrs.field(factory=list)
 
     def state(self, topic_id: UUID, partition: int, before: int | None = None) -> PartitionState | None:
-        """A partition's state.
+        """The state of a partition.
 
         Parameters:
-            topic_id, partition: which one.
-            before: only records below this offset count; None: all.
+            topic_id, partition: the topic id and number of the partition.
+            before: ignore records from this offset on; None: use all records.
 
         Returns:
-            None if the partition does not exist then.
+            The state; None if the partition did not exist then.
         """
         found = None
         for offset, state in self.partitions.get((topic_id, partition), ()):
@@ -111,7 +111,7 @@ class Metadata:
         return None if gone else found
 
     def topic_id(self, name: str, before: int | None = None) -> UUID | None:
-        """The id of the topic that has a name. See `state`."""
+        """The id of the topic with a name; None if there is none. See `state`."""
         for topic_id in reversed(self.ids.get(name, ())):
             topic = self.topics[topic_id]
             created = before is None or topic.created < before
@@ -129,7 +129,7 @@ class Metadata:
 
 
 def read_metadata(files: Files, directory: LogDirectory) -> Metadata:
-    """Read a metadata log: from its beginning, or from its oldest snapshot on.
+    """Read a metadata log from its beginning, or from its oldest snapshot.
 
     Parameters:
         files: the file system.
@@ -146,7 +146,7 @@ def read_metadata(files: Files, directory: LogDirectory) -> Metadata:
                 _read(files, path, lambda _, value: replay.add(metadata.begins - 1, value), metadata)
             else:
                 what = f"begins at offset {first}" if directory.segments else "has no segment"
-                metadata.problems.append(f"{directory.path} {what}, and there is no snapshot of what was before")
+                metadata.problems.append(f"{directory.path} {what}, and there is no snapshot of the records before it")
                 return metadata
         metadata.end = metadata.begins
         for _, path in directory.segments:
@@ -157,7 +157,7 @@ def read_metadata(files: Files, directory: LogDirectory) -> Metadata:
 
 
 def snapshots(files: Files, directory: LogDirectory) -> list[tuple[int, str]]:
-    """The snapshots of a metadata log: the offset before which each has all, and its file.
+    """The snapshots of a metadata log: the end offset and the file of each.
 
     Raises:
         Unreadable: the directory cannot be listed.
@@ -170,7 +170,7 @@ def snapshots(files: Files, directory: LogDirectory) -> list[tuple[int, str]]:
 
 
 def _read(files: Files, path: str, take: Callable[[int, bytes], None], metadata: Metadata) -> None:
-    """Give the value of each record in a file to a function, with its offset."""
+    """Call `take` with the offset and value of each record in a file."""
     with files.opened(path) as source:
         headers = read_headers(source)
         for batch in headers.batches:
@@ -193,7 +193,7 @@ def _read(files: Files, path: str, take: Callable[[int, bytes], None], metadata:
 
 
 def _records(source: Source, batch: np.void) -> Iterator[tuple[int, bytes]]:
-    """The values of a batch's records, with their offsets."""
+    """The offsets and values of the records of a batch."""
     size = int(batch["size"])
     if size > LARGEST_BATCH:
         raise Malformed(f"a batch has {size:,} bytes")
@@ -212,7 +212,7 @@ def _records(source: Source, batch: np.void) -> Iterator[tuple[int, bytes]]:
 
 
 class _Replay:
-    """Applies records to the metadata, those of a transaction (KIP-868) when it ends."""
+    """Applies records to the metadata; records of a transaction (KIP-868) are applied when it ends."""
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
@@ -229,12 +229,12 @@ class _Replay:
         }
 
     def record(self, offset: int, value: bytes) -> None:
-        """Take a record of the log."""
+        """Apply a record of the log, or keep it until its transaction ends."""
         if offset >= self._metadata.begins:
             self.add(offset, value)
 
     def add(self, offset: int, value: bytes) -> None:
-        """Take a record of the log or of a snapshot."""
+        """Apply a record of the log or of a snapshot."""
         wire = Wire(value)
         frame, kind, version = wire.unsigned(), wire.unsigned(), wire.unsigned()
         if frame != 1:
@@ -249,7 +249,7 @@ class _Replay:
             self._apply[kind](offset, version, wire)
 
     def _unknown(self, what: str, version: int) -> None:
-        self._metadata.problems.append(f"the metadata log has version {version} of {what}, which is not known")
+        self._metadata.problems.append(f"the metadata log has version {version} of {what}, which is unknown")
 
     def _topic(self, offset: int, version: int, wire: Wire) -> None:
         name, topic_id = wire.string(), wire.uuid()
@@ -269,7 +269,7 @@ class _Replay:
         number, topic_id = wire.int32(), wire.uuid()
         replicas, isr = wire.array(wire.int32), wire.array(wire.int32)
         wire.array(wire.int32)  # replicas that are being removed
-        wire.array(wire.int32)  # and added
+        wire.array(wire.int32)  # replicas that are being added
         leader, leader_epoch, partition_epoch = wire.int32(), wire.int32(), wire.int32()
         if version >= 1:
             wire.array(wire.uuid)
@@ -297,7 +297,7 @@ class _Replay:
         number, topic_id = wire.int32(), wire.uuid()
         history = self._metadata.partitions.get((topic_id, number))
         if not history:
-            raise Malformed(f"partition {number} of {topic_id} is changed before it is made")
+            raise Malformed(f"partition {number} of {topic_id} is changed before it is created")
         state = history[-1][1]
         changes: dict[str, Any] = {"partition_epoch": state.partition_epoch + 1}
         for tag, field in wire.tagged():
@@ -315,7 +315,7 @@ class _Replay:
 
     def _config(self, offset: int, version: int, wire: Wire) -> None:
         resource, name, key, value = wire.int8(), wire.string(), wire.string(), wire.nullable_string()
-        if resource == 2 and key == "cleanup.policy" and "compact" in (value or ""):  # of a topic
+        if resource == 2 and key == "cleanup.policy" and "compact" in (value or ""):  # 2 is the resource type of topics
             self._metadata.compacted.add(name)
 
     def _register_broker(self, offset: int, version: int, wire: Wire) -> None:

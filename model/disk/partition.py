@@ -1,4 +1,4 @@
-"""A partition as the disks of its brokers have it: what properties ask of a state of the model."""
+"""A partition on the disks of its brokers, with the interface that properties use for states of the model."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from leadline.model.disk.text import Epoch
 from leadline.model.quorum import NO_EPOCH, Quorum
 
 UNKNOWN_LEADER = -1
-"""The leader, where brokers have one and no disk says which."""
+"""The leader, if brokers have one but no disk says which."""
 
 LEFT_OUT = b"version https://git-lfs.github.com/spec/"
-"""How a file begins that stands for one that Git LFS keeps elsewhere."""
+"""The first bytes of a Git LFS pointer, which replaces a file that is stored elsewhere."""
 
 COMPACTED_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-"""Kafka's own topics whose cleanup policy is compaction."""
+"""Internal topics whose cleanup policy is compaction."""
 
 
 @attrs.frozen
 class Belief:
-    """What a broker last heard of a partition, as its own copy of the metadata log says.
+    """A broker's last knowledge of a partition, according to its own copy of the metadata log.
 
     Attributes:
-        leader: the leader; None if it has heard of none.
+        leader: the leader; None if it knows of none.
         epoch, partition_epoch: the epochs.
         isr: the in-sync replicas.
     """
@@ -46,15 +46,15 @@ class Belief:
 
 @attrs.frozen
 class ReplicaPlace:
-    """Where a replica is, and what its broker keeps about it outside of the partition's directory.
+    """The location of a replica, and what its broker stores about it outside of the partition directory.
 
     Attributes:
         node: the broker.
-        path: the partition's directory.
+        path: the partition directory.
         clean: whether the broker was stopped cleanly.
-        high_watermark, recovery_point, log_start, cleaned_to: what the checkpoints say; None if they say nothing.
+        high_watermark, recovery_point, log_start, cleaned_to: the offsets in the checkpoints; None if there is none.
         belief: what the broker believes.
-        missing: whether the broker should have this directory, but does not.
+        missing: whether the broker should have this directory but does not.
     """
 
     node: int
@@ -73,11 +73,11 @@ class Segment:
     """A segment of a log.
 
     Attributes:
-        base: its base offset, which its name says.
-        size: bytes in its file.
-        batches: how many batches it has.
-        end: where the last of them ends, in bytes.
-        tail: what is after it.
+        base: its base offset, according to the file name.
+        size: the size of its file in bytes.
+        batches: the number of batches.
+        end: the position in the file at which the last batch ends.
+        tail: what follows the last batch.
     """
 
     base: int
@@ -89,19 +89,19 @@ class Segment:
 
 @attrs.frozen(eq=False)
 class DiskReplica:
-    """A replica, as its disk has it. The first five attributes are those of a replica in the model.
+    """A replica on disk. The first five attributes are those of a replica in the model.
 
     Attributes:
         log: its log.
-        high_watermark: the one in the checkpoint; the log start offset where there is none.
+        high_watermark: the one in the checkpoint; the log start offset if there is none.
         epoch, leader, isr: what its broker believes. See `Belief`.
-        place: where it is, and what the checkpoints say.
-        directory: what else is in its directory.
+        place: its location, and the offsets in the checkpoints.
+        directory: the other content of its directory.
         segments: its segments.
-        batches: all batches of type `BATCH`, in the order in which they are in the files.
-        segment_of: which segment each of them is in.
+        batches: all batches, an array of type `BATCH`, in file order.
+        segment_of: for each batch, the index of its segment.
         whole: whether every segment could be read.
-        problems: what could not be read, a line each.
+        problems: what could not be read, one line each.
     """
 
     log: DiskLog
@@ -124,7 +124,7 @@ class DiskReplica:
 
     @property
     def has_a_log(self) -> bool:
-        """Whether there is any segment. Kafka always keeps one; a copy may have left all of them out."""
+        """Whether there is a segment. Kafka always keeps one, but a copy can have omitted all of them."""
         return bool(self.segments)
 
     @property
@@ -145,13 +145,13 @@ def read_replica(
 
     Parameters:
         files: the file system.
-        place: where it is.
-        cleaned_below: the offset below which compaction may have taken something out of its log.
-        checksums: whether the batches' checksums are computed.
-        progress: called now and then with the bytes read since the last call.
+        place: its location.
+        cleaned_below: the offset below which compaction may have removed records from its log.
+        checksums: whether to compute the checksums of batches.
+        progress: called regularly with the number of bytes read since the last call.
 
     Returns:
-        None if the directory is not that of a partition.
+        The replica; None if the directory is not a partition directory.
     """
     directory = no_directory(place.path) if place.missing else read_log_directory(files, place.path)
     if not directory.is_one:
@@ -194,20 +194,20 @@ def read_replica(
 
 
 def _is_left_out(source: Source) -> bool:
-    """Whether a file only says that its content is elsewhere: the large files that a repository's host leaves out."""
+    """Whether a file is a Git LFS pointer, which replaces a large file that was not downloaded."""
     buffer = memoryview(bytearray(len(LEFT_OUT)))
     return source.read_into(buffer, 0) == len(buffer) and buffer == LEFT_OUT
 
 
 @attrs.frozen
 class DiskPromise:
-    """A batch that consumers could read: what `leadline.model.kafka.state.Promise` is in the model.
+    """A batch that consumers could read, which corresponds to `leadline.model.kafka.state.Promise` in the model.
 
     Attributes:
         record: the batch.
-        offset: an offset of it.
-        epoch: the leaders of later epochs must have it.
-        teller: who says so, in words.
+        offset: one of its offsets.
+        epoch: the epoch; leaders of later epochs must have the batch.
+        teller: the broker that exposed it, as a phrase.
     """
 
     record: Batch
@@ -218,17 +218,17 @@ class DiskPromise:
 
 @attrs.frozen(eq=False)
 class DiskPartition:
-    """A partition: the replicas that were given, and its state in the metadata log.
+    """A partition: the replicas that were found, and its state in the metadata log.
 
     Attributes:
         topic, number: its name.
-        topic_id: the topic's id; None if nothing says it.
-        replicas: the replicas, by broker; only those of one topic id.
+        topic_id: the topic id; None if it is unknown.
+        replicas: the replicas with this topic id, by broker.
         state: its state in the metadata log; None if there is none.
-        one_moment: whether the disks are of one moment, so that what one of them lacks is not merely yet to come.
-        strangers: the replicas of another topic of the same name.
+        one_moment: whether the disks were copied at one moment. If not, a missing record may have arrived later.
+        strangers: the replicas of another topic with the same name.
         earlier: the partition at an earlier moment; None if there is none to compare with.
-        cautious: whether a follower may have yet to truncate as long as its log does not show that it has done so.
+        cautious: whether to assume that a follower has yet to truncate unless its log shows that it has truncated.
     """
 
     topic: str
@@ -243,16 +243,17 @@ class DiskPartition:
 
     @property
     def quorum(self) -> Quorum:
-        """Who leads, in which epoch, and who may be elected: the ISR and the eligible leader replicas."""
+        """The leader, its epoch, and as ISR all brokers that can be elected: the ISR and the eligible leader replicas."""
         if self.state is None:
             return Quorum(None, NO_EPOCH, frozenset())
         return Quorum(self.state.leader, self.state.leader_epoch, self.state.electable)
 
     @property
     def exposed(self) -> tuple[DiskPromise, ...]:
-        """What consumers could read, below the high watermark of some replica, and the present leader has not.
+        """The batches below a high watermark that consumers could read and that the current leader does not have.
 
-        A follower's high watermark is one that its leader had. What the leader has is left out: there are too many.
+        A follower's high watermark is one that its leader had. Batches that the leader has are omitted because there
+        are too many.
         """
         seen = [(f"broker {broker}", other) for broker, other in self.replicas_of()]
         if self.earlier is not None:
@@ -268,27 +269,27 @@ class DiskPartition:
 
     @property
     def is_metadata(self) -> bool:
-        """Whether this is the metadata log, which has no ISR: Raft's majorities decide."""
+        """Whether this is the metadata log, which has no ISR because it is replicated with Raft."""
         return self.topic == METADATA_TOPIC
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, DiskReplica]]:
-        """The replicas that were given of some brokers, or of all, with their brokers, in order."""
+        """Pairs of broker and replica in order, for those of some brokers, or of all, that were found."""
         wanted = self.replicas if brokers is None else set(brokers)
         return ((broker, replica) for broker, replica in sorted(self.replicas.items()) if broker in wanted)
 
     def believes_to_lead(self, broker: int) -> bool:
-        """Whether a broker takes itself for the leader."""
+        """Whether a broker believes that it leads."""
         return self.replicas[broker].leader == broker
 
     def believed_leaders(self) -> Iterator[tuple[int, DiskReplica]]:
-        """The brokers that take themselves for the leader, each with its replica."""
+        """The brokers that believe they lead, each with its replica."""
         return ((broker, replica) for broker, replica in self.replicas_of() if replica.leader == broker)
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Whether a broker's log may differ from its leader's, because its truncation is yet to come.
+        """Whether a broker's log may differ from its leader's because it has yet to truncate.
 
-        Only what a follower has fetched in the leader's epoch shows that it is not. Below a high watermark nothing
-        should be left to truncate, whatever it has fetched.
+        A batch that the follower has fetched in the leader's epoch proves that it has truncated. Records below a high
+        watermark are never truncated, so they are compared in any case.
         """
         if not self.cautious:
             return False
