@@ -74,7 +74,7 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
 
 
 @step_invariant(
-    "once consumers could read a record at an offset, they never read another record there",
+    "consumers never read two different records at the same offset",
     source="seed 002: monotonic reads, a message that was visible does not disappear",
     fails_in=RPC,
     premise=something_exposed,

@@ -1,6 +1,6 @@
-"""History: when records of a behaviour were committed, when and by which rule they were lost. For all families.
+"""History: when the records of a behaviour were committed, and when and by which rule they were lost.
 
-What a family has to say is in `History`: what counts as committed, and how its protocols decide where to truncate.
+Each family defines a `History`: what counts as committed, and how its protocols decide where to truncate.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Commit:
     """A record that a step committed.
 
     Attributes:
-        offset, record: the record.
-        how: how, as a clause: ``consumers can read it``.
-        label: what the diagram says.
+        offset, record: the offset and the record.
+        how: a clause that says how: ``consumers can read it``.
+        label: the label in diagrams.
     """
 
     offset: int
@@ -40,12 +40,12 @@ class Commit:
 
 @attrs.frozen
 class Truncation:
-    """A step in which a broker decided how much of its log to keep.
+    """A step in which a broker decides how much of its log to keep.
 
     Attributes:
         broker: the broker.
-        how: what it did and why, without its subject: ``truncates to its high watermark, 0``.
-        by_high_watermark: whether its own high watermark decided.
+        how: its decision and the reason, without a subject: ``truncates to its high watermark, 0``.
+        by_high_watermark: whether it truncates to its own high watermark.
     """
 
     broker: int
@@ -55,7 +55,7 @@ class Truncation:
 
 @attrs.frozen
 class MissedWatermark:
-    """A high watermark that was sent to a broker and never reached it."""
+    """A high watermark that was sent to a broker but did not reach it."""
 
     broker: int
     high_watermark: int
@@ -63,7 +63,7 @@ class MissedWatermark:
 
 @attrs.frozen
 class FollowerEndOffset:
-    """The end offset of a follower's log that its leader has learned, or assumes."""
+    """The log end offset of a follower that its leader has learned or assumes."""
 
     leader: int
     broker: int
@@ -72,11 +72,11 @@ class FollowerEndOffset:
 
 @attrs.frozen
 class Join:
-    """A step in which a leader considered a broker caught up, and took it into the ISR.
+    """A step in which a leader considers a broker caught up and admits it to the ISR.
 
     Attributes:
         broker: the broker that joins.
-        how: what the leader knows and decides, as a sentence.
+        how: a sentence that says what the leader knows and decides.
     """
 
     broker: int
@@ -84,37 +84,37 @@ class Join:
 
 
 def none(_: Any) -> tuple[Any, ...]:
-    """No family has to say everything."""
+    """The default of optional functions: nothing."""
     return ()
 
 
 def rule(name: str, function: Callable[..., Any]) -> str:
-    """A rule of a protocol, as the tables of protocols have it: which it is, and what it says here."""
+    """The text of a protocol's rule: its name and the name of the function."""
     return f"rule {name}: {function.__name__.replace('_', ' ')}"
 
 
 def truncates(before: Log, after: Log) -> str:
-    """What became of a log."""
+    """A phrase for how a log was truncated."""
     if after.end_offset == before.end_offset:
         return "keeps its whole log"
     return f"truncates its log to {after.end_offset}"
 
 
 def short(record: Record) -> str:
-    """A record without its leader epoch, which is in the picture."""
+    """The text of a record without its leader epoch, which diagrams show by colour."""
     return f"m{record.value}"
 
 
 @attrs.frozen(eq=False)
 class History(Generic[P]):
-    """How to find the turning points of a family's behaviours. Called with the steps, it yields them.
+    """Finds the events that explain a behaviour of a family. A call with the steps yields them.
 
     Attributes:
         commits: the records that a step committed.
-        truncations: the decisions of a step on what to keep of a log; a crash that loses records is one.
-        missed: the high watermarks that were lost on their way in a step.
+        truncations: the decisions of a step on how much of a log to keep, including crashes that lose records.
+        missed: the high watermarks that a step lost in flight.
         counted: the remote log end offsets that a step changed.
-        joins: the decisions of a step to take a broker into the ISR.
+        joins: the decisions of a step to admit a broker to the ISR.
     """
 
     commits: Callable[[Step[P]], Iterable[Commit]]
@@ -124,8 +124,8 @@ class History(Generic[P]):
     joins: Callable[[Step[P]], Iterable[Join]] = none
 
     def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
-        """The turning points of a behaviour: of committed records that are missing at its end, or else of records
-        that differ at one offset."""
+        """The events of a behaviour: how committed records were lost that are missing at its end, or else how records
+        came to differ at one offset."""
         if not steps:
             return
         lost = [self._of_missing(steps, *each) for each in self._first_commits(steps) if each[1].label == COMMITTED]
@@ -135,7 +135,7 @@ class History(Generic[P]):
         yield from found or (event for each in acknowledged for event in self._of_missing(steps, *each))
 
     def _first_commits(self, steps: Sequence[Step[P]]) -> Iterator[tuple[int, Commit]]:
-        """Each record once: when it was committed, or else when it was acknowledged."""
+        """For each record, the step in which it was committed, or else acknowledged."""
         first = dict[tuple[int, Record], tuple[int, Commit]]()
         for state, step in enumerate(steps, start=1):
             for commit in self.commits(step):
@@ -145,7 +145,7 @@ class History(Generic[P]):
         yield from first.values()
 
     def _of_missing(self, steps: Sequence[Step[P]], committed: int, commit: Commit) -> list[Event]:
-        """How a record was lost; nothing if it was not, or not after it was committed."""
+        """How a record was lost; empty if it was not lost after it was committed."""
         found = list(self._how_lost(steps, committed, commit))
         return found if any(event.label in (LOST, JOINED) and event.state > committed for event in found) else []
 
@@ -178,7 +178,7 @@ class History(Generic[P]):
             yield from _overwritten(steps, broker, commit)
 
     def _miscounted(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-        """That a leader with a record takes a broker without it for one that has it."""
+        """Steps in which a leader that has a record counts it as replicated to a broker that does not have it."""
         for state, step in enumerate(steps, start=1):
             for counted in self.counted(step):
                 has_it = [_holds(_log(step.after, each), commit) for each in (counted.leader, counted.broker)]
@@ -187,7 +187,7 @@ class History(Generic[P]):
                     yield Event(state, f"{text}, but broker {broker} does not have {short(commit.record)}", "counted")
 
     def _missed(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-        """The last time that a broker would have learned that a record is committed, and did not."""
+        """The last time that a broker missed the high watermark that covers a record."""
         for state, step in reversed(list(enumerate(steps, start=1))):
             own = step.after.replicas[broker].high_watermark  # type: ignore[attr-defined]
             for missed in self.missed(step):
@@ -200,7 +200,7 @@ class History(Generic[P]):
                     return
 
     def _joined_without(self, steps: Sequence[Step[P]], broker: int, commit: Commit, committed: int) -> Iterator[Event]:
-        """That a broker joined the ISR without a record that was committed before, and why its leader let it."""
+        """Steps in which a broker joins the ISR without a committed record, and why its leader admits it."""
         why: tuple[int, str] | None = None
         for state, step in enumerate(steps, start=1):
             for join in self.joins(step):
@@ -218,11 +218,11 @@ class History(Generic[P]):
         return next((each for each in self.truncations(step) if each.broker == broker), None)
 
     def _of_conflicts(self, steps: Sequence[Step[P]], written: bool) -> Iterator[Event]:
-        """How brokers came to have different records at one offset, the first at which they do.
+        """How brokers came to have different records at the first offset at which they differ.
 
         Parameters:
             steps: the steps.
-            written: whether to say where each record was written first.
+            written: whether to include where each record was first written.
         """
         logs = [replica.log for replica in steps[-1].after.replicas]  # type: ignore[attr-defined]
         for offset in range(max(log.end_offset for log in logs)):
@@ -236,7 +236,7 @@ class History(Generic[P]):
             return
 
     def _kept(self, steps: Sequence[Step[P]], broker: int, offset: int, log: Log) -> Iterator[Event]:
-        """The last decision of a broker that left a record which differs from its leader's."""
+        """The last truncation of a broker that kept a record different from its leader's."""
         if not log.has(offset):
             return
         for state, step in reversed(list(enumerate(steps, start=1))):
@@ -267,9 +267,9 @@ def _holds(log: Log, commit: Commit) -> bool:
 
 
 def _lacking(state: Any, commit: Commit) -> list[int]:
-    """The brokers that should have a committed record and do not: leaders, and members of the true ISR.
+    """The brokers that should have a committed record but do not: leaders and members of the quorum's ISR.
 
-    If they all have it, those that a leader believes to be in the ISR.
+    If all of these have it, the brokers without it that a leader believes to be in the ISR.
     """
     leaders = list(state.believed_leaders())
     counted = {broker for broker, _ in leaders} | set(state.quorum.isr)
@@ -281,7 +281,7 @@ def _lacking(state: Any, commit: Commit) -> list[int]:
 
 
 def _never_had(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:
-    """That a broker leads, or is in the ISR, without a record that it never had."""
+    """Steps in which a broker that never had a record becomes the leader."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         if step.after.believes_to_lead(broker) and not step.before.believes_to_lead(broker):
             text = f"broker {broker} leads in epoch {step.after.replicas[broker].epoch} and never had "
@@ -294,9 +294,9 @@ def _never_had(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Itera
 
 
 def _elected_without(steps: Sequence[Step[Any]], broker: int, commit: Commit, lost: int) -> Iterator[Event]:
-    """That a broker that has lost a record is elected, while another one runs that has it.
+    """Steps in which a broker that has lost a record is elected although another running broker has it.
 
-    The atomic family does not say of a broker whether it runs.
+    In the atomic family, replicas do not say whether their broker runs.
     """
     for state, step in enumerate(steps, start=1):
         quorum, before = _quorum(step.after), _quorum(step.before)
@@ -316,7 +316,7 @@ def _elected_without(steps: Sequence[Step[Any]], broker: int, commit: Commit, lo
 
 
 def _elected_behind(steps: Sequence[Step[Any]], commit: Commit) -> Iterator[Event]:
-    """That the last leader elected had a record above its own high watermark."""
+    """The last election, if the new leader had a record above its own high watermark."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         quorum, before = _quorum(step.after), _quorum(step.before)
         if quorum.leader in (None, before.leader):
@@ -330,7 +330,7 @@ def _elected_behind(steps: Sequence[Step[Any]], commit: Commit) -> Iterator[Even
 
 
 def _left_with(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:
-    """When a broker last left the ISR, if it had a record then."""
+    """The last step in which a broker left the ISR, if it had a record then."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         if broker in _quorum(step.before).isr - _quorum(step.after).isr:
             if _holds(_log(step.after, broker), commit):

@@ -1,4 +1,4 @@
-"""Which brokers believe they lead, and which one does, for the partitions of all families."""
+"""Which brokers believe they lead, and which broker really leads. Shared by all families of specs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leadline.model.quorum import Quorum
 
 
 class HasLeader(Protocol):
-    """A replica, as far as it says whom its broker takes for the leader, and in which epoch."""
+    """A replica that has the leader and epoch known to its broker."""
 
     @property
     def leader(self) -> int | None: ...
@@ -23,18 +23,18 @@ R = TypeVar("R", bound=HasLeader)
 
 
 class Leadership(Generic[R]):
-    """The base of a family's state, which has a quorum and a replica for each broker."""
+    """Base class for the state of a family, which has a quorum and a replica for each broker."""
 
     __slots__ = ()
     quorum: Quorum
     replicas: tuple[R, ...]
 
     def believes_to_lead(self, broker: int) -> bool:
-        """Whether a broker takes itself for the leader; a zombie does so wrongly."""
+        """Whether a broker believes that it leads, even if it is a zombie."""
         return self.replicas[broker].leader == broker
 
     def is_true_leader(self, broker: int) -> bool:
-        """Whether a broker leads by the quorum's word, and knows it in the current epoch."""
+        """Whether a broker is the quorum's leader and knows it in the current epoch."""
         return (
             self.quorum.leader == broker
             and self.believes_to_lead(broker)
@@ -42,17 +42,17 @@ class Leadership(Generic[R]):
         )
 
     def believed_leaders(self) -> Iterator[tuple[int, R]]:
-        """The brokers that take themselves for the leader, each with its replica."""
+        """The brokers that believe they lead, each with its replica."""
         return ((broker, replica) for broker, replica in enumerate(self.replicas) if replica.leader == broker)
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, R]]:
-        """The replicas of some brokers, or of all, with their brokers, in order."""
+        """Pairs of broker and replica in order, for some brokers or all."""
         if brokers is None:
             return enumerate(self.replicas)
         return ((broker, self.replicas[broker]) for broker in sorted(brokers))
 
     def with_replica(self, broker: int, replica: R) -> Self:
-        """The state with one broker's replica replaced."""
+        """The state with another replica of a broker."""
         state: Any = self  # an attrs value, as only its class knows
         replicas = (*self.replicas[:broker], replica, *self.replicas[broker + 1 :])
         changed: Self = attrs.evolve(state, replicas=replicas)

@@ -1,4 +1,4 @@
-"""Records and logs: what a replica keeps on disk. Shared by all families of specs."""
+"""Records and logs, which a replica stores on disk. Shared by all families of specs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 
 @attrs.frozen(cache_hash=True)
 class Record:
-    """A message: a value no other record has, stamped with the leader epoch it was written in (KIP-101)."""
+    """A message: a unique value, and the leader epoch in which it was written (KIP-101)."""
 
     value: int
     epoch: int
@@ -20,13 +20,13 @@ class Record:
 
 @attrs.frozen(cache_hash=True)
 class Log:
-    """The records of a replica; a record's index is its offset."""
+    """The records of a replica. The index of a record is its offset."""
 
     records: tuple[Record, ...] = ()
 
     @property
     def end_offset(self) -> int:
-        """The log end offset (LEO): the offset the next record will get."""
+        """The log end offset (LEO), which is the offset of the next record."""
         return len(self.records)
 
     @property
@@ -42,7 +42,7 @@ class Log:
         return self.records[offset]
 
     def beside(self, other: Log, below: int) -> Iterator[tuple[int, Record | None, Record | None]]:
-        """What two logs hold at each offset below one, None where one holds nothing."""
+        """The records of both logs at each offset less than `below`; None if a log has no record there."""
         for offset in range(below):
             yield (
                 offset,
@@ -59,19 +59,19 @@ class Log:
         return Log(self.records[:offset])
 
     def first_offset_after(self, epoch: int) -> int | None:
-        """The smallest offset whose record has a larger epoch: where the next epoch starts.
+        """The smallest offset of a record with a larger epoch, where the next epoch starts; None if there is none.
 
-        None if there is none. This is what a leader answers to `OffsetsForLeaderEpoch` (KIP-101).
+        A leader returns it in the response to `OffsetsForLeaderEpoch` (KIP-101).
         """
         return next((offset for offset, record in enumerate(self.records) if record.epoch > epoch), None)
 
     def end_of_epoch(self, epoch: int) -> int:
-        """Where an epoch ends, if all that is after it counts: where the next one starts, or the log ends."""
+        """The end offset of an epoch: the start of the next one, or the log end offset."""
         following = self.first_offset_after(epoch)
         return self.end_offset if following is None else following
 
     def end_of_agreement_with(self, other: Log) -> int:
-        """One past the highest offset at which both logs hold the same record; 0 if there is none (KIP-279)."""
+        """One more than the largest offset at which both logs have the same record; 0 if there is none (KIP-279)."""
         shared = min(self.end_offset, other.end_offset)
         return next((offset + 1 for offset in reversed(range(shared)) if self[offset] == other[offset]), 0)
 

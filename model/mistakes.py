@@ -1,4 +1,4 @@
-"""Mistakes in the rules of both families: an action under other rules, or with another result."""
+"""Mistakes in the rules of both families: actions under other rules, or with other results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from leadline.checker.action import Action
 S = TypeVar("S")
 
 Taken = Callable[..., Iterator[Any]]
-"""What an action's function is: it takes a state and the action's parameters, and yields the next states."""
+"""The function of an action: it takes a state and the parameters of the action, and yields the next states."""
 
 
 def under(action: Action[Any, Any], **rules: Any) -> Taken:
-    """The action as it is under other rules."""
+    """The action under other rules of the protocol."""
 
     def mutant(state: Any, *values: int) -> Iterator[Any]:
         for successor in action(attrs.evolve(state, protocol=attrs.evolve(state.protocol, **rules)), *values):
@@ -26,7 +26,7 @@ def under(action: Action[Any, Any], **rules: Any) -> Taken:
 
 
 def and_then(action: Action[Any, Any], change: Callable[..., Any]) -> Taken:
-    """The action, and then its result changed, given the states before and after and the parameters."""
+    """The action, and then `change` of its result, which is given the states before and after and the parameters."""
 
     def mutant(state: Any, *values: int) -> Iterator[Any]:
         for successor in action(state, *values):
@@ -36,7 +36,7 @@ def and_then(action: Action[Any, Any], change: Callable[..., Any]) -> Taken:
 
 
 def changing(state: S, broker: int, **fields: Any) -> S:
-    """The state with some fields of a broker's replica changed."""
+    """The state with other values for fields of a broker's replica."""
     changed: S = state.with_replica(broker, attrs.evolve(state.replicas[broker], **fields))  # type: ignore[attr-defined]
     return changed
 
@@ -46,14 +46,14 @@ class Mistake:
     """A wrong rule.
 
     Attributes:
-        name: what it is called.
-        sentence: what is done wrong.
-        source: the KIP or ticket that says what is right, or that tells of the mistake; empty if it is our own.
-        right: fields of a family's `Protocol` in which it can be made, with their values there.
-        wrong: those that it replaces, with its own values.
-        actions: the actions that it replaces, each with what is done instead.
-        bounds: the bounds that differ from the spec's own, within which it can do harm.
-        harmless: why it does no harm within these bounds; empty if it does.
+        name: its name.
+        sentence: the wrong behaviour.
+        source: the KIP or ticket that has the right rule or reports the mistake; empty if there is none.
+        right: the fields that a `Protocol` must have, with their values, so that the mistake is possible.
+        wrong: the fields that it replaces, with its own values.
+        actions: the actions that it replaces, with their new functions.
+        bounds: the bounds, different from those of the spec, within which it can do harm.
+        harmless: why it does no harm within these bounds; empty if it does harm.
     """
 
     name: str
@@ -66,14 +66,14 @@ class Mistake:
     harmless: str = ""
 
     def concerns(self, protocol: Any, actions: Collection[Action[Any, Any]]) -> bool:
-        """Whether it can be made in a protocol with these actions: it has the right rules, and the actions replaced."""
+        """Whether the mistake is possible: the protocol has the right rules, and the replaced actions exist."""
         is_right = all(getattr(protocol, name) == value for name, value in self.right.items())
         return is_right and set(self.actions) <= set(actions)
 
     def made_in(self, protocol: Any) -> Any:
-        """A protocol with the wrong rules."""
+        """The protocol with the wrong rules."""
         return attrs.evolve(protocol, **self.wrong)
 
     def replacing(self, actions: Collection[Action[Any, Any]]) -> list[Action[Any, Any]]:
-        """The actions of a spec, with those replaced that are done wrong."""
+        """The actions, some of them replaced by the mistake."""
         return [attrs.evolve(each, function=self.actions.get(each, each.function)) for each in actions]

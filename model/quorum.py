@@ -1,4 +1,4 @@
-"""The leader and ISR according to the controller, and how brokers learn of them. Shared by all families of specs."""
+"""The leader and ISR according to the controller, and the requests that announce them. Shared by all families."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Protocol
 import attrs
 
 NO_EPOCH = -1
-"""The leader epoch of a broker that knows of none, or before any leader was elected."""
+"""The leader epoch of a broker that knows none, and the one before the first election."""
 
 
 @attrs.frozen(cache_hash=True)
 class Quorum:
-    """The truth in ZooKeeper or the controller: who leads, in which epoch, with which ISR.
+    """The leader, epoch and ISR stored in ZooKeeper or by the controller.
 
     Attributes:
         leader: the leader; None if there is none.
         epoch: the leader epoch.
         isr: the in-sync replicas.
-        elr: the eligible leader replicas (KIP-966); empty in all releases without them.
-        last_known_leader: who led last when the ISR became empty (KIP-966); None otherwise.
+        elr: the eligible leader replicas (KIP-966); always empty in releases without them.
+        last_known_leader: the last member of the ISR before it became empty (KIP-966); None otherwise.
     """
 
     leader: int | None
@@ -32,12 +32,12 @@ class Quorum:
 
 @attrs.frozen(cache_hash=True)
 class Request:
-    """A `LeaderAndIsr` request. Its leader epoch is its place among the requests.
+    """A `LeaderAndIsr` request. Its leader epoch is its index among the requests.
 
     Attributes:
         leader: the leader; None if there is none.
         isr: the in-sync replicas.
-        elected: whether its epoch began with an election; else with the removal of a follower from the ISR.
+        elected: whether its epoch began with an election; if not, it began with the removal of a follower from the ISR.
     """
 
     leader: int | None
@@ -46,11 +46,11 @@ class Request:
 
 
 class Brokers(Protocol):
-    """Bounds that say how many brokers there are, and which leader epoch is the last."""
+    """Bounds with the number of brokers and the last leader epoch."""
 
     @property
     def brokers(self) -> int:
-        """Brokers, each with a replica of the partition."""
+        """The number of brokers, each with a replica of the partition."""
 
     @property
     def max_epoch(self) -> int:
@@ -68,5 +68,5 @@ def epochs(bounds: Brokers) -> range:
 
 
 def drawn_isr(isr: Iterable[int]) -> str:
-    """An ISR as views draw it: the brokers in order, ``-`` if there is none."""
+    """The text of an ISR: the brokers in order, or ``-`` if it is empty."""
     return " ".join(map(str, sorted(isr))) or "-"

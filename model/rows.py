@@ -1,4 +1,4 @@
-"""How views draw a partition: what all families of specs share. See `leadline.checker.drawing`."""
+"""Parts of the rows in which views draw a partition, shared by all families. See `leadline.checker.drawing`."""
 
 from __future__ import annotations
 
@@ -15,62 +15,62 @@ CONSUMERS = "consumers"
 
 
 def broker_row(broker: int) -> str:
-    """The row of a broker."""
+    """The name of a broker's row."""
     return f"broker {broker}"
 
 
 def leader_and_isr(broker: int, epoch: int, request: Request) -> Message:
-    """The request of a leader epoch, as one broker gets it."""
+    """The message with the request of a leader epoch to one broker."""
     detail = f"leader {'none' if request.leader is None else request.leader}, ISR {drawn_isr(request.isr)}"
     return Message(CONTROLLER, broker_row(broker), f"LeaderAndIsr, epoch {epoch}", detail)
 
 
 def record_cell(record: Record) -> Cell:
-    """A record, coloured by its leader epoch."""
+    """The cell of a record, coloured by leader epoch."""
     return Cell(f"m{record.value}", f"epoch {record.epoch}", record.epoch)
 
 
 def drawn_log(log: Log, high_watermark: int) -> dict[str, Any]:
-    """A log in cells with its high watermark and log end offset, as fields of a row."""
+    """The fields of a row that draw a log: its cells, high watermark and log end offset."""
     marks = [Mark("HW", high_watermark), Mark("LEO", log.end_offset)]
     return {"cells": [record_cell(record) for record in log.records], "marks": marks}
 
 
 def log_columns(log: Log, high_watermark: int) -> dict[str, str]:
-    """A log in columns of a table."""
+    """The columns of a table for a log."""
     return {"log": log.drawn(high_watermark), "HW": str(high_watermark), "LEO": str(log.end_offset)}
 
 
 def controller_badges(quorum: Quorum) -> list[str]:
-    """What the controller holds."""
+    """The badges of the controller."""
     return [_leader(quorum), _epoch(quorum.epoch), f"ISR: {drawn_isr(quorum.isr)}"]
 
 
 def controller_columns(quorum: Quorum) -> dict[str, str]:
-    """What the controller holds, in columns of a table."""
+    """The columns of a table for the controller."""
     return {"role": _leader(quorum), "epoch": epoch_column(quorum.epoch), "ISR": drawn_isr(quorum.isr)}
 
 
 def role_badges(broker: int, replica: HasLeader) -> list[str]:
-    """Whom a broker takes for the leader, and in which epoch."""
+    """The badges for the leader and epoch known to a broker."""
     follows = "no leader yet" if replica.leader is None else f"follows {replica.leader}"
     return ["leads" if replica.leader == broker else follows, _epoch(replica.epoch)]
 
 
 def role_column(broker: int, replica: HasLeader) -> str:
-    """Whom a broker takes for the leader, in a column of a table."""
+    """The column of a table for the leader known to a broker."""
     if replica.leader is None:
         return "-"
     return "leads" if replica.leader == broker else f"follows {replica.leader}"
 
 
 def epoch_column(epoch: int) -> str:
-    """A leader epoch in a column of a table."""
+    """The column of a table for a leader epoch."""
     return "-" if epoch == NO_EPOCH else str(epoch)
 
 
 def standing(broker: int, quorum: Quorum) -> list[str]:
-    """Whether the quorum counts a broker in."""
+    """Whether a broker is in the quorum's ISR, as a badge."""
     return ["in the ISR" if broker in quorum.isr else "not in the ISR"]
 
 

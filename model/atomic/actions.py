@@ -1,4 +1,4 @@
-"""What can happen to a partition, for the `atomic` family: shared by all five protocols."""
+"""The actions of the `atomic` family, shared by all five protocols."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from leadline.model.quorum import Quorum, brokers, epochs
 
 @action("the controller elects broker {broker}", broker=brokers)
 def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
-    """A member of the ISR becomes the leader: a broker failed, or leaders are to be balanced."""
+    """A member of the ISR becomes the leader because a broker failed or leaders are rebalanced."""
     if broker in state.quorum.isr and broker != state.quorum.leader:
         yield from _new_epoch(state, broker, state.quorum.isr)
 
 
 @action("the controller believes that broker {broker} failed and removes it from the ISR", broker=brokers)
 def controller_shrinks_isr(state: Partition, broker: int) -> Iterator[Partition]:
-    """Rightly or wrongly: the broker may live on. If it led, nobody leads now; the ISR keeps its last member."""
+    """The controller may be wrong. If the broker led, there is no leader now. The ISR keeps its last member."""
     quorum = state.quorum
     if broker == quorum.leader:
         yield from _new_epoch(state, None, quorum.isr - {broker} or quorum.isr)
@@ -38,7 +38,7 @@ def _new_epoch(state: Partition, leader: int | None, isr: frozenset[int]) -> Ite
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys the request that names it. Its high watermark may be behind the last leader's."""
+    """A broker obeys the request that names it as leader. Its high watermark may be behind the last leader's."""
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
         if request.leader == broker and epoch > replica.epoch:
@@ -51,7 +51,7 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     epoch=epochs,
 )
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names another one,, truncating by its protocol's rule."""
+    """A broker obeys a request that names another leader, and truncates according to its protocol."""
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
         if request.leader is None or request.leader == broker or epoch <= replica.epoch:
@@ -75,7 +75,7 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 @action("broker {follower} finds that it diverges from broker {leader} and truncates", leader=brokers, follower=brokers)
 def truncate(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """Truncation as a step of its own, where the protocol does not do it on becoming a follower."""
+    """Truncation as a separate step, for a protocol in which a broker does not truncate when it becomes a follower."""
     source, target = state.replicas[leader], state.replicas[follower]
     if not follows(state, leader, follower) or not state.protocol.diverges(source.log, target.log):
         return
@@ -88,7 +88,7 @@ def truncate(state: Partition, leader: int, follower: int) -> Iterator[Partition
 
 @action("a producer writes a record to broker {leader}", leader=brokers)
 def leader_writes(state: Partition, leader: int) -> Iterator[Partition]:
-    """Whoever takes itself for the leader appends, a zombie too."""
+    """A broker that believes it leads (even a zombie) appends a record."""
     replica = state.replicas[leader]
     if not state.believes_to_lead(leader) or state.next_value == state.bounds.records:
         return
@@ -100,7 +100,7 @@ def leader_writes(state: Partition, leader: int) -> Iterator[Partition]:
 
 @action("broker {follower} fetches the next record from broker {leader}", leader=brokers, follower=brokers)
 def replicate(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A follower copies the record at its log end offset, and learns the leader's high watermark."""
+    """A follower copies the record at its log end offset, and adopts the leader's high watermark."""
     source, target = state.replicas[leader], state.replicas[follower]
     end = target.log.end_offset
     if source.log.has(end) and caught_up(state, leader, follower, end):
@@ -120,7 +120,7 @@ def advance_high_watermark(state: Partition, leader: int) -> Iterator[Partition]
 
 @action("broker {leader} removes broker {member}, which lags, from the ISR", leader=brokers, member=brokers)
 def leader_shrinks_isr(state: Partition, leader: int, member: int) -> Iterator[Partition]:
-    """The true leader drops a member that is not caught up to its log end offset."""
+    """The true leader removes a member that has not caught up to the leader's log end offset."""
     replica = state.replicas[leader]
     if not state.is_true_leader(leader) or member == leader or member not in replica.isr:
         return
@@ -130,7 +130,7 @@ def leader_shrinks_isr(state: Partition, leader: int, member: int) -> Iterator[P
 
 @action("broker {leader} adds broker {joining} to the ISR", leader=brokers, joining=brokers)
 def leader_expands_isr(state: Partition, leader: int, joining: int) -> Iterator[Partition]:
-    """The true leader lets in a broker that is caught up to its high watermark."""
+    """The true leader adds a broker that has caught up to the leader's high watermark."""
     replica = state.replicas[leader]
     if not state.is_true_leader(leader) or joining in replica.isr or not state.protocol.admits(replica):
         return
@@ -139,13 +139,13 @@ def leader_expands_isr(state: Partition, leader: int, joining: int) -> Iterator[
 
 
 def _with_isr(state: Partition, leader: int, isr: frozenset[int]) -> Partition:
-    """The ISR as the true leader writes it to the quorum, under its epoch: no request is sent."""
+    """The state after the true leader writes an ISR to the quorum, in the same epoch. No request is sent."""
     written = attrs.evolve(state, quorum=attrs.evolve(state.quorum, isr=isr))
     return written.with_replica(leader, attrs.evolve(state.replicas[leader], isr=isr))
 
 
 def follows(state: Partition, leader: int, follower: int) -> bool:
-    """Whether a broker follows a believed leader, as the protocol has it."""
+    """Whether a broker follows one that believes it leads, according to the protocol."""
     return (
         state.believes_to_lead(leader)
         and state.replicas[follower].leader == leader
@@ -154,7 +154,7 @@ def follows(state: Partition, leader: int, follower: int) -> bool:
 
 
 def caught_up(state: Partition, leader: int, follower: int, offset: int) -> bool:
-    """Whether a broker follows a believed leader and has all that the leader has below an offset."""
+    """Whether a broker follows one that believes it leads, and has the leader's records below `offset`."""
     if not follows(state, leader, follower):
         return False
     source, target, last = state.replicas[leader].log, state.replicas[follower].log, offset - 1

@@ -1,4 +1,4 @@
-"""How views draw a state of the `atomic` family: what each row holds, and what passes between them."""
+"""How views draw the `atomic` family: the rows of a state, the messages between them, and the events of a trace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from leadline.model.rows import (
 
 
 def rows(state: Partition) -> dict[str, Row]:
-    """The controller and each broker."""
+    """Rows for the controller, producers, and each broker."""
     controller = Row(badges=controller_badges(state.quorum), columns=controller_columns(state.quorum))
     return {CONTROLLER: controller, PRODUCERS: Row()} | {
         broker_row(broker): _broker(state, broker) for broker in range(len(state.replicas))
@@ -50,19 +50,19 @@ def _broker(state: Partition, broker: int) -> Row:
 
 
 def messages(state: Partition) -> Iterator[Message]:
-    """The `LeaderAndIsr` requests that brokers have yet to hear."""
+    """The `LeaderAndIsr` requests that brokers have yet to obey."""
     for epoch in epochs(state.bounds):
         for broker in sorted(state.still_to_hear(epoch)):
             yield from _announcements(state, broker, epoch)
 
 
 def _announcements(state: Partition, broker: int, epoch: int) -> list[Message]:
-    """The requests of a leader epoch, as one broker gets them; nobody obeys one that names no leader."""
+    """The requests of a leader epoch to one broker, except those without a leader, which no broker obeys."""
     return [leader_and_isr(broker, epoch, each) for each in state.sent_in(epoch) if each.leader is not None]
 
 
 def arrivals(step: Step[Partition]) -> Iterator[Message]:
-    """What a step takes from one row to another: a request, a record, what a broker reads of another's log."""
+    """The messages that arrive in a step: requests, records, and the log offsets that brokers read from each other."""
     before, after = step.before, step.after
     match step.action, step.arguments:
         case "become_leader" | "become_follower", {"broker": broker, "epoch": epoch}:
@@ -91,12 +91,12 @@ def arrivals(step: Step[Partition]) -> Iterator[Message]:
 
 
 def _end(state: Partition, follower: int, leader: int) -> Message:
-    """What a leader knows of a follower's log, as a fetch request would tell it."""
+    """The log end offset of a follower, as a fetch request to the leader."""
     return Message(broker_row(follower), broker_row(leader), f"LEO {state.replicas[follower].log.end_offset}")
 
 
 def commits(step: Step[Partition]) -> Iterator[Commit]:
-    """The record that comes to be below a leader's high watermark."""
+    """The record that a step puts below a leader's high watermark."""
     if step.action == "advance_high_watermark":
         replica = step.after.replicas[step.arguments["leader"]]
         offset = replica.high_watermark - 1
@@ -105,7 +105,7 @@ def commits(step: Step[Partition]) -> Iterator[Commit]:
 
 
 def truncations(step: Step[Partition]) -> Iterator[Truncation]:
-    """What decides how much of a log a broker keeps, with the protocol's rule."""
+    """The truncations of a step, with the rule of the protocol that decides them."""
     protocol, name = step.before.protocol, step.before.protocol.name
     match step.action, step.arguments:
         case "become_follower", {"broker": broker}:
@@ -120,7 +120,7 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
 
 
 def joins(step: Step[Partition]) -> Iterator[Join]:
-    """The followers that a leader considers caught up, with the protocol's rule."""
+    """The followers that a leader considers caught up, with the rule that says so."""
     if step.action == "leader_expands_isr":
         leader, broker = step.arguments["leader"], step.arguments["joining"]
         replicas, protocol = step.before.replicas, step.before.protocol

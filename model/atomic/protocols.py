@@ -1,4 +1,4 @@
-"""The five protocols of the `atomic` family, as rules side by side. A mutant is one rule changed.
+"""The five protocols of the `atomic` family, each a set of rules. A mutant has one changed rule.
 
 rule            hw-truncation    kip-101           kip-279            kip-320-first-try    kip-320
 --------------  ---------------  ----------------  -----------------  -------------------  -------------------
@@ -28,22 +28,19 @@ from leadline.model.log import Log
 
 @attrs.frozen(eq=False)
 class Protocol:
-    """What the brokers of one Kafka version do differently from those of another.
+    """The rules in which Kafka versions differ.
 
     Attributes:
-        name: the name of the protocol.
-        summary: what it does, in a sentence.
-        truncates_to: for a replica that becomes a follower, and the log of its new leader: the offset
-            it truncates to.
-        trusts: whether a replica may be asked for a truncation point by those who obey the request
-            of an epoch, given that replica, the broker it is on, and the epoch.
-        follows: whether a follower that names the leader is taken for its follower, given the leader's
-            and the follower's replicas.
-        agrees_at: whether a follower's log has what the leader's log has, as far as the leader can
-            tell, given both logs and an offset that both have.
-        admits: whether a leader may let a caught-up follower into the ISR.
-        diverges: whether a follower finds while fetching that it has to truncate, given the leader's
-            log and its own.
+        name: its name.
+        summary: a sentence that describes it.
+        truncates_to: the offset to which a new follower truncates, given its replica and the log of its leader.
+        trusts: whether brokers that obey the request of an epoch may ask a leader where to truncate, given the leader's
+            replica, its broker, and the epoch.
+        follows: whether a leader accepts a follower that names it as leader, given the replicas of both.
+        agrees_at: whether, as far as the leader can tell, both logs have the same record at an offset, given the
+            leader's log, the follower's log, and an offset that both have.
+        admits: whether a leader may add a follower that has caught up to the ISR, given the leader's replica.
+        diverges: whether a follower that fetches finds that it must truncate, given the leader's log and its own.
     """
 
     name: str
@@ -57,19 +54,19 @@ class Protocol:
 
     @property
     def asks_the_leader(self) -> bool:
-        """Whether a broker that becomes a follower reads its leader's log to know where to truncate."""
+        """Whether a new follower reads its leader's log to decide where to truncate."""
         return self.truncates_to not in (own_high_watermark, own_end)
 
 
 def own_high_watermark(follower: Replica, leader_log: Log) -> int:
-    """Before 0.11: what is above the own high watermark may not be committed, so it goes."""
+    """Before 0.11: truncate to the own high watermark, because records above it may not be committed."""
     return follower.high_watermark
 
 
 def end_of_own_last_epoch(follower: Replica, leader_log: Log) -> int:
-    """KIP-101: up to where the leader's log ends the epoch of the follower's last record.
+    """KIP-101: truncate to the end, in the leader's log, of the epoch of the follower's last record.
 
-    A leader that knows no such epoch, nor a larger one, cannot say: then the high watermark again.
+    If the leader knows neither this epoch nor a larger one, truncate to the own high watermark.
     """
     own_epoch = follower.log.last_epoch
     if own_epoch is None:
@@ -81,52 +78,52 @@ def end_of_own_last_epoch(follower: Replica, leader_log: Log) -> int:
 
 
 def end_of_agreement(follower: Replica, leader_log: Log) -> int:
-    """KIP-279: epoch by epoch back to where both logs agree."""
+    """KIP-279: truncate to the offset up to which both logs match, found epoch by epoch."""
     return follower.log.end_of_agreement_with(leader_log)
 
 
 def own_end(follower: Replica, leader_log: Log) -> int:
-    """Nothing is truncated on becoming a follower."""
+    """Do not truncate when becoming a follower."""
     return follower.log.end_offset
 
 
 def any_broker(source: Replica, broker: int, epoch: int) -> bool:
-    """A broker that has not yet heard of its leadership is asked all the same."""
+    """Followers also ask a broker that does not know yet that it leads."""
     return True
 
 
 def leader_in_epoch(source: Replica, broker: int, epoch: int) -> bool:
-    """KIP-320: only a broker that already leads in that very epoch."""
+    """KIP-320: followers ask only a broker that already leads in this epoch."""
     return source.leader == broker and source.epoch == epoch
 
 
 def by_name(leader: Replica, follower: Replica) -> bool:
-    """Whoever names the leader follows it, from whatever epoch."""
+    """A leader accepts followers in any epoch."""
     return True
 
 
 def in_same_epoch(leader: Replica, follower: Replica) -> bool:
-    """KIP-320: requests carry the leader epoch, and the leader fences every other one."""
+    """KIP-320: requests have the leader epoch, and the leader fences all other epochs."""
     return follower.epoch == leader.epoch
 
 
 def has_offset(leader_log: Log, follower_log: Log, offset: int) -> bool:
-    """An offset says nothing of which record is there."""
+    """The leader knows only that the follower has the offset, not which record."""
     return True
 
 
 def has_same_epoch(leader_log: Log, follower_log: Log, offset: int) -> bool:
-    """The fetch request says which epoch the follower's last record has."""
+    """The fetch request contains the epoch of the follower's last record."""
     return follower_log[offset].epoch == leader_log[offset].epoch
 
 
 def always(leader: Replica) -> bool:
-    """Whoever has caught up to the high watermark is in sync."""
+    """A follower that has caught up to the high watermark is in sync."""
     return True
 
 
 def high_watermark_in_own_epoch(leader: Replica) -> bool:
-    """KIP-320, KAFKA-7128: a new leader's high watermark is behind; wait until it means something."""
+    """KIP-320, KAFKA-7128: a new leader's high watermark may be behind; wait until it has reached the own epoch."""
     watermark = leader.high_watermark
     return watermark == leader.log.end_offset or (
         leader.log.has(watermark) and leader.log[watermark].epoch == leader.epoch
@@ -134,12 +131,12 @@ def high_watermark_in_own_epoch(leader: Replica) -> bool:
 
 
 def never(leader_log: Log, follower_log: Log) -> bool:
-    """Truncation was done on becoming a follower."""
+    """Followers have truncated when they became followers."""
     return False
 
 
 def last_record_differs(leader_log: Log, follower_log: Log) -> bool:
-    """The follower is longer than the leader, or its last record has another epoch than the leader's there."""
+    """The follower's log is longer than the leader's, or the epochs at the offset of its last record differ."""
     last = follower_log.end_offset - 1
     return follower_log.end_offset > leader_log.end_offset or (
         last >= 0 and follower_log[last].epoch != leader_log[last].epoch

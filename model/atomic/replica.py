@@ -1,4 +1,4 @@
-"""What one broker has and believes, for the `atomic` family."""
+"""The replica of one broker, for the `atomic` family."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from leadline.model.quorum import NO_EPOCH
 
 @attrs.frozen(cache_hash=True)
 class Replica:
-    """What one broker has and believes.
+    """The replica of one broker: its log, and what the broker believes.
 
     Attributes:
-        log: its records.
-        high_watermark: the offset below which it takes records for committed.
-        epoch: the leader epoch of the last request it obeyed.
-        leader: the leader which that request named; None before any.
-        isr: the in-sync replicas it knows.
+        log: the records.
+        high_watermark: the offset below which it considers records committed.
+        epoch: the leader epoch of the last request that it obeyed.
+        leader: the leader named by that request; None before the first request.
+        isr: the in-sync replicas that it knows.
     """
 
     log: Log = Log()

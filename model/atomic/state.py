@@ -16,25 +16,24 @@ from leadline.model.quorum import NO_EPOCH, Quorum, Request
 
 @attrs.frozen
 class Bounds:
-    """What makes the state space finite."""
+    """The limits that make the state space finite."""
 
     brokers: int = bound(2, "brokers, each with a replica of the partition", at_least=1, at_most=9)
-    log_size: int = bound(2, "records a log has room for", at_least=0, at_most=9)
+    log_size: int = bound(2, "records that a log has room for", at_least=0, at_most=9)
     records: int = bound(2, "records that producers write in all", at_least=0, at_most=9)
     max_epoch: int = bound(1, "the last leader epoch; the first is 0", at_least=0, at_most=9)
 
 
 @attrs.frozen(cache_hash=True)
 class Partition(Leadership[Replica]):
-    """The whole state: the quorum, the requests it sent, the replicas.
+    """The whole state: the quorum, the requests that the controller sent, and the replicas.
 
     Attributes:
-        next_value: the value of the next record a producer writes.
+        next_value: the value of the next record that a producer writes.
         quorum: the true leader, leader epoch and ISR.
-        requests: the `LeaderAndIsr` requests by leader epoch. Those sent before the first election are
-            the last element, so that `NO_EPOCH` is an index too. The shipped specs send one request in
-            an epoch; an action of another spec may send more. A request is never used up: it may arrive
-            late, twice or never.
+        requests: the `LeaderAndIsr` requests by leader epoch. Those sent before the first election are the last
+            element, so that `NO_EPOCH` is a valid index. The shipped specs send one request in each epoch; actions of
+            other specs can send more. Requests remain in the state: they can arrive late, twice or never.
         replicas: one for each broker.
     """
 
@@ -46,7 +45,7 @@ class Partition(Leadership[Replica]):
     bounds: Bounds = constant()
 
     def announcing(self, quorum: Quorum) -> Partition:
-        """The state with another quorum, and with a request in its epoch that announces it."""
+        """The state with another quorum, and with a request that announces it in its epoch."""
         requests = list(self.requests)
         requests[quorum.epoch] |= {Request(quorum.leader, quorum.isr)}
         return attrs.evolve(self, quorum=quorum, requests=tuple(requests))
@@ -56,25 +55,25 @@ class Partition(Leadership[Replica]):
         return sorted(self.requests[epoch], key=_order)
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Whether a broker has yet to truncate, where its protocol does that only while fetching."""
+        """Whether a broker has yet to truncate, if its protocol truncates only when fetching."""
         replica = self.replicas[broker]
         return replica.leader is not None and self.protocol.diverges(self.replicas[replica.leader].log, replica.log)
 
     def still_to_hear(self, epoch: int) -> frozenset[int]:
-        """The brokers that would obey the request of an epoch; nobody obeys one that names no leader."""
+        """The brokers that would obey the request of an epoch; none if the request has no leader."""
         if all(request.leader is None for request in self.requests[epoch]):
             return frozenset()
         return frozenset(broker for broker, replica in enumerate(self.replicas) if replica.epoch < epoch)
 
 
 def _order(request: Request) -> tuple[int, list[int], int]:
-    """Sorts requests. (A frozenset has no order of its own that is the same in every process.)"""
+    """Sort key of a request. (The iteration order of a frozenset is not the same in every process.)"""
     leader = -1 if request.leader is None else request.leader
     return -len(request.isr), sorted(request.isr), leader
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
-    """No leader yet, every broker in the ISR with an empty log."""
+    """One state: no leader yet, and all brokers in the ISR with empty logs."""
     yield Partition(
         next_value=0,
         quorum=Quorum(leader=None, epoch=NO_EPOCH, isr=frozenset(range(bounds.brokers))),

@@ -53,7 +53,7 @@ class PartitionState:
 
 @attrs.frozen
 class Topic:
-    """A topic: its name, and the offsets in the metadata log at which it was created and removed (None if it exists)."""
+    """A topic: its name, and the offsets in the metadata log of its creation and removal (None if it still exists)."""
 
     name: str
     created: int

@@ -243,7 +243,7 @@ class DiskPartition:
 
     @property
     def quorum(self) -> Quorum:
-        """The leader, its epoch, and as ISR all brokers that can be elected: the ISR and the eligible leader replicas."""
+        """The leader, its epoch, and as ISR the brokers that can be elected, including eligible leader replicas."""
         if self.state is None:
             return Quorum(None, NO_EPOCH, frozenset())
         return Quorum(self.state.leader, self.state.leader_epoch, self.state.electable)

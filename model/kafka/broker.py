@@ -14,7 +14,7 @@ UNKNOWN_OFFSET = -1
 
 @attrs.frozen(cache_hash=True)
 class Replica:
-    """What one broker has and believes.
+    """The replica of one broker: its log, and what the broker believes.
 
     Attributes:
         log: the records, on disk. The leader epoch cache is derived from them (see `epochs`).
