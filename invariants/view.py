@@ -6,7 +6,7 @@ The disks of real brokers have these parts too (`model.disk`); on disks, a recor
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol, Self
 
 from leadline.model.quorum import Quorum
 
@@ -45,7 +45,7 @@ class LogView(Protocol):
     def end_offset(self) -> int: ...
     @property
     def records(self) -> Sequence[RecordView]: ...
-    def beside(self, other: Any, below: int) -> Iterator[tuple[int, RecordView | None, RecordView | None]]:
+    def beside(self, other: Self, below: int) -> Iterator[tuple[int, RecordView | None, RecordView | None]]:
         """What both logs have at each offset less than `below`; None where a log has nothing."""
 
 

@@ -6,16 +6,40 @@ Each family defines a `History`: what counts as committed, and how its protocols
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
 from leadline.checker.action import Step
 from leadline.checker.drawing import Event
+from leadline.model.leadership import HasLeader
 from leadline.model.log import Log, Record
 from leadline.model.quorum import Quorum
 
-P = TypeVar("P")
+
+class HasLog(HasLeader, Protocol):
+    """A replica with a log and a high watermark."""
+
+    @property
+    def log(self) -> Log: ...
+    @property
+    def high_watermark(self) -> int: ...
+    @property
+    def isr(self) -> frozenset[int]: ...
+
+
+class HasReplicas(Protocol):
+    """A state with a quorum and a replica for each broker, as in `leadline.model.leadership.Leadership`."""
+
+    @property
+    def quorum(self) -> Quorum: ...
+    @property
+    def replicas(self) -> Sequence[HasLog]: ...
+    def believes_to_lead(self, broker: int) -> bool: ...
+    def believed_leaders(self) -> Iterator[tuple[int, HasLog]]: ...
+
+
+P = TypeVar("P", bound=HasReplicas)
 
 COMMITTED = "committed"
 LOST = "lost"
@@ -83,12 +107,12 @@ class Join:
     how: str
 
 
-def none(_: Any) -> tuple[Any, ...]:
+def none(_: object) -> tuple[Any, ...]:
     """The default of optional functions: nothing."""
     return ()
 
 
-def rule(name: str, function: Callable[..., Any]) -> str:
+def rule(name: str, function: Callable[..., object]) -> str:
     """The text of a protocol's rule: its name and the name of the function."""
     return f"rule {name}: {function.__name__.replace('_', ' ')}"
 
@@ -189,7 +213,7 @@ class History(Generic[P]):
     def _missed(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
         """The last time that a broker missed the high watermark that covers a record."""
         for state, step in reversed(list(enumerate(steps, start=1))):
-            own = step.after.replicas[broker].high_watermark  # type: ignore[attr-defined]
+            own = step.after.replicas[broker].high_watermark
             for missed in self.missed(step):
                 if missed.broker == broker and missed.high_watermark > commit.offset >= own:
                     text = (
@@ -205,7 +229,7 @@ class History(Generic[P]):
         for state, step in enumerate(steps, start=1):
             for join in self.joins(step):
                 why = (state, join.how) if join.broker == broker else why
-            before, after = _quorum(step.before), _quorum(step.after)
+            before, after = step.before.quorum, step.after.quorum
             if state <= committed or broker not in after.isr - before.isr or _holds(_log(step.after, broker), commit):
                 continue
             text = f"broker {broker} joins the ISR without {short(commit.record)}"
@@ -224,7 +248,7 @@ class History(Generic[P]):
             steps: the steps.
             written: whether to include where each record was first written.
         """
-        logs = [replica.log for replica in steps[-1].after.replicas]  # type: ignore[attr-defined]
+        logs = [replica.log for replica in steps[-1].after.replicas]
         for offset in range(max(log.end_offset for log in logs)):
             held = {log[offset]: None for log in logs if log.has(offset)}
             if len(held) < 2:
@@ -244,7 +268,7 @@ class History(Generic[P]):
             kept = _log(step.after, broker)
             if reason is None or not kept.has(offset) or kept[offset] != log[offset]:
                 continue
-            leader = step.after.replicas[broker].leader  # type: ignore[attr-defined]
+            leader = step.after.replicas[broker].leader
             other = _log(step.after, leader) if leader is not None else Log()
             if other.has(offset) and other[offset] != log[offset]:
                 text = f"broker {broker} {reason.how}; it keeps {short(log[offset])} at offset {offset}, where "
@@ -252,21 +276,15 @@ class History(Generic[P]):
             return
 
 
-def _log(state: Any, broker: int) -> Log:
-    log: Log = state.replicas[broker].log
-    return log
-
-
-def _quorum(state: Any) -> Quorum:
-    quorum: Quorum = state.quorum
-    return quorum
+def _log(state: HasReplicas, broker: int) -> Log:
+    return state.replicas[broker].log
 
 
 def _holds(log: Log, commit: Commit) -> bool:
     return log.has(commit.offset) and log[commit.offset] == commit.record
 
 
-def _lacking(state: Any, commit: Commit) -> list[int]:
+def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
     """The brokers that should have a committed record but do not: leaders and members of the quorum's ISR.
 
     If all of these have it, the brokers without it that a leader believes to be in the ISR.
@@ -280,7 +298,7 @@ def _lacking(state: Any, commit: Commit) -> list[int]:
     return []
 
 
-def _never_had(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:
+def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
     """Steps in which a broker that never had a record becomes the leader."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         if step.after.believes_to_lead(broker) and not step.before.believes_to_lead(broker):
@@ -293,13 +311,13 @@ def _never_had(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Itera
             return
 
 
-def _elected_without(steps: Sequence[Step[Any]], broker: int, commit: Commit, lost: int) -> Iterator[Event]:
+def _elected_without(steps: Sequence[Step[P]], broker: int, commit: Commit, lost: int) -> Iterator[Event]:
     """Steps in which a broker that has lost a record is elected although another running broker has it.
 
     In the atomic family, replicas do not say whether their broker runs.
     """
     for state, step in enumerate(steps, start=1):
-        quorum, before = _quorum(step.after), _quorum(step.before)
+        quorum, before = step.after.quorum, step.before.quorum
         if state <= lost or quorum.leader != broker or before.leader == broker or before.epoch == quorum.epoch:
             continue
         others = [
@@ -315,10 +333,10 @@ def _elected_without(steps: Sequence[Step[Any]], broker: int, commit: Commit, lo
             yield Event(state, f"the controller elects broker {broker}, {which}; {has}", "elected")
 
 
-def _elected_behind(steps: Sequence[Step[Any]], commit: Commit) -> Iterator[Event]:
+def _elected_behind(steps: Sequence[Step[P]], commit: Commit) -> Iterator[Event]:
     """The last election, if the new leader had a record above its own high watermark."""
     for state, step in reversed(list(enumerate(steps, start=1))):
-        quorum, before = _quorum(step.after), _quorum(step.before)
+        quorum, before = step.after.quorum, step.before.quorum
         if quorum.leader in (None, before.leader):
             continue
         replica = step.after.replicas[quorum.leader]
@@ -329,17 +347,17 @@ def _elected_behind(steps: Sequence[Step[Any]], commit: Commit) -> Iterator[Even
         return
 
 
-def _left_with(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:
+def _left_with(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
     """The last step in which a broker left the ISR, if it had a record then."""
     for state, step in reversed(list(enumerate(steps, start=1))):
-        if broker in _quorum(step.before).isr - _quorum(step.after).isr:
+        if broker in step.before.quorum.isr - step.after.quorum.isr:
             if _holds(_log(step.after, broker), commit):
                 text = f"{step.instance.sentence}: broker {broker}, which has {short(commit.record)}, leaves the ISR"
                 yield Event(state, text, "left")
             return
 
 
-def _overwritten(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Iterator[Event]:
+def _overwritten(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
     for state, step in enumerate(steps, start=1):
         before, after = _log(step.before, broker), _log(step.after, broker)
         if after.has(commit.offset) and not before.has(commit.offset) and not _holds(after, commit):
@@ -347,7 +365,7 @@ def _overwritten(steps: Sequence[Step[Any]], broker: int, commit: Commit) -> Ite
             yield Event(state, f"{text}, where {short(commit.record)} belongs", "overwritten")
 
 
-def _first_written(steps: Sequence[Step[Any]], offset: int, record: Record) -> Iterator[Event]:
+def _first_written(steps: Sequence[Step[P]], offset: int, record: Record) -> Iterator[Event]:
     for state, step in enumerate(steps, start=1):
         for broker, replica in enumerate(step.after.replicas):
             if replica.log.has(offset) and replica.log[offset] == record:

@@ -15,7 +15,7 @@ Taken = Callable[..., Iterator[Any]]
 """The function of an action: it takes a state and the parameters of the action, and yields the next states."""
 
 
-def under(action: Action[Any, Any], **rules: Any) -> Taken:
+def under(action: Action[Any, ...], **rules: object) -> Taken:
     """The action under other rules of the protocol."""
 
     def mutant(state: Any, *values: int) -> Iterator[Any]:
@@ -25,7 +25,7 @@ def under(action: Action[Any, Any], **rules: Any) -> Taken:
     return mutant
 
 
-def and_then(action: Action[Any, Any], change: Callable[..., Any]) -> Taken:
+def and_then(action: Action[Any, ...], change: Callable[..., Any]) -> Taken:
     """The action, and then `change` of its result, which is given the states before and after and the parameters."""
 
     def mutant(state: Any, *values: int) -> Iterator[Any]:
@@ -35,7 +35,7 @@ def and_then(action: Action[Any, Any], change: Callable[..., Any]) -> Taken:
     return mutant
 
 
-def changing(state: S, broker: int, **fields: Any) -> S:
+def changing(state: S, broker: int, **fields: object) -> S:
     """The state with other values for fields of a broker's replica."""
     changed: S = state.with_replica(broker, attrs.evolve(state.replicas[broker], **fields))  # type: ignore[attr-defined]
     return changed
@@ -59,13 +59,13 @@ class Mistake:
     name: str
     sentence: str
     source: str = ""
-    right: Mapping[str, Any] = attrs.field(factory=dict)
-    wrong: Mapping[str, Any] = attrs.field(factory=dict)
-    actions: Mapping[Action[Any, Any], Taken] = attrs.field(factory=dict)
-    bounds: Mapping[str, Any] = attrs.field(factory=dict)
+    right: Mapping[str, object] = attrs.field(factory=dict)
+    wrong: Mapping[str, object] = attrs.field(factory=dict)
+    actions: Mapping[Action[Any, ...], Taken] = attrs.field(factory=dict)
+    bounds: Mapping[str, int] = attrs.field(factory=dict)
     harmless: str = ""
 
-    def concerns(self, protocol: Any, actions: Collection[Action[Any, Any]]) -> bool:
+    def concerns(self, protocol: object, actions: Collection[Action[Any, ...]]) -> bool:
         """Whether the mistake is possible: the protocol has the right rules, and the replaced actions exist."""
         is_right = all(getattr(protocol, name) == value for name, value in self.right.items())
         return is_right and set(self.actions) <= set(actions)
@@ -74,6 +74,6 @@ class Mistake:
         """The protocol with the wrong rules."""
         return attrs.evolve(protocol, **self.wrong)
 
-    def replacing(self, actions: Collection[Action[Any, Any]]) -> list[Action[Any, Any]]:
+    def replacing(self, actions: Collection[Action[Any, ...]]) -> list[Action[Any, ...]]:
         """The actions, some of them replaced by the mistake."""
         return [attrs.evolve(each, function=self.actions.get(each, each.function)) for each in actions]

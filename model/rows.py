@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from leadline.checker.drawing import Cell, Mark, Message
 from leadline.model.leadership import HasLeader
@@ -30,10 +30,17 @@ def record_cell(record: Record) -> Cell:
     return Cell(f"m{record.value}", f"epoch {record.epoch}", record.epoch)
 
 
-def drawn_log(log: Log, high_watermark: int) -> dict[str, Any]:
+class LogFields(TypedDict):
+    """Fields of `leadline.checker.drawing.Row`."""
+
+    cells: tuple[Cell, ...]
+    marks: tuple[Mark, ...]
+
+
+def drawn_log(log: Log, high_watermark: int) -> LogFields:
     """The fields of a row that draw a log: its cells, high watermark and log end offset."""
-    marks = [Mark("HW", high_watermark), Mark("LEO", log.end_offset)]
-    return {"cells": [record_cell(record) for record in log.records], "marks": marks}
+    marks = (Mark("HW", high_watermark), Mark("LEO", log.end_offset))
+    return {"cells": tuple(record_cell(record) for record in log.records), "marks": marks}
 
 
 def log_columns(log: Log, high_watermark: int) -> dict[str, str]:

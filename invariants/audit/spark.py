@@ -13,7 +13,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
@@ -36,7 +36,14 @@ from leadline.model.disk.partition import DiskReplica, ReplicaPlace, read_replic
 from leadline.model.disk.remote import AnyFiles, is_remote
 
 if TYPE_CHECKING:
+    from pyspark import Broadcast, SparkContext
+
     from leadline.checker.engines.spark.session import Session
+
+T = TypeVar("T")
+
+_Wanted = tuple[int, tuple[str, ...], ReplicaPlace, int]
+"""A replica to read: the index of its task, the machines that have it, its location, and `cleaned_below`."""
 
 WAVES = 20
 """Number of jobs for partitions in shared storage: several, to show progress and to lose little on an interrupt."""
@@ -209,16 +216,16 @@ def _local(path: str) -> str:
     return path.partition(":")[2]
 
 
-def _everywhere(session: Session, look: Callable[[str], list[Any]]) -> list[tuple[str, list[Any]]]:
+def _everywhere(session: Session, look: Callable[[str], list[T]]) -> list[tuple[str, list[T]]]:
     """Call `look` with the machine's name on every machine, once for each core of Spark."""
 
-    def job(context: Any) -> list[tuple[str, list[Any]]]:
-        def here(_: Iterable[int]) -> Iterator[tuple[str, list[Any]]]:
+    def job(context: SparkContext) -> list[tuple[str, list[T]]]:
+        def here(_: Iterable[int]) -> Iterator[tuple[str, list[T]]]:
             machine = socket.gethostname()
             yield machine, look(machine)
 
         spread = context.parallelize(range(session_cores), session_cores)
-        found: list[tuple[str, list[Any]]] = spread.barrier().mapPartitions(here).collect()
+        found: list[tuple[str, list[T]]] = spread.barrier().mapPartitions(here).collect()
         return found
 
     session_cores = session.cores
@@ -245,7 +252,7 @@ def _judged_from_afar(
     tasks: Sequence[PartitionTask],
     places: Mapping[int, Sequence[tuple[tuple[str, ...], ReplicaPlace, int]]],
     checksums: bool,
-    context: Any,
+    context: SparkContext,
 ) -> list[PartitionReport]:
     """Read each replica on a machine that has it, group the replicas by partition, and check them."""
     wanted = context.broadcast([(index, *place) for index, held in places.items() for place in held])
@@ -259,7 +266,9 @@ def _judged_from_afar(
     return [reports.get(index) or judged(task, observation_of(task, ()), CHECKS) for index, task in enumerate(tasks)]
 
 
-def _read_there(wanted: Any, checksums: bool, _: Iterable[int]) -> Iterator[tuple[int, DiskReplica]]:
+def _read_there(
+    wanted: Broadcast[list[_Wanted]], checksums: bool, _: Iterable[int]
+) -> Iterator[tuple[int, DiskReplica]]:
     """Read the replicas on this machine; if the machine has several tasks, a share of them."""
     from pyspark import BarrierTaskContext
 
@@ -274,7 +283,9 @@ def _read_there(wanted: Any, checksums: bool, _: Iterable[int]) -> Iterator[tupl
                 yield index, attrs.evolve(found, place=place)
 
 
-def _judged(known: Any, item: tuple[int, Iterable[DiskReplica]]) -> tuple[int, PartitionReport]:
+def _judged(
+    known: Broadcast[list[PartitionTask]], item: tuple[int, Iterable[DiskReplica]]
+) -> tuple[int, PartitionReport]:
     index, replicas = item
     task = known.value[index]
     held = sorted(replicas, key=lambda replica: replica.node)

@@ -7,7 +7,6 @@ bounds of a mistake are the smallest in which it does harm.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import attrs
 
@@ -33,7 +32,7 @@ from leadline.model.log import Log, Record
 from leadline.model.mistakes import Mistake, Taken, and_then, changing, under
 from leadline.model.quorum import NO_EPOCH, Quorum
 
-AtomicAction = Action[Partition, Any]
+AtomicAction = Action[Partition, ...]
 
 
 def as_followers(state: Partition, leader: int, members: frozenset[int]) -> Partition:
@@ -215,7 +214,7 @@ def remove_the_leader_and_let_it_lead(before: Partition, after: Partition, broke
     return attrs.evolve(after, quorum=attrs.evolve(after.quorum, leader=before.quorum.leader))
 
 
-def starts_with(change: Callable[[Replica, int], dict[str, Any]]) -> Taken:
+def starts_with(change: Callable[[Replica, int], dict[str, object]]) -> Taken:
     """A new leader changes its replica."""
 
     def begin(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
@@ -256,7 +255,7 @@ def write_to_a_follower(state: Partition, leader: int) -> Iterator[Partition]:
 # --- the table ----------------------------------------------------------------------------------------------
 
 
-def _within(brokers: int, log_size: int, records: int, max_epoch: int) -> Mapping[str, Any]:
+def _within(brokers: int, log_size: int, records: int, max_epoch: int) -> Mapping[str, int]:
     return {"brokers": brokers, "log_size": log_size, "records": records, "max_epoch": max_epoch}
 
 

@@ -11,7 +11,6 @@ import enum
 import struct
 import zlib
 from collections.abc import Callable
-from typing import Any
 
 import attrs
 import numpy as np
@@ -123,7 +122,7 @@ class Headers:
         tail: what follows it.
     """
 
-    batches: NDArray[Any]
+    batches: NDArray[np.void]
     end: int
     tail: Tail
 
@@ -145,7 +144,7 @@ def read_headers(
     if source.size > LARGEST_SEGMENT:
         raise Unreadable(f"a file of {source.size:,} bytes is larger than any segment")
     buffer = memoryview(bytearray(max(min(chunk, source.size), HEADER.itemsize)))
-    pieces: list[NDArray[Any]] = []
+    pieces: list[NDArray[np.void]] = []
     at, window = 0, len(buffer)
     tail = Tail.WHOLE
     while at < source.size:
@@ -225,7 +224,7 @@ def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: m
     return checksum == expected
 
 
-def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], intact: list[bool]) -> NDArray[Any]:
+def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], intact: list[bool]) -> NDArray[np.void]:
     """The headers of the batches that start in a buffer. `at` is the position of the buffer in the file."""
     batches = np.empty(len(starts), BATCH)
     if not starts:
@@ -270,7 +269,7 @@ def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], inta
     return batches
 
 
-def _with_first_offsets(batches: NDArray[Any]) -> NDArray[Any]:
+def _with_first_offsets(batches: NDArray[np.void]) -> NDArray[np.void]:
     """The batches, with the first offsets of compressed ones from before 0.11, whose headers have only the last."""
     wrappers = np.flatnonzero((batches["magic"] < 2) & (batches["attributes"] & CODEC != 0))
     for index in wrappers:

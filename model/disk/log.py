@@ -8,7 +8,6 @@ difference over many batches is reported once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import attrs
 import numpy as np
@@ -53,7 +52,7 @@ class DiskLog:
         cleaned_below: the offset below which compaction may have removed records; 0 if it has removed none.
     """
 
-    batches: NDArray[Any]
+    batches: NDArray[np.void]
     start_offset: int
     end_offset: int
     cleaned_below: int = 0
@@ -123,7 +122,9 @@ class DiskLog:
             same[both] = _same(mine[left[both]], theirs[right[both]], cleaned_below)
         return Alignment(mine, theirs, offsets, left, right, same)
 
-    def _is_telling(self, window: NDArray[Any], places: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
+    def _is_telling(
+        self, window: NDArray[np.void], places: NDArray[np.int64], offsets: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
         there = places >= 0
         telling = there | (offsets >= min(self.end_offset, self.cleaned_below))
         telling[there] &= window["intact"][places[there]]
@@ -141,15 +142,15 @@ class Alignment:
         same: for each offset, whether both logs have the same batch.
     """
 
-    mine: NDArray[Any]
-    theirs: NDArray[Any]
-    offsets: NDArray[Any]
-    left: NDArray[Any]
-    right: NDArray[Any]
-    same: NDArray[Any]
+    mine: NDArray[np.void]
+    theirs: NDArray[np.void]
+    offsets: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    same: NDArray[np.bool_]
 
     @property
-    def kind(self) -> NDArray[Any]:
+    def kind(self) -> NDArray[np.int64]:
         """A number for each offset, equal for two offsets if no property can distinguish them."""
         epochs = [
             np.where(places >= 0, batches["epoch"][np.maximum(places, 0)] if len(batches) else NO_EPOCH, -2)
@@ -167,7 +168,7 @@ class Alignment:
         return int(self.offsets[index]), mine, _batch(self.theirs[right]) if right >= 0 else None
 
 
-def log_of(batches: NDArray[Any], start_offset: int, least_end: int, cleaned_below: int = 0) -> DiskLog:
+def log_of(batches: NDArray[np.void], start_offset: int, least_end: int, cleaned_below: int = 0) -> DiskLog:
     """Make a log of batches.
 
     Parameters:
@@ -185,12 +186,12 @@ def log_of(batches: NDArray[Any], start_offset: int, least_end: int, cleaned_bel
     return DiskLog(kept, start_offset, max(end, least_end, start_offset), cleaned_below)
 
 
-def chosen(batches: NDArray[Any], which: NDArray[Any]) -> NDArray[Any]:
+def chosen(batches: NDArray[np.void], which: NDArray[np.bool_]) -> NDArray[np.void]:
     """The batches for which a mask is true; not copied if the mask selects all, because there can be millions."""
     return batches if which.all() else batches[which]
 
 
-def _not_overlapping(batches: NDArray[Any]) -> list[int]:
+def _not_overlapping(batches: NDArray[np.void]) -> list[int]:
     """The indices of batches, sorted by offset, that begin after the end of all earlier ones in the result."""
     kept, reached = [], -1
     for place, (first, last) in enumerate(zip(batches["first"].tolist(), batches["last"].tolist(), strict=True)):
@@ -200,16 +201,16 @@ def _not_overlapping(batches: NDArray[Any]) -> list[int]:
     return kept
 
 
-def is_sound(batches: NDArray[Any]) -> NDArray[Any]:
+def is_sound(batches: NDArray[np.void]) -> NDArray[np.bool_]:
     """A mask of the batches with valid offsets."""
     first, last = batches["first"], batches["last"]
-    sound: NDArray[Any] = (first >= 0) & (last >= first) & (last < LARGEST_OFFSET)
+    sound: NDArray[np.bool_] = (first >= 0) & (last >= first) & (last < LARGEST_OFFSET)
     return sound
 
 
-def is_full(batches: NDArray[Any]) -> NDArray[Any]:
+def is_full(batches: NDArray[np.void]) -> NDArray[np.bool_]:
     """A mask of the batches that have all their records and were not changed by compaction."""
-    full: NDArray[Any] = (batches["records"] == batches["last"] - batches["first"] + 1) & (
+    full: NDArray[np.bool_] = (batches["records"] == batches["last"] - batches["first"] + 1) & (
         batches["attributes"] & DELETE_HORIZON == 0
     )
     return full
@@ -220,13 +221,13 @@ def offsets_text(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _same(one: NDArray[Any], other: NDArray[Any], cleaned_below: int) -> NDArray[Any]:
+def _same(one: NDArray[np.void], other: NDArray[np.void], cleaned_below: int) -> NDArray[np.bool_]:
     """A mask of the pairs of batches that are the same.
 
     A follower copies every byte of a batch. Compaction, which runs on each broker independently, removes records from a
     batch but keeps its offsets, epoch and producer.
     """
-    exactly: NDArray[Any] = np.ones(len(one), bool)
+    exactly: NDArray[np.bool_] = np.ones(len(one), bool)
     for name in ("first", "last", "epoch", "crc", "size", "magic"):
         exactly &= one[name] == other[name]
     cleaned = one["first"] < cleaned_below
@@ -236,33 +237,33 @@ def _same(one: NDArray[Any], other: NDArray[Any], cleaned_below: int) -> NDArray
     for name in ("first", "last", "epoch", "producer", "producer_epoch", "sequence"):
         alike &= one[name] == other[name]
     legacy = (one["magic"] < 2) | (other["magic"] < 2)
-    same: NDArray[Any] = exactly | (cleaned & (legacy | (alike & ~(is_full(one) & is_full(other)))))
+    same: NDArray[np.bool_] = exactly | (cleaned & (legacy | (alike & ~(is_full(one) & is_full(other)))))
     return same
 
 
-def _window(batches: NDArray[Any], low: int, below: int) -> NDArray[Any]:
+def _window(batches: NDArray[np.void], low: int, below: int) -> NDArray[np.void]:
     """The batches that contain an offset from `low` to `below` - 1."""
     begin = int(np.searchsorted(batches["last"], low))
     end = int(np.searchsorted(batches["first"], below))
     return batches[begin : max(begin, end)]
 
 
-def _covering(batches: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
+def _covering(batches: NDArray[np.void], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """The index of the batch that contains each offset; -1 if there is none."""
     if not len(batches):
         return np.full(len(offsets), -1)
     places = np.searchsorted(batches["first"], offsets, side="right") - 1
     there = (places >= 0) & (batches["last"][np.maximum(places, 0)] >= offsets)
-    covering: NDArray[Any] = np.where(there, places, -1)
+    covering: NDArray[np.int64] = np.where(there, places, -1)
     return covering
 
 
-def _run_ends(values: NDArray[Any]) -> list[int]:
+def _run_ends(values: NDArray[np.int64]) -> list[int]:
     """The last index of each run of equal values."""
     if not len(values):
         return []
     return [*map(int, np.flatnonzero(values[1:] != values[:-1])), len(values) - 1]
 
 
-def _batch(batch: Any) -> Batch:
+def _batch(batch: np.void) -> Batch:
     return Batch(*(int(batch[name]) for name in ("first", "last", "epoch", "crc", "size")))

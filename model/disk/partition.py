@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 from uuid import UUID
 
 import attrs
@@ -112,8 +111,8 @@ class DiskReplica:
     place: ReplicaPlace
     directory: LogDirectory
     segments: tuple[Segment, ...]
-    batches: NDArray[Any]
-    segment_of: NDArray[Any]
+    batches: NDArray[np.void]
+    segment_of: NDArray[np.int64]
     whole: bool
     problems: tuple[str, ...]
 
@@ -157,7 +156,7 @@ def read_replica(
     if not directory.is_one:
         return None
     segments: list[Segment] = []
-    pieces: list[NDArray[Any]] = [np.empty(0, BATCH)]
+    pieces: list[NDArray[np.void]] = [np.empty(0, BATCH)]
     problems = [*directory.problems]
     for base, path in directory.segments:
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from leadline.model.disk.files import Entry, LocalFiles, Source, Unreadable, filled
+from leadline.model.disk.files import Entry, Kind, LocalFiles, Source, Unreadable, filled
 
 
 def is_remote(path: str) -> bool:
@@ -66,12 +66,12 @@ def _listed(path: str) -> list[Entry]:
     system, inside = _system(path)
     from pyarrow import fs
 
-    kinds = {fs.FileType.File: "file", fs.FileType.Directory: "directory"}
+    kinds: dict[object, Kind] = {fs.FileType.File: "file", fs.FileType.Directory: "directory"}
     try:
         found = system.get_file_info(fs.FileSelector(inside))
     except OSError as error:
         raise Unreadable(f"cannot list {path}: {_line(error)}") from error
-    entries = [Entry(each.base_name, kinds.get(each.type, "other")) for each in found]  # type: ignore[arg-type]
+    entries = [Entry(each.base_name, kinds.get(each.type, "other")) for each in found]
     return sorted(entries, key=lambda entry: entry.name)
 
 

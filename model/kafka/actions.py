@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from leadline.checker.action import Action
 from leadline.model.kafka.controller import (
     controller_elects,
@@ -26,9 +24,10 @@ from leadline.model.kafka.isr import handle_alter_partition, hear_isr, shrink_is
 from leadline.model.kafka.leadership import become_follower, become_leader
 from leadline.model.kafka.produce import produce
 from leadline.model.kafka.protocols import Protocol, nothing
+from leadline.model.kafka.state import Partition
 from leadline.model.kafka.truncation import handle_epoch_request, handle_epoch_response
 
-ACTIONS: tuple[Action[Any, ...], ...] = (
+ACTIONS: tuple[Action[Partition, ...], ...] = (
     produce,
     handle_fetch,
     park_fetch,
@@ -59,7 +58,7 @@ ACTIONS: tuple[Action[Any, ...], ...] = (
 """Of several shortest traces, a search shows the first in this order, in which failures come as late as possible."""
 
 
-def actions_of(protocol: Protocol) -> tuple[Action[Any, ...], ...]:
+def actions_of(protocol: Protocol) -> tuple[Action[Partition, ...], ...]:
     """The actions that are possible under a protocol."""
     asks = protocol.asks_about is not nothing
     possible = {

@@ -12,7 +12,8 @@ NO_LIMIT = -1
 
 def perturbation(default: int, text: str) -> int:
     """Declare the bound of a perturbation: how often it can happen, or `NO_LIMIT`."""
-    return bound(default, f"{text}; -1: no limit", at_least=NO_LIMIT, at_most=9)  # type: ignore[no-any-return]
+    limit: int = bound(default, f"{text}; -1: no limit", at_least=NO_LIMIT, at_most=9)
+    return limit
 
 
 @attrs.frozen

@@ -14,7 +14,6 @@ an ISR that flaps (KAFKA-19996).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import attrs
 
@@ -38,7 +37,7 @@ from leadline.model.log import Log, Record
 from leadline.model.mistakes import Mistake, Taken, and_then, changing, under
 from leadline.model.quorum import Quorum
 
-KafkaAction = Action[Partition, Any]
+KafkaAction = Action[Partition, ...]
 
 
 # --- truncation ---------------------------------------------------------------------------------------------
@@ -143,7 +142,7 @@ def elect_beside_the_isr(state: Partition, broker: int) -> Iterator[Partition]:
         yield attrs.evolve(state, quorum=Quorum(broker, epoch, quorum.isr), requests=requests)
 
 
-def starting(change: Callable[[Replica, int], dict[str, Any]]) -> Taken:
+def starting(change: Callable[[Replica, int], dict[str, object]]) -> Taken:
     """`become_leader`, and then `change` of the leader's replica, which returns fields for a replica and broker."""
 
     def mutant(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
@@ -230,21 +229,21 @@ def join_a_stranger(state: Partition, leader: int) -> Iterator[Partition]:
 
 # --- the table ----------------------------------------------------------------------------------------------
 
-_TWO: Mapping[str, Any] = {"max_epoch": 2}
-_THREE: Mapping[str, Any] = {"brokers": 3, "records": 1, "max_epoch": 2, "crashes": 1}
-_THREE_NO_SHRINKS: Mapping[str, Any] = {**_THREE, "isr_shrinks": 0}
-_ONE_CRASH: Mapping[str, Any] = {"max_epoch": 2, "crashes": 1}
-_SMALL_ISR: Mapping[str, Any] = {"min_insync_replicas": 2, "max_epoch": 2, "crashes": 1}
-_LOST_LOG: Mapping[str, Any] = {
+_TWO: Mapping[str, int] = {"max_epoch": 2}
+_THREE: Mapping[str, int] = {"brokers": 3, "records": 1, "max_epoch": 2, "crashes": 1}
+_THREE_NO_SHRINKS: Mapping[str, int] = {**_THREE, "isr_shrinks": 0}
+_ONE_CRASH: Mapping[str, int] = {"max_epoch": 2, "crashes": 1}
+_SMALL_ISR: Mapping[str, int] = {"min_insync_replicas": 2, "max_epoch": 2, "crashes": 1}
+_LOST_LOG: Mapping[str, int] = {
     "records": 1,
     "min_insync_replicas": 2,
     "max_epoch": 2,
     "crashes": 0,
     "lossy_crashes": 1,
 }
-_SAME_EPOCH: Mapping[str, Any] = {"max_epoch": 0, "crashes": 0, "lossy_crashes": 1}
-_LOST_TAIL: Mapping[str, Any] = {"max_epoch": 1, "crashes": 0, "lossy_crashes": 1}
-_THREE_BROKERS: Mapping[str, Any] = {"brokers": 3, "records": 1, "max_epoch": 1, "crashes": 1}
+_SAME_EPOCH: Mapping[str, int] = {"max_epoch": 0, "crashes": 0, "lossy_crashes": 1}
+_LOST_TAIL: Mapping[str, int] = {"max_epoch": 1, "crashes": 0, "lossy_crashes": 1}
+_THREE_BROKERS: Mapping[str, int] = {"brokers": 3, "records": 1, "max_epoch": 1, "crashes": 1}
 _FETCHES = (handle_fetch, park_fetch)
 _ANSWERED = does.end_of_the_epoch_in_both
 
@@ -527,7 +526,7 @@ ONLY_WITH: Mapping[str, tuple[str, str]] = {
 }
 """Rules that have an effect only if another rule has a certain value, with that rule and value."""
 
-RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
+RULES_SHOWN_WITH: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("truncation", "epoch-end"): {"max_epoch": 3, "crashes": 2, "isr_shrinks": 0},
     ("epoch_cache", "first-append"): {"max_epoch": 2, "crashes": 1, "session_expiries": 1, "isr_shrinks": 0},
     ("same_leader", "goes-on"): _LOST_TAIL,

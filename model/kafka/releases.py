@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from leadline.checker.bounds import change_bounds
 from leadline.checker.errors import SpecError
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.protocols import Protocol
@@ -69,7 +70,7 @@ def _after(before: Column, name: str, summary: str, aliases: tuple[str, ...] = (
 
 def _defaults(column: Column, **bounds: object) -> Column:
     """The column with other default bounds."""
-    return attrs.evolve(column, bounds=attrs.evolve(column.bounds, **bounds))  # type: ignore[arg-type]
+    return attrs.evolve(column, bounds=change_bounds(column.bounds, bounds))
 
 
 # --- designs: each KIP as it is written, by itself -------------------------------------------------------

@@ -33,7 +33,7 @@ class Value:
     name: str
     sentence: str
     source: str
-    sets: Mapping[str, Any]
+    sets: Mapping[str, object]
 
 
 @attrs.frozen(eq=False)
