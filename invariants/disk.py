@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leadline.checker.properties import invariant, step_invariant
 from leadline.invariants.view import Complaint
@@ -65,45 +66,48 @@ def torn_from(replica: DiskReplica) -> int:
 )
 def batches_well_formed(state: DiskPartition) -> Iterator[Complaint]:
     for broker, replica in state.replicas_of():
-        batches = replica.batches
-        base = np.array([segment.base for segment in replica.segments], np.int64)[replica.segment_of]
-        sound = is_sound(batches)
-        offsets = batches["last"] - batches["first"] + 1
-        new = batches["magic"] == 2
-        cleaned = batches["first"] < replica.log.cleaned_below
-        faults = {
-            "has invalid offsets": ~sound,
-            "is below the base offset of its segment": sound & (batches["first"] < base),
-            "has a record count that does not match its offsets": new
-            & np.where(
-                cleaned, (batches["records"] < 0) | (batches["records"] > offsets), batches["records"] != offsets
-            ),
-            "has an unknown compression codec": new & (batches["attributes"] & CODEC >= CODECS),
-        }
-        for what, wrong in faults.items():
-            for index in np.flatnonzero(wrong & batches["intact"]):
-                yield Complaint.about(
-                    f"broker {broker}: the batch at {_where(replica, int(index))} {what}",
-                    broker,
-                    offset=int(batches["first"][index]),
-                )
-        for place, segment in enumerate(replica.segments):
-            last = place == len(replica.segments) - 1
-            if segment.tail is Tail.WHOLE or (last and segment.tail is not Tail.GARBAGE and not replica.place.clean):
-                continue
-            if segment.tail is Tail.ZEROS and last:
-                continue
-            after = {
-                Tail.ZEROS: "zeros",
-                Tail.TORN: "the beginning of a batch",
-                Tail.GARBAGE: "bytes that are not a batch",
-            }
+        yield from _malformed_batches(broker, replica)
+        yield from _malformed_tails(broker, replica)
+
+
+def _malformed_batches(broker: int, replica: DiskReplica) -> Iterator[Complaint]:
+    batches = replica.batches
+    base = np.array([segment.base for segment in replica.segments], np.int64)[replica.segment_of]
+    sound = is_sound(batches)
+    offsets = batches["last"] - batches["first"] + 1
+    new = batches["magic"] == 2
+    cleaned = batches["first"] < replica.log.cleaned_below
+    faults = {
+        "has invalid offsets": ~sound,
+        "is below the base offset of its segment": sound & (batches["first"] < base),
+        "has a record count that does not match its offsets": new
+        & np.where(cleaned, (batches["records"] < 0) | (batches["records"] > offsets), batches["records"] != offsets),
+        "has an unknown compression codec": new & (batches["attributes"] & CODEC >= CODECS),
+    }
+    for what, wrong in faults.items():
+        for index in np.flatnonzero(wrong & batches["intact"]):
             yield Complaint.about(
-                f"broker {broker}: the segment {segment.base:020d}.log has {after[segment.tail]} from byte "
-                f"{segment.end:,} of {segment.size:,}",
+                f"broker {broker}: the batch at {_where(replica, int(index))} {what}",
                 broker,
-                offset=_end_of(replica, place),
+                offset=int(batches["first"][index]),
             )
+
+
+def _malformed_tails(broker: int, replica: DiskReplica) -> Iterator[Complaint]:
+    """Segments that end with something other than a batch, except where a crash or preallocation explains it."""
+    after = {Tail.ZEROS: "zeros", Tail.TORN: "the beginning of a batch", Tail.GARBAGE: "bytes that are not a batch"}
+    for place, segment in enumerate(replica.segments):
+        last = place == len(replica.segments) - 1
+        if segment.tail is Tail.WHOLE or (last and segment.tail is not Tail.GARBAGE and not replica.place.clean):
+            continue
+        if segment.tail is Tail.ZEROS and last:
+            continue
+        yield Complaint.about(
+            f"broker {broker}: the segment {segment.base:020d}.log has {after[segment.tail]} from byte "
+            f"{segment.end:,} of {segment.size:,}",
+            broker,
+            offset=_end_of(replica, place),
+        )
 
 
 @invariant(
@@ -183,10 +187,9 @@ def recovery_point_within_log(state: DiskPartition) -> Iterator[Complaint]:
 )
 def epoch_file_matches_log(state: DiskPartition) -> Iterator[Complaint]:
     for broker, replica in state.replicas_of():
-        entries = replica.epochs
-        if not entries:
+        if not replica.epochs:
             continue
-        epochs, starts = (np.array([getattr(entry, name) for entry in entries]) for name in ("epoch", "start"))
+        epochs, starts = (np.array([getattr(entry, name) for entry in replica.epochs]) for name in ("epoch", "start"))
         for index in np.flatnonzero((np.diff(epochs) <= 0) | (np.diff(starts) <= 0)):
             yield Complaint.about(
                 f"broker {broker}: in the leader epoch checkpoint, epoch {epochs[index + 1]} from offset "
@@ -196,21 +199,7 @@ def epoch_file_matches_log(state: DiskPartition) -> Iterator[Complaint]:
             )
         if (np.diff(starts) <= 0).any():
             continue
-        batches = replica.log.batches
-        batches = chosen(batches, (batches["epoch"] != NO_EPOCH) & batches["intact"])
-        place = np.searchsorted(starts, batches["first"], side="right") - 1
-        expected = np.where(place >= 0, epochs[np.maximum(place, 0)], NO_EPOCH)
-        # a checkpoint that was copied before the log may lack the last epochs
-        unknown = (place < 0) | ((batches["epoch"] > epochs[-1]) & (not replica.place.clean))
-        wrong = np.flatnonzero((expected != batches["epoch"]) & ~unknown)
-        for index in wrong[np.append(True, np.diff(batches["epoch"][wrong]) != 0)[: len(wrong)]]:
-            batch = batches[index]
-            yield Complaint.about(
-                f"broker {broker}: the batch at offset {int(batch['first'])} has leader epoch {int(batch['epoch'])}, "
-                f"but the leader epoch checkpoint says {int(expected[index])}",
-                broker,
-                offset=int(batch["first"]),
-            )
+        yield from _other_epochs(broker, replica, epochs, starts)
         if replica.place.clean and starts[-1] > replica.log.end_offset:
             yield Complaint.about(
                 f"broker {broker}: the leader epoch checkpoint says that epoch {epochs[-1]} starts at offset "
@@ -218,6 +207,27 @@ def epoch_file_matches_log(state: DiskPartition) -> Iterator[Complaint]:
                 broker,
                 offset=replica.log.end_offset,
             )
+
+
+def _other_epochs(
+    broker: int, replica: DiskReplica, epochs: NDArray[np.int64], starts: NDArray[np.int64]
+) -> Iterator[Complaint]:
+    """The first batch of each run whose leader epoch is not the one that the checkpoint gives for its offset."""
+    batches = replica.log.batches
+    batches = chosen(batches, (batches["epoch"] != NO_EPOCH) & batches["intact"])
+    place = np.searchsorted(starts, batches["first"], side="right") - 1
+    expected = np.where(place >= 0, epochs[np.maximum(place, 0)], NO_EPOCH)
+    # a checkpoint that was copied before the log may lack the last epochs
+    unknown = (place < 0) | ((batches["epoch"] > epochs[-1]) & (not replica.place.clean))
+    wrong = np.flatnonzero((expected != batches["epoch"]) & ~unknown)
+    for index in wrong[np.append(True, np.diff(batches["epoch"][wrong]) != 0)[: len(wrong)]]:
+        batch = batches[index]
+        yield Complaint.about(
+            f"broker {broker}: the batch at offset {int(batch['first'])} has leader epoch {int(batch['epoch'])}, "
+            f"but the leader epoch checkpoint says {int(expected[index])}",
+            broker,
+            offset=int(batch["first"]),
+        )
 
 
 @invariant(
@@ -230,25 +240,10 @@ def producer_sequences_contiguous(state: DiskPartition) -> Iterator[Complaint]:
         batches = replica.log.batches
         if not (batches["producer"] > NO_PRODUCER).any():
             continue
-        # other properties report missing and damaged batches: compare sequences only between adjacent intact ones
-        torn = ~batches["intact"]
-        torn[1:] |= batches["first"][1:] != batches["last"][:-1] + 1
-        stretch = np.cumsum(torn)
-        wanted = (
-            (batches["producer"] > NO_PRODUCER)
-            & (batches["attributes"] & CONTROL == 0)
-            & (batches["sequence"] >= 0)
-            & (batches["first"] >= replica.log.cleaned_below)
-            & batches["intact"]
-        )
-        mine, stretch = batches[wanted], stretch[wanted]
-        order = np.lexsort((mine["first"], mine["producer_epoch"], mine["producer"]))
-        before, after = mine[order][:-1], mine[order][1:]
-        together = (before["producer"] == after["producer"]) & (before["producer_epoch"] == after["producer_epoch"])
-        together &= np.diff(stretch[order]) == 0
+        before, after = _successive(batches, replica.log.cleaned_below)
         expected = (before["sequence"].astype(np.int64) + before["last"] - before["first"] + 1) % SEQUENCES
         remembered = np.abs(after["max_timestamp"] - before["max_timestamp"]) < PRODUCER_EXPIRES
-        for index in np.flatnonzero(together & remembered & (expected != after["sequence"])):
+        for index in np.flatnonzero(remembered & (expected != after["sequence"])):
             batch = after[index]
             yield Complaint.about(
                 f"broker {broker}: the batch at offset {int(batch['first'])} of producer {int(batch['producer'])}, "
@@ -257,6 +252,29 @@ def producer_sequences_contiguous(state: DiskPartition) -> Iterator[Complaint]:
                 broker,
                 offset=int(batch["first"]),
             )
+
+
+def _successive(batches: NDArray[np.void], cleaned_below: int) -> tuple[NDArray[np.void], NDArray[np.void]]:
+    """Pairs of successive data batches of one producer and producer epoch, between which no batch is missing.
+
+    Other properties report missing and damaged batches.
+    """
+    torn = ~batches["intact"]
+    torn[1:] |= batches["first"][1:] != batches["last"][:-1] + 1
+    stretch = np.cumsum(torn)
+    wanted = (
+        (batches["producer"] > NO_PRODUCER)
+        & (batches["attributes"] & CONTROL == 0)
+        & (batches["sequence"] >= 0)
+        & (batches["first"] >= cleaned_below)
+        & batches["intact"]
+    )
+    mine, stretch = batches[wanted], stretch[wanted]
+    order = np.lexsort((mine["first"], mine["producer_epoch"], mine["producer"]))
+    before, after = mine[order][:-1], mine[order][1:]
+    together = (before["producer"] == after["producer"]) & (before["producer_epoch"] == after["producer_epoch"])
+    together &= np.diff(stretch[order]) == 0
+    return before[together], after[together]
 
 
 @invariant(

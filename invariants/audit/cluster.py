@@ -154,9 +154,7 @@ def compare(
     tasks = [MomentsTask(tasks_before.get(name), tasks_after.get(name)) for name in names]
     run = functools.partial(audit_moments, files, checksums=checksums)
     found = _audited(run, tasks, later, (*CHECKS, *OF_TWO_MOMENTS), workers, progress)
-    ends = [
-        max((c.metadata.end for c in clusters if c.metadata is not None), default=0) for clusters in (earlier, later)
-    ]
+    ends = _metadata_end(earlier), _metadata_end(later)
     if ends[1] < ends[0]:
         swapped = (
             f"the metadata log of the later moment ends at offset {ends[1]}, that of the earlier one at {ends[0]}: are "
@@ -164,6 +162,10 @@ def compare(
         )
         found = attrs.evolve(found, reasons=(swapped, *found.reasons))
     return found
+
+
+def _metadata_end(clusters: Sequence[Cluster]) -> int:
+    return max((cluster.metadata.end for cluster in clusters if cluster.metadata is not None), default=0)
 
 
 def _audited(
@@ -290,20 +292,7 @@ def result_of(
         began: when the audit began, by `time.monotonic`.
         interrupted: whether it ended early.
     """
-    findings = [
-        Finding(check.name, "error", None, None, complaint.brokers, None, str(complaint))
-        for check in OF_CLUSTERS
-        for cluster in clusters
-        for complaint in check.complaints(cluster)
-        if isinstance(complaint, Complaint)
-    ]
-    for cluster in clusters:
-        findings += [Finding("directories", "note", None, None, nodes, None, note) for nodes, note in cluster.notes]
-    for other in clusters[1:]:
-        paths = ", ".join(directory.path for node in other.nodes.values() for directory in node.directories)
-        text = f"directories of another cluster, audited separately: {paths}"
-        findings.append(Finding("directories", "note", None, None, tuple(other.nodes), None, text))
-    findings += [finding for report in reports for finding in report.findings]
+    findings = [*_of_clusters(clusters), *(finding for report in reports for finding in report.findings)]
     reasons = [reason for cluster in clusters for reason in _reasons(cluster)]
     reasons += _left_open(reports)
     if not reports and not interrupted:
@@ -325,6 +314,22 @@ def result_of(
             (report.task.topic, report.task.number): report.table for report in reports if report.table is not None
         },
     )
+
+
+def _of_clusters(clusters: Sequence[Cluster]) -> Iterator[Finding]:
+    """The violations of properties of whole clusters, and the notes about directories."""
+    for check in OF_CLUSTERS:
+        for cluster in clusters:
+            for complaint in check.complaints(cluster):
+                assert isinstance(complaint, Complaint)
+                yield Finding(check.name, "error", None, None, complaint.brokers, None, str(complaint))
+    for cluster in clusters:
+        for nodes, note in cluster.notes:
+            yield Finding("directories", "note", None, None, nodes, None, note)
+    for other in clusters[1:]:
+        paths = ", ".join(directory.path for node in other.nodes.values() for directory in node.directories)
+        text = f"directories of another cluster, audited separately: {paths}"
+        yield Finding("directories", "note", None, None, tuple(other.nodes), None, text)
 
 
 def _printable(finding: Finding) -> Finding:

@@ -42,7 +42,7 @@ def _other_topics(partition: DiskPartition, others: Sequence[DiskReplica]) -> It
 
 
 def _of_replica(partition: DiskPartition, replica: DiskReplica, short: bool) -> Iterator[Finding]:
-    place, log = replica.place, replica.log
+    place = replica.place
     if place.missing:
         yield _note(
             "log_at_hand",
@@ -63,10 +63,18 @@ def _of_replica(partition: DiskPartition, replica: DiskReplica, short: bool) -> 
         return
     if not replica.segments:
         return
+    if not place.clean:
+        yield from _torn_tail(partition, replica)
+    if not place.clean and not short:
+        yield from _beyond_the_log(partition, replica)
+
+
+def _torn_tail(partition: DiskPartition, replica: DiskReplica) -> Iterator[Finding]:
+    """A note about an incomplete end of the log, which the broker will truncate."""
     last = replica.segments[-1]
     torn = replica.batches[torn_from(replica) :]
-    if not place.clean and (last.tail in (Tail.TORN, Tail.ZEROS) or len(torn)):
-        at = int(torn["first"][0]) if len(torn) else log.end_offset
+    if last.tail in (Tail.TORN, Tail.ZEROS) or len(torn):
+        at = int(torn["first"][0]) if len(torn) else replica.log.end_offset
         what = "zeros" if last.tail is Tail.ZEROS and not len(torn) else "part of a batch"
         yield _note(
             "batches_well_formed",
@@ -76,8 +84,6 @@ def _of_replica(partition: DiskPartition, replica: DiskReplica, short: bool) -> 
             f"the broker truncates it to offset {at} when it starts",
             at,
         )
-    if not place.clean and not short:
-        yield from _beyond_the_log(partition, replica)
 
 
 def _beyond_the_log(partition: DiskPartition, replica: DiskReplica) -> Iterator[Finding]:
