@@ -60,7 +60,7 @@ def leaders_elected_alive(before: Partition, after: Partition) -> Iterator[Compl
     """For the `kafka` family, in which the controller has a view of its own."""
     leader = after.quorum.leader
     elected = after.quorum.epoch > before.quorum.epoch and leader != before.quorum.leader
-    if elected and leader is not None and not after.takes_for_alive(leader):
+    if elected and leader is not None and not after.considers_alive(leader):
         yield Complaint.about(
             f"broker {leader} is elected in epoch {after.quorum.epoch}, but the controller does not consider it alive",
             leader,

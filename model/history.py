@@ -207,7 +207,9 @@ class History(Generic[P]):
             for counted in self.counted(step):
                 has_it = [_holds(_log(step.after, each), commit) for each in (counted.leader, counted.broker)]
                 if counted.broker == broker and counted.end_offset > commit.offset and has_it == [True, False]:
-                    text = f"broker {counted.leader} takes {counted.end_offset} for broker {broker}'s log end offset"
+                    text = (
+                        f"broker {counted.leader} assumes that broker {broker}'s log end offset is {counted.end_offset}"
+                    )
                     yield Event(state, f"{text}, but broker {broker} does not have {short(commit.record)}", "counted")
 
     def _missed(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:

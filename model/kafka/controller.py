@@ -27,7 +27,7 @@ def controller_notices_failure(state: Partition, broker: int) -> Iterator[Partit
 @action("the controller loses contact with broker {broker}, which is up", broker=brokers)
 def session_expires(state: Partition, broker: int) -> Iterator[Partition]:
     """The session of a running broker expires after a long pause or a network failure; the broker does not know."""
-    if state.may("session_expiries") and state.takes_for_alive(broker):
+    if state.may("session_expiries") and state.considers_alive(broker):
         yield from leaving(state.having("session_expiries").with_registration(broker, FENCED), broker)
 
 
@@ -75,17 +75,17 @@ def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
     """
     if state.quorum.leader is None:
         yield from _elected(state, broker)
-    elif state.quorum.leader != PREFERRED == broker and broker in state.quorum.isr and state.takes_for_alive(broker):
+    elif state.quorum.leader != PREFERRED == broker and broker in state.quorum.isr and state.considers_alive(broker):
         yield from new_epoch(state, broker, state.quorum.isr)
 
 
 def _elected(state: Partition, broker: int) -> Iterator[Partition]:
     quorum = state.quorum
     if quorum.isr:
-        if broker in quorum.isr and state.takes_for_alive(broker):
+        if broker in quorum.isr and state.considers_alive(broker):
             yield from new_epoch(state, broker, quorum.isr)
     elif quorum.elr:
-        if broker in quorum.elr and state.takes_for_alive(broker):
+        if broker in quorum.elr and state.considers_alive(broker):
             yield from new_epoch(state, broker, frozenset({broker}))
     elif broker == quorum.last_known_leader and _may_lead_again(state, broker):
         yield from new_epoch(state, broker, frozenset({broker}), clean=False)
@@ -93,7 +93,7 @@ def _elected(state: Partition, broker: int) -> Iterator[Partition]:
 
 def _may_lead_again(state: Partition, broker: int) -> bool:
     """Whether the last known leader can be elected: only if the controller considers it alive, or at any time."""
-    return state.protocol.elects_last_known == "fenced" or state.takes_for_alive(broker)
+    return state.protocol.elects_last_known == "fenced" or state.considers_alive(broker)
 
 
 def led_again(state: Partition) -> Iterator[Partition]:
@@ -111,7 +111,7 @@ def controller_elects_uncleanly(state: Partition, broker: int) -> Iterator[Parti
     candidates = quorum.isr or quorum.elr
     if not state.bounds.unclean_leader_election or quorum.leader is not None or broker in candidates:
         return
-    if state.takes_for_alive(broker) and not any(state.takes_for_alive(member) for member in sorted(candidates)):
+    if state.considers_alive(broker) and not any(state.considers_alive(member) for member in sorted(candidates)):
         yield from new_epoch(state, broker, frozenset({broker}), clean=False)
 
 

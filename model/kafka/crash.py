@@ -62,7 +62,7 @@ def _down(state: Partition, broker: int, replica: Replica) -> Partition:
 @action("broker {broker} begins to shut down", broker=brokers)
 def begin_shutdown(state: Partition, broker: int) -> Iterator[Partition]:
     """Controlled shutdown: the controller moves the leadership and removes the broker from the ISR. It still runs."""
-    if state.may("shutdowns") and state.takes_for_alive(broker):
+    if state.may("shutdowns") and state.considers_alive(broker):
         yield from leaving(state.having("shutdowns").with_registration(broker, SHUTTING_DOWN), broker)
 
 

@@ -109,7 +109,7 @@ class Partition(Leadership[Replica]):
         """Whether the controller would send the request of an epoch now."""
         return epoch == self.quorum.epoch and self.quorum.leader is not None
 
-    def takes_for_alive(self, broker: int) -> bool:
+    def considers_alive(self, broker: int) -> bool:
         """Whether a broker runs and the controller considers it alive, so that it can be elected."""
         return self.replicas[broker].up and self.registrations[broker].status == ACTIVE
 

@@ -69,7 +69,7 @@ def test_two_releases_that_differ_in_one_rule_tell_the_story_of_the_bug(tmp_path
     assert (run.code, run.err) == (1, "")
     (at,) = (index for index, line in enumerate(run.lines) if line == "what happened")
     told = " ".join(" ".join(run.lines[at:]).split())
-    assert "counted broker 1 takes 1 for broker 0's log end offset, but broker 0 does not have m1" in told
+    assert "counted broker 1 assumes that broker 0's log end offset is 1, but broker 0 does not have m1" in told
     assert "kafka/3.0 does not take handle_alter_partition(leader=1) here" in told
     assert "rule diverging_fetch: counted → ignored (what a leader does with the offset of a diverging fetch)" in told
     assert "counted: it takes the offset as the follower's log end offset" in told

@@ -98,7 +98,7 @@ def test_a_version_that_is_not_known_is_said(tmp_path: Path) -> None:
     log = Metadata()
     log.add(topic_record("t", TOPIC), b"\x01\x03\x09" + partition_record(TOPIC, 0, [1], [1], 1)[3:])
     found = read(tmp_path, log.log())
-    assert found.problems == ["the metadata log has version 9 of PartitionRecord, which is not known"]
+    assert found.problems == ["the metadata log has version 9 of PartitionRecord, which is unknown"]
 
 
 def test_a_topic_that_is_made_again_has_another_id(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_log_that_does_not_begin_at_0_is_read_from_its_oldest_snapshot_on(tmp_
     assert state is not None
     assert (state.isr, state.partition_epoch) == ({1}, 1)
     without = read(tmp_path / "b", cut)
-    assert without.problems[0].endswith(f"begins at offset {at}, and there is no snapshot of what was before")
+    assert without.problems[0].endswith(f"begins at offset {at}, and there is no snapshot of the records before it")
     assert not without.partitions
 
 
@@ -155,7 +155,7 @@ def test_a_log_that_does_not_begin_at_0_is_read_from_its_oldest_snapshot_on(tmp_
         (batch(9, 1, 1, values=[b"\x01\x03\x00\x00"]), "declared"),
         (batch(9, 1, 1, values=[b"\x02\x03\x00"]), "frame version 2"),
         (batch(9, 1, 1, values=[b"\xff" * 12]), "no end"),
-        (batch(9, 1, 1, values=[partition_change_record(OTHER, 0, isr=[1])]), "before it is made"),
+        (batch(9, 1, 1, values=[partition_change_record(OTHER, 0, isr=[1])]), "before it is created"),
         (batch(9, 1, 1, values=[no_op_record()]).broken(), "damaged at byte"),
         (batch(9, 1, 1, values=[no_op_record()], attributes=1), "compressed"),
     ],

@@ -785,4 +785,4 @@ def test_a_metadata_log_that_begins_after_its_only_snapshot(tmp_path: Path) -> N
     snapshot.write_bytes(b"")
     result = audit([path], workers=1)
     assert (result.verdict, checks(result)) == (Verdict.INCOMPLETE, set())
-    assert any("and there is no snapshot of what was before" in reason for reason in result.reasons)
+    assert any("and there is no snapshot of the records before it" in reason for reason in result.reasons)
