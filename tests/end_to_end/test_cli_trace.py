@@ -124,11 +124,11 @@ step 10  violated   offset 0 is below the high watermark 1 of broker 0, which ha
        broker 0    leads       1       0 1   m0@1 ┃   1    1
        broker 1    follows 0   1*      0*    ┃*       0    0*
 
-strong_isr is violated: for each believed leader, every member of the quorum's ISR, from which
-leaders are elected, holds the same records below its high watermark
+strong_isr is violated: for each broker that believes it leads, all members of the quorum's ISR,
+from which leaders are elected, have the same records below its high watermark
     offset 0 is below the high watermark 1 of broker 0, which has m0@1 there; broker 1 of the
     quorum's ISR has no record there
-    source: seed 004: whoever is elected from the ISR has all below HW; TLA+ specification,
+    source: seed 004: a leader elected from the ISR has every record below HW; TLA+ specification,
     StrongIsr
 """
     )
@@ -331,7 +331,7 @@ STALE: dict[str, tuple[Edit, str]] = {
     ),
     "the end left out": (
         lambda content: content["states"].pop(),
-        "every step is as recorded, but the end no longer violates strong_isr: for each believed leader,",
+        "every step is as recorded, but the end no longer violates strong_isr: for each broker that believes it leads,",
     ),
     "another bound": (
         bounds(brokers=3),
