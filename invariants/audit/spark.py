@@ -76,7 +76,7 @@ def audit_on_spark(
 
     if len({is_remote(path) for path in given}) > 1:
         raise LeadlineError(
-            "the spark engine takes either URIs, which every machine can read, or paths on the machines, not both"
+            "the spark engine takes either URIs, which every machine can read, or local paths, not both"
         )
     with Session(master, conf or {}, verbose) as session:
         return audit_with(session, given, checksums=checksums, stopped=stopped, progress=progress)

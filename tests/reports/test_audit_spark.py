@@ -107,7 +107,10 @@ def test_secrets_in_uris_are_not_shown() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("a", "s3://b/c"), "the spark engine takes either URIs, which every machine can read, or paths on the machines"),
+        (
+            ("a", "s3://b/c"),
+            "the spark engine takes either URIs, which every machine can read, or local paths, not both",
+        ),
         (("a", "--workers", "2"), "--workers is not for the spark engine"),
         (("a", "--before", "b"), "--before is not for the spark engine"),
         (("a", "--conf", "x"), "--conf x: write it as in --conf spark.executor.memory=2g"),
