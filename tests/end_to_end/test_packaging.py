@@ -119,6 +119,144 @@ def test_the_installed_command_finds_the_shipped_suite(installed: Path, tmp_path
     assert run(installed / "python", "-c", code, folder=tmp_path) == f"{len(read_suite(SHIPPED))}\n"
 
 
+@pytest.fixture(scope="module")
+def wheel_of_sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that is built from the sdist."""
+    (requirement,) = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    backend, folder = tmp_path_factory.mktemp("backend"), tmp_path_factory.mktemp("sdist")
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--target", backend, requirement, folder=folder)
+    build = (
+        f"import sys; sys.path.insert(0, {str(backend)!r}); import hatchling.build as b; b.build_sdist({str(folder)!r})"
+    )
+    run(sys.executable, "-c", build, folder=PROJECT)
+    (sdist,) = folder.iterdir()
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sdist, folder=folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    """The checksum of each file of a wheel."""
+    return {item.filename: item.CRC for item in zipfile.ZipFile(wheel).infolist()}
+
+
+def test_the_sdist_builds_the_same_wheel(wheel: Path, wheel_of_sdist: Path) -> None:
+    assert wheel_of_sdist.name == wheel.name
+    assert contents(wheel_of_sdist) == contents(wheel)
+
+
+def test_the_top_level_of_the_wheel_is_leadline_and_its_metadata(wheel: Path) -> None:
+    tops = {name.split("/")[0] for name in contents(wheel)}
+    assert tops == {"leadline", f"leadline-{wheel.name.split('-')[1]}.dist-info"}
+
+
+THEIRS = """
+\"\"\"A module of another project, which has the name that one of ours has in its package.\"\"\"
+
+OURS = False
+"""
+
+THEIR_SPEC = """
+from collections.abc import Iterator
+
+import checker
+import invariants
+import model
+import reports
+from attrs import evolve, frozen
+
+from leadline.checker import Spec, action, invariant
+
+assert not any(module.OURS for module in (checker, invariants, model, reports))
+
+
+@frozen
+class Light:
+    on: bool = False
+
+
+@action("the light is switched")
+def switch(state: Light) -> Iterator[Light]:
+    yield evolve(state, on=not state.on)
+
+
+@invariant("the light is on or off")
+def on_or_off(state: Light) -> bool:
+    return state.on in (True, False)
+
+
+spec = Spec(name="light", initial_states=lambda _: [Light()], actions=[switch], properties=[on_or_off])
+"""
+
+THEIR_TEST = """
+import checker
+import invariants
+import model
+import reports
+from light import spec
+
+import leadline.checker
+import leadline.reports.testing
+from leadline.reports.testing import assert_holds
+
+
+def test_the_light():
+    assert assert_holds(spec).statistics.distinct == 2
+    assert assert_holds("atomic/kip-101").statistics.distinct == 1177
+
+
+def test_no_module_is_taken_for_another():
+    assert not any(module.OURS for module in (checker, invariants, model, reports))
+    assert not hasattr(leadline.checker, "OURS")
+    assert not hasattr(leadline.reports, "OURS")
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with modules named as ours are in their package, a spec that imports them, and a test."""
+    for name in ("checker.py", "model.py", "invariants.py", "reports/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(THEIRS, encoding="utf-8")
+    (tmp_path / "light.py").write_text(THEIR_SPEC, encoding="utf-8")
+    (tmp_path / "test_light.py").write_text(THEIR_TEST, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_command_works_beside_a_project_with_modules_of_our_names(installed: Path, project: Path) -> None:
+    commands: list[list[str | Path]] = [[installed / "leadline"], [installed / "python", "-m", "leadline"]]
+    for command in commands:
+        assert "2 distinct states" in run(*command, "explore", "light.py", folder=project)
+        assert "1,177 distinct states" in run(*command, "explore", "atomic/kip-101", folder=project)
+
+
+@pytest.mark.parametrize("mode", ["prepend", "append", "importlib"])
+def test_pytest_works_beside_a_project_with_modules_of_our_names(installed: Path, project: Path, mode: str) -> None:
+    options = ("-q", "-p", "no:cacheprovider", f"--import-mode={mode}")
+    assert "2 passed" in run(installed / "python", "-m", "pytest", *options, folder=project)
+
+
+@pytest.mark.parametrize(
+    ("statement", "module"),
+    [
+        ("from checker import Spec", "checker"),
+        ("import checker.bag", "checker"),
+        ("from invariants.catalog import CATALOG", "invariants"),
+        ("from reports.testing import assert_holds", "reports"),
+    ],
+)
+def test_a_spec_in_the_old_form_ends_in_one_line(installed: Path, tmp_path: Path, statement: str, module: str) -> None:
+    (tmp_path / "old.py").write_text(f"{statement}\n", encoding="utf-8")
+    (tmp_path / "leadline.toml").write_text('[[check]]\nspec = "old.py"\nexpect = "holds"\n', encoding="utf-8")
+    for arguments in (["explore", "old.py"], ["check"]):
+        command = [str(installed / "leadline"), *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+        assert "old.py, line 1: " in done.stderr
+        assert f"there is no module '{module}': write from leadline.{module} import ..." in done.stderr
+
+
 READ_ONLY = """
 mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" "$0" && HOME=/proc XDG_CACHE_HOME=/proc exec "$@"
 """

@@ -359,8 +359,8 @@ def test_what_only_the_search_for_a_shorter_counterexample_runs_is_not_covered()
 
 
 def test_of_a_random_search_with_many_states_a_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("sample", "walk_coverage"):
-        monkeypatch.setattr(f"leadline.checker.engines.compiled.{module}.MOST", 40)
+    for module in ("distinct_estimate", "coverage"):
+        monkeypatch.setattr(f"leadline.checker.engines.random.{module}.MOST", 40)
     statistics = fuzz(ROOM, Limits(coverage=True), settings=RandomSettings(examples=300)).statistics
     covered, plain = statistics.covered, fuzz(ROOM, settings=RandomSettings(examples=300)).statistics
     assert covered is not None
