@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
+import random
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import cattrs
@@ -24,6 +25,8 @@ from leadline.checker.support.names import counted
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.origin import Origin
 
+T = TypeVar("T")
+
 FATES = {
     Fate.KILLED: "killed",
     Fate.ERROR: "killed by an error",
@@ -36,6 +39,9 @@ FATES = {
 
 EXPLAINED = "explained"
 """What survivors are called for which a reason is given."""
+
+INTERRUPTED = "interrupted"
+"""Why a report is not complete that Ctrl-C has ended."""
 
 CATALOGUED = ("rule", "mistake")
 """The kinds of mutants that are known to do harm, or to do none: that one changes nothing has to be explained too."""
@@ -111,6 +117,19 @@ class Sample:
 
     of: int
     seed: int
+
+
+def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
+    """Some of the mutants, chosen at random, in their order; all if no count is given, or there are no more.
+
+    Parameters:
+        mutants: what to choose from.
+        count: how many to choose.
+        seed: the same seed chooses the same mutants.
+    """
+    if count is None or count >= len(mutants):
+        return mutants
+    return [mutants[place] for place in sorted(random.Random(seed).sample(range(len(mutants)), count))]
 
 
 @attrs.frozen

@@ -2,7 +2,7 @@
 
 A function is changed in place: it gets the code object of the same function in the changed file, and keeps its name,
 globals, defaults and closure. So all that refers to it has the mistake, wherever it is kept, and a search of a mutated
-spec needs a process of its own: see `judging`.
+spec needs a process of its own: see `leadline.checker.mutation.processes`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Judging mutations: a search of each mutated spec, in a process of its own, up to the first violation.
-
-Processes are forked, so that each has the very objects of the spec, and nothing that it changes stays. One that does
-not end, or that ends without an answer, is a result too.
-"""
+"""Mutants of a spec, searched in processes of their own up to the first violation."""
 
 from __future__ import annotations
 
@@ -10,16 +6,8 @@ import enum
 import functools
 import hashlib
 import json
-import multiprocessing
-import os
-import signal
-import sys
-import time
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from multiprocessing.connection import Connection, wait
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -28,8 +16,9 @@ import psutil
 from leadline.checker.action import action
 from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import ENGINES, memory
-from leadline.checker.errors import LeadlineError, SpecError, error_line
+from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.changes import Mutation, NotMutated
+from leadline.checker.mutation.processes import GRACE_SECONDS, Answer, Call, answers
 from leadline.checker.observing.digest import code_digest
 from leadline.checker.properties import invariant
 from leadline.checker.result import Limits, Result, Verdict
@@ -43,9 +32,6 @@ EXACT = 20_000
 
 TIMES, FEWEST = 10, 10_000
 """Limits on a mutant's states by default: this many times those of the original, and at least `FEWEST`."""
-
-GRACE_SECONDS = 10.0
-"""Seconds beyond its limits after which a process is killed."""
 
 
 class Fate(enum.Enum):
@@ -164,6 +150,11 @@ class Way:
     all_properties: bool = False
     workers: int = 1
 
+    @property
+    def most_seconds(self) -> float:
+        """Seconds after which the process of a search is killed."""
+        return 2 * self.max_seconds + GRACE_SECONDS
+
     def search(self, spec: Spec[Any], keep_going: bool, max_states: int | None) -> Result:
         """Search a spec, in this process."""
         bytes_each = int(memory.SHARE * psutil.virtual_memory().available / self.workers)
@@ -186,12 +177,13 @@ def originals(spec: Spec[Any], mutations: Sequence[Mutation], way: Way) -> dict[
     for each in {bounds_text(mutation.bounds): mutation for mutation in mutations}.values():
         bounded = spec.with_bounds(each.bounds)
         if bounded.named_bounds not in found:
-            answer = _answer(functools.partial(_original, bounded, way), 2 * way.max_seconds + GRACE_SECONDS)
-            if isinstance(answer, LeadlineError):
-                raise answer
-            if not isinstance(answer, Original):
-                raise NotSearched(f"{spec.name} was not searched: {answer}")
-            found[bounded.named_bounds] = attrs.evolve(answer, changes=bounds_text(each.bounds))
+            call = functools.partial(_original, bounded, way)
+            (answer,) = answers([(bounded.name, call)], 1, way.most_seconds)
+            if isinstance(answer.found, LeadlineError):
+                raise answer.found
+            if not isinstance(answer.found, Original):
+                raise NotSearched(f"{spec.name} was not searched: {answer.found}")
+            found[bounded.named_bounds] = attrs.evolve(answer.found, changes=bounds_text(each.bounds))
     return found
 
 
@@ -206,43 +198,32 @@ def judged(
         originals: as `originals` returns them.
         way: how to search.
     """
-    waiting = list(mutations)[::-1]
-    running: dict[Connection, tuple[Mutation, Process, float]] = {}
-    seconds = 2 * way.max_seconds + GRACE_SECONDS
-    try:
-        while waiting or running:
-            while waiting and len(running) < way.workers:
-                mutation = waiting.pop()
-                original = originals[spec.with_bounds(mutation.bounds).named_bounds]
-                process = Process(functools.partial(_judge, mutation, spec, original, way))
-                running[process.pipe] = mutation, process, time.monotonic()
-            over = min(began for *_, began in running.values()) + seconds
-            wait(list(running), max(0.0, over - time.monotonic()))
-            for pipe, (mutation, process, began) in list(running.items()):
-                taken = time.monotonic() - began
-                is_late = not pipe.poll() and taken > seconds
-                if pipe.poll() or is_late:
-                    answer = f"it did not end within {seconds:g} seconds" if is_late else process.answer()
-                    del running[pipe]
-                    process.end()
-                    yield _outcome(mutation, spec, answer, taken, is_late)
-    finally:
-        for _, process, _ in running.values():
-            process.end()
+    by_name = {mutation.name: mutation for mutation in mutations}
+
+    def call(mutation: Mutation) -> Call[Outcome]:
+        original = originals[spec.with_bounds(mutation.bounds).named_bounds]
+        return functools.partial(_judge, mutation, spec, original, way)
+
+    calls = ((name, call(mutation)) for name, mutation in by_name.items())
+    for answer in answers(calls, way.workers, way.most_seconds):
+        yield _outcome(by_name[answer.name], spec, answer)
 
 
-def _outcome(mutation: Mutation, spec: Spec[Any], answer: Any, seconds: float, is_late: bool) -> Outcome:
-    if isinstance(answer, Outcome):
-        return attrs.evolve(answer, seconds=seconds)
+def _outcome(mutation: Mutation, spec: Spec[Any], answer: Answer[Outcome]) -> Outcome:
+    found = answer.found
+    if isinstance(found, Outcome):
+        return attrs.evolve(found, seconds=answer.seconds)
     bounds = spec.with_bounds(mutation.bounds).named_bounds
-    fate = Fate.INCOMPLETE if is_late else Fate.NOT_MUTATED if isinstance(answer, NotMutated) else Fate.ERROR
-    return Outcome(name=mutation.name, kind=mutation.kind, fate=fate, text=str(answer), bounds=bounds, seconds=seconds)
+    fate = Fate.INCOMPLETE if answer.is_late else Fate.NOT_MUTATED if isinstance(found, NotMutated) else Fate.ERROR
+    return Outcome(
+        name=mutation.name, kind=mutation.kind, fate=fate, text=str(found), bounds=bounds, seconds=answer.seconds
+    )
 
 
 # --- in a process of its own --------------------------------------------------------------------------------
 
 
-def _original(spec: Spec[Any], way: Way) -> Original:
+def _original(spec: Spec[Any], way: Way, _: int) -> Original:
     result = way.search(spec, True, way.max_states)
     if not result.exhausted:
         raise NotSearched(
@@ -264,7 +245,7 @@ def _original(spec: Spec[Any], way: Way) -> Original:
     )
 
 
-def _judge(mutation: Mutation, spec: Spec[Any], original: Original, way: Way) -> Outcome:
+def _judge(mutation: Mutation, spec: Spec[Any], original: Original, way: Way, _: int) -> Outcome:
     bounded = spec.with_bounds(mutation.bounds)
     mutant = mutation.made(bounded.with_properties(original.properties))
     max_states = way.max_states or max(TIMES * original.distinct, FEWEST)
@@ -350,69 +331,3 @@ def _steps(spec: Spec[Any]) -> dict[bytes, str]:
 
 def _digest(*texts: str) -> bytes:
     return hashlib.blake2b("\0".join(texts).encode(), digest_size=12).digest()
-
-
-# --- processes ----------------------------------------------------------------------------------------------
-
-
-class Process:
-    """A forked process that makes one call and sends what it returns, or the error that it raises."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self.pipe, end = multiprocessing.Pipe(duplex=False)
-        context = multiprocessing.get_context("fork")
-        self._process = context.Process(target=_run, args=(end, call), daemon=True)
-        sys.stdout.flush()
-        with warnings.catch_warnings():
-            # in a process with threads, Python warns of locks that these may hold; the call takes none of them
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._process.start()
-        end.close()
-
-    def answer(self) -> Any:
-        """What it has sent; a sentence if it has gone without."""
-        try:
-            return self.pipe.recv()
-        except (EOFError, OSError):
-            self._process.join(GRACE_SECONDS)
-            return f"the process ended with exit code {self._process.exitcode} and without an answer"
-
-    def end(self) -> None:
-        """Kill it, if it still runs, and whatever it has started."""
-        self.pipe.close()
-        pid = self._process.pid
-        if self._process.is_alive() and pid is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
-            self._process.kill()
-        self._process.join()
-
-
-def _answer(call: Callable[[], Any], seconds: float) -> Any:
-    """What a call returns that is made in another process; an error that it raises; a sentence if it does not end."""
-    process = Process(call)
-    try:
-        if not process.pipe.poll(seconds):
-            return f"it did not end within {seconds:g} seconds"
-        return process.answer()
-    finally:
-        process.end()
-
-
-def _run(pipe: Connection, call: Callable[[], Any]) -> None:
-    with suppress(OSError):
-        os.setsid()  # no Ctrl-C is meant for it
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):  # a spec may print
-        os.dup2(nowhere, stream)
-    try:
-        answer = call()
-    except SpecError as error:
-        answer = SpecError(str(error))
-    except LeadlineError as error:
-        answer = type(error)(str(error))
-    except BaseException as error:
-        answer = error_line(error)
-    with suppress(OSError):
-        pipe.send(answer)
-    pipe.close()

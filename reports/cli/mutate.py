@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 import click
-from rich.table import Table
-from rich.text import Text
 
 from leadline.checker.engines.learning.workers import usable_cores
 from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.changes import Mutation, Mutations, mutations_of
-from leadline.checker.mutation.run import Fate, NotSearched, Outcome, Way, judged, originals
+from leadline.checker.mutation.run import NotSearched, Outcome, Way, judged, originals
 from leadline.checker.spec import Spec
 from leadline.checker.support.names import counted, nearest
 from leadline.checker.support.visible import visible
@@ -29,36 +25,26 @@ from leadline.reports.html.mutants import mutants_page
 from leadline.reports.lines import say, say_json
 from leadline.reports.loading import known_mutations
 from leadline.reports.mutation import (
-    EXPLAINED,
+    INTERRUPTED,
     Report,
     Sample,
     idle_properties,
     place,
     read_explained,
-    reason,
     reports_object,
     resumed,
+    sampled,
     why_it_stays,
     worst,
     write_reports,
 )
 from leadline.reports.origin import Origin
+from leadline.reports.terminal.mutants import mutants_progress, show_mutants
 from leadline.reports.terminal.run import console
 
 KINDS = ("rule", "mistake", "action", "code")
 SAVE_SECONDS = 5.0
 """Seconds between two saves of a report that is not complete."""
-LINE_SECONDS = 60.0
-"""Seconds between two lines of progress where there is no terminal."""
-COUNTED = ("kills", "shortest trace")
-"""The columns of numbers in the table of properties."""
-INTERRUPTED = "interrupted"
-"""Why a report is not complete that Ctrl-C has ended."""
-INDENT = 14
-"""Columns of the verdicts on mutants, before their names."""
-MOST_NAMES = 6
-"""Mutants that are named for one property on the terminal."""
-STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", Fate.INCOMPLETE: "yellow"}
 
 
 @click.command()
@@ -199,7 +185,7 @@ def mutate(
         specs = [chosen_spec(each, bounds, names, no_invariants) for each in (spec, *more)]
         found = [_all_mutations(each, of, given=bool(bounds)) for each, of in zip((spec, *more), specs, strict=True)]
     matching = [_matching(each, kinds, only) for each in found]
-    wanted = [_sampled(each, sample, seed or 0) for each in matching]
+    wanted = [sampled(each, sample, seed or 0) for each in matching]
     if only_list:
         say("\n".join(f"{visible(each.name)}{place(each)}" for chosen in wanted for each in chosen))
         return 0
@@ -225,12 +211,12 @@ def mutate(
     for of, report in zip(specs, planned, strict=True):
         reports.append(_judged(of, report, resume, save))
         if json_file != "-":
-            _show(reports[-1])
+            show_mutants(reports[-1])
         if reports[-1].stopped == INTERRUPTED:
             break
     if json_file != "-":
         for sentence in idle_properties(reports):
-            console().print(Text(visible(sentence)))
+            console().print(visible(sentence), markup=False, highlight=False)
     if json_file == "-":
         say_json(reports_object(reports, of_several=bool(more)), indent=1)
     if html is not None:
@@ -298,19 +284,12 @@ def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutatio
     return wanted
 
 
-def _sampled(matching: list[Mutation], count: int | None, seed: int) -> list[Mutation]:
-    """Some of the mutations, in their order; all if no count is given, or there are no more."""
-    if count is None or count >= len(matching):
-        return matching
-    return [matching[place] for place in sorted(random.Random(seed).sample(range(len(matching)), count))]
-
-
 def _judged(spec: Spec[Any], report: Report, resume: Path | None, save: Callable[[Report], None]) -> Report:
     """The report with what becomes of the mutants; with a reason if not all could be judged. It is saved on the way."""
     outcomes: dict[str, Outcome] = {}
     saved = time.monotonic()
     try:
-        with _progress(spec.name, len(report.mutations)) as progress:
+        with mutants_progress(spec.name, len(report.mutations)) as progress:
             progress("searching the original")
             report = attrs.evolve(report, originals=tuple(originals(spec, report.mutations, report.way).values()))
             if not any(each.properties for each in report.originals):
@@ -337,88 +316,3 @@ def _judged(spec: Spec[Any], report: Report, resume: Path | None, save: Callable
         report = attrs.evolve(report, stopped=str(error))
     save(report)
     return report
-
-
-@contextmanager
-def _progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
-    """Progress on standard error: one line that is written over on a terminal, elsewhere a line now and then.
-
-    No thread may draw it, as processes are forked meanwhile.
-    """
-    out = console(stderr=True)
-    due = time.monotonic() + LINE_SECONDS
-
-    def show(text: str) -> None:
-        nonlocal due
-        line = visible(f"{name}: {text}")
-        if out.is_terminal:
-            click.echo(f"\r\x1b[K{line[: out.width - 1]}", nl=False, err=True)
-        elif time.monotonic() >= due:
-            due = time.monotonic() + LINE_SECONDS
-            say(f"leadline: {line}", err=True)
-
-    try:
-        yield show
-    finally:
-        if out.is_terminal:
-            click.echo("\r\x1b[K", nl=False, err=True)
-
-
-def _show(report: Report) -> None:
-    out = console()
-    head = Text(visible(report.spec), style="bold")
-    head.append(f"  {report.way.engine}, {report.extent}", style="dim not bold")
-    out.print(head)
-    for each in report.originals:
-        where = f" with {each.changes}" if each.changes else ""
-        out.print(Text(visible(f"original{where}: {counted(each.distinct, 'state')}"), style="dim"))
-    for note in report.notes:
-        out.print(Text(visible(note), style="yellow"))
-    mutations = {each.name: each for each in report.mutations}
-    rows = Table.grid()
-    rows.add_column(width=INDENT, no_wrap=True)
-    rows.add_column(overflow="fold")
-    for outcome in report.shown:
-        style, fate = STYLES.get(outcome.fate, "dim"), outcome.fate.value
-        if report.is_explained(outcome):
-            style, fate = "dim", EXPLAINED
-        name = Text(visible(outcome.name)).append(place(mutations[outcome.name]), style="dim")
-        rows.add_row(Text(f"  {fate}", style=style), name)
-        why = reason(outcome, report.explained)
-        searched = f"{counted(outcome.distinct, 'state')} searched" if outcome.violated else ""
-        for details in filter(None, (mutations[outcome.name].text, "; ".join(filter(None, [why, searched])))):
-            rows.add_row("", Text(visible(details), style="dim"))
-    for function, cause in report.refused:
-        rows.add_row(Text("  not mutated", style="dim"), Text(f"{visible(function)}: {visible(cause)}", style="dim"))
-    if rows.row_count:
-        out.print(rows)
-    if report.outcomes:
-        out.print(_killers_table(report))
-    for sentence in _closing(report):
-        out.print(Text(visible(sentence)))
-
-
-def _killers_table(report: Report) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("property", *COUNTED, *(["kills alone"] if report.way.all_properties else [])):
-        table.add_column(title, header_style="dim", justify="right" if title in COUNTED else "left", overflow="fold")
-    for each in report.killers:
-        alone = [] if each.alone is None else ["\n".join(_shortened([*map(visible, each.alone)]))]
-        shortest = "" if each.shortest is None else str(each.shortest)
-        table.add_row(visible(each.name), str(len(each.kills)), shortest, *alone)
-    return table
-
-
-def _shortened(names: list[str]) -> list[str]:
-    """The names, the last ones as their number if they are many."""
-    left_out = len(names) - MOST_NAMES
-    return [*names[:MOST_NAMES], f"and {left_out:,} more (see --json or --html)"] if left_out > 1 else names
-
-
-def _closing(report: Report) -> Iterator[str]:
-    yield from report.outdated
-    if report.stopped:
-        left = len(report.mutations) - len(report.outcomes)
-        yield f"incomplete: {report.stopped}" + (f", {left:,} not judged" if report.stopped == INTERRUPTED else "")
-    yield report.counts
-    yield from report.advice

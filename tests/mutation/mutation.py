@@ -2,8 +2,8 @@
 
 A mutant is one small mistake in one function: a guard dropped or negated, a field that `evolve` does not set, a
 constant off by one, another comparison. The tests are run against each in a copy of the project. Those that survive
-either show what no test says, or change nothing that can be observed: `mutation.toml` explains the latter, and says
-which tests are run for which files.
+either show what no test says, or change nothing that can be observed: `explained.toml` explains the latter.
+`mutation.toml` says which tests are run for which files.
 
     python tests/mutation/mutation.py                            # all files and tests of mutation.toml
     python tests/mutation/mutation.py --sample 100               # 100 mutants of each group, always the same ones
@@ -14,16 +14,12 @@ which tests are run for which files.
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
-import queue
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import tomllib
 from collections import Counter
@@ -32,16 +28,21 @@ from pathlib import Path
 
 import attrs
 
+from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.mutations import Change, changes_of
+from leadline.checker.mutation.processes import answers
+from leadline.reports.mutation import read_explained, sampled
 
 PROJECT = Path(__file__).parents[2]
 SETTINGS = Path(__file__).with_suffix(".toml")
+EXPLAINED = Path(__file__).with_name("explained.toml")
+DAY = 86_400.0
 NOT_COPIED = (".*", "__pycache__", "node_modules")
 
 # --- mutants ------------------------------------------------------------------------------------------------
 
 
-class Refused(Exception):
+class Refused(LeadlineError):
     """What was asked for cannot be done; the text says why."""
 
 
@@ -62,7 +63,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """What `mutation.toml` calls it: it does not change when lines move."""
+        """What `explained.toml` calls it: it does not change when lines move."""
         return f"{self.path} {self.change.name}"
 
 
@@ -99,59 +100,57 @@ class Copy:
             "NUMBA_CACHE_DIR": str(folder / "numba"),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # halves the start of a run
         }
-        self._times = itertools.count(int(time.time()))
-        self._running: subprocess.Popen[str] | None = None
 
-    def run(self, tests: list[str], seconds: float | None = None) -> tuple[int | None, str]:
-        """Run tests up to the first failure.
-
-        Returns:
-            The exit code of pytest, None if it took longer than some seconds, and what it printed.
-        """
+    def run(self, tests: list[str]) -> tuple[int, str]:
+        """Run tests up to the first failure. Returns the exit code of pytest, and what it printed."""
         command = [sys.executable, "-m", "pytest", "-x", "-r", "fE", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
-        self._running = process = subprocess.Popen(
+        ended = subprocess.run(
             [*command, *tests],
             cwd=self.folder,
             env=self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,
+            check=False,
         )
-        try:
-            printed, _ = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            self.stop()
-            process.communicate()
-            return None, ""
-        return process.returncode, printed
+        return ended.returncode, ended.stdout
 
-    def stop(self) -> None:
-        """Kill the tests that are running, with all that they started."""
-        if self._running is not None and self._running.poll() is None:
-            os.killpg(self._running.pid, signal.SIGKILL)
+    def seconds(self, tests: list[str]) -> float:
+        """How long the tests take without a mutant, once everything is compiled. Raises Refused: they fail."""
+        self.run(tests)
+        began = time.monotonic()
+        code, printed = self.run(tests)
+        if code != 0:
+            raise Refused(f"the tests fail without a mutant:\n{printed}")
+        return time.monotonic() - began
 
-    def judge(self, mutant: Mutant, tests: list[str], seconds: float) -> Outcome:
-        """Run tests against a mutant, and take it back."""
-        original = (PROJECT / mutant.path).read_bytes()
-        self._write(mutant.path, mutant.change.text(original))
+    def judge(self, mutant: Mutant, tests: list[str], stamp: int) -> tuple[str, str]:
+        """Run tests against a mutant, and take it back.
+
+        Parameters:
+            mutant, tests: the mutant, and the tests to run.
+            stamp: the time of the changed file, another for each mutant, and less than the present: otherwise Python
+                could run byte code that it kept of another mutant.
+
+        Returns:
+            The verdict, and the first test that failed.
+        """
+        path = self.folder / mutant.path
+        path.write_bytes(mutant.change.text((PROJECT / mutant.path).read_bytes()))
+        os.utime(path, (stamp, stamp))
         try:
-            code, printed = self.run(tests, seconds)
+            code, printed = self.run(tests)
         finally:
-            self._write(mutant.path, original)
-        if code is None:
-            return Outcome(mutant, "timed out")
+            self.take_back(mutant)
         if code == 0:
-            return Outcome(mutant, "survived")
+            return "survived", ""
         lines = [line.partition(" - ")[0] for line in printed.splitlines() if line.startswith(("FAILED ", "ERROR "))]
         failed = [line.partition(" ")[2] for line in lines]
-        return Outcome(mutant, "killed", failed[0] if failed else f"pytest ended with exit code {code}")
+        return "killed", failed[0] if failed else f"pytest ended with exit code {code}"
 
-    def _write(self, path: str, text: bytes) -> None:
-        """Write a file with a time of its own, so that no byte code of another mutant is taken for it."""
-        (self.folder / path).write_bytes(text)
-        stamp = next(self._times)
-        os.utime(self.folder / path, (stamp, stamp))
+    def take_back(self, mutant: Mutant) -> None:
+        """Restore the file of a mutant."""
+        shutil.copy2(PROJECT / mutant.path, self.folder / mutant.path)
 
 
 def outcomes(mutants: list[Mutant], tests: list[str], jobs: int) -> Iterator[Outcome]:
@@ -160,47 +159,27 @@ def outcomes(mutants: list[Mutant], tests: list[str], jobs: int) -> Iterator[Out
     Raises:
         Refused: the tests fail without a mutant.
     """
-    waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
-    for mutant in mutants:
-        waiting.put(mutant)
-    done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
-
-    copies: list[Copy] = []
-    stopping = threading.Event()
-
-    def work(folder: str) -> None:
-        try:
-            copy = Copy(Path(folder))
-            copies.append(copy)
-            copy.run(tests)  # compiles what is compiled once
-            began = time.monotonic()
-            code, printed = copy.run(tests)
-            if code != 0:
-                raise Refused(f"the tests fail without a mutant:\n{printed}")
-            seconds = 30 + 4 * (time.monotonic() - began)
-            while not stopping.is_set():
-                done.put(copy.judge(waiting.get_nowait(), tests, seconds))
-        except queue.Empty:
-            pass
-        except BaseException as error:
-            done.put(error)
-
+    by_name = {mutant.name: (stamp, mutant) for stamp, mutant in enumerate(mutants, start=1)}
     with tempfile.TemporaryDirectory(prefix="mutation-", ignore_cleanup_errors=True) as folder:
-        threads = [threading.Thread(target=work, args=(f"{folder}/{job}",)) for job in range(jobs)]
-        for thread in threads:
-            thread.start()
-        try:
-            for _ in mutants:
-                outcome = done.get()
-                if isinstance(outcome, BaseException):
-                    raise outcome
-                yield outcome
-        finally:
-            stopping.set()
-            while any(thread.is_alive() for thread in threads):
-                for copy in copies:
-                    copy.stop()
-                time.sleep(0.1)
+        copies = [Copy(Path(folder) / str(job)) for job in range(jobs)]
+        longest = 0.0
+        for ready in answers(((str(job), lambda own: copies[own].seconds(tests)) for job in range(jobs)), jobs, DAY):
+            if not isinstance(ready.found, float):
+                raise Refused(str(ready.found))
+            longest = max(longest, ready.found)
+        calls = (
+            (name, lambda own, stamp=stamp, mutant=mutant: copies[own].judge(mutant, tests, stamp))
+            for name, (stamp, mutant) in by_name.items()
+        )
+        for answer in answers(calls, jobs, 30 + 4 * longest):
+            _, mutant = by_name[answer.name]
+            if isinstance(answer.found, tuple):
+                yield Outcome(mutant, *answer.found)
+            elif answer.is_late:
+                copies[answer.worker].take_back(mutant)
+                yield Outcome(mutant, "timed out")
+            else:
+                raise Refused(str(answer.found))
 
 
 # --- the command --------------------------------------------------------------------------------------------
@@ -220,10 +199,7 @@ def files_in(places: list[str]) -> list[str]:
 def chosen(paths: list[str], options: argparse.Namespace) -> list[Mutant]:
     """The mutants to judge, in the order of the files."""
     mutants = [mutant for path in paths for mutant in mutants_of(path) if options.only in mutant.name]
-    if options.sample is not None and options.sample < len(mutants):
-        places = sorted(random.Random(options.seed).sample(range(len(mutants)), options.sample))
-        mutants = [mutants[place] for place in places]
-    return mutants
+    return sampled(mutants, options.sample, options.seed)
 
 
 def main() -> int:
@@ -244,7 +220,7 @@ def main() -> int:
     groups = settings["groups"]
     if options.files:
         groups = [{"files": options.files, "tests": options.tests}]
-    explained = {item["mutant"]: item["why"] for item in settings["harmless"]}
+    explained = read_explained(EXPLAINED)
 
     verdicts: Counter[str] = Counter()
     unexplained: list[str] = []
@@ -258,10 +234,10 @@ def main() -> int:
             name = outcome.mutant.name
             why = explained.get(name)
             verdicts[outcome.verdict] += 1
-            known = f"mutation.toml: {why}" if why else ""
+            known = f"explained: {why}" if why else ""
             if outcome.verdict == "survived" and not why:
                 unexplained.append(name)
-                known = "not explained in mutation.toml"
+                known = "not explained in explained.toml"
             print(f"  {outcome.verdict:<10} {outcome.mutant}")
             print(*(f"{'':<13}{line}" for line in (outcome.test, known) if line), sep="\n", flush=True)
     if verdicts:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from leadline.reports.mutation import read_explained
 from tests.mutation import mutation
 
 TOY = '''
@@ -88,4 +89,4 @@ def test_what_is_excused_is_a_mutant_that_there_is() -> None:
         for path in mutation.files_in(group["files"])
         for mutant in mutation.mutants_of(path)
     }
-    assert [each["mutant"] for each in settings["harmless"] if each["mutant"] not in names] == []
+    assert [mutant for mutant in read_explained(mutation.EXPLAINED) if mutant not in names] == []

@@ -1,0 +1,153 @@
+"""Calls in forked processes, several at a time.
+
+A forked process has the caller's objects, and what it changes stays its own. A process that does not end in time, or
+that ends without an answer, gives a sentence that says so instead of an answer.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Generic, TypeVar
+
+import attrs
+
+from leadline.checker.errors import LeadlineError, SpecError, error_line
+
+T = TypeVar("T")
+
+Call = Callable[[int], T]
+"""Makes one call. Its argument is a number below the number of workers, which no other call has at the same time."""
+
+GRACE_SECONDS = 10.0
+"""Seconds beyond its limits after which a process is killed."""
+
+
+@attrs.frozen
+class Answer(Generic[T]):
+    """How a call ended.
+
+    Attributes:
+        name: of the call.
+        found: what it returned; the leadline error that it raised; or a sentence that says why there is neither.
+        seconds: that it took.
+        is_late: whether it was killed because its time was up.
+        worker: the argument of the call.
+    """
+
+    name: str
+    found: T | LeadlineError | str
+    seconds: float
+    is_late: bool
+    worker: int
+
+
+def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) -> Iterator[Answer[T]]:
+    """Make calls in processes, and yield each answer as soon as it is known. Whatever still runs at the end is killed.
+
+    Parameters:
+        calls: each with its name.
+        workers: the number of processes at a time.
+        seconds: that each call may take.
+    """
+    waiting, running = iter(calls), dict[Connection, Process[T]]()
+    free = list(range(workers))
+    try:
+        while True:
+            while free and (call := next(waiting, None)):
+                process = Process(*call, free.pop())
+                running[process.pipe] = process
+            if not running:
+                return
+            over = min(process.began for process in running.values()) + seconds
+            wait(list(running), max(0.0, over - time.monotonic()))
+            for process in list(running.values()):
+                taken = time.monotonic() - process.began
+                is_late = not process.has_answered and taken > seconds
+                if process.has_answered or is_late:
+                    found = f"it did not end within {seconds:g} seconds" if is_late else process.answer()
+                    del running[process.pipe]
+                    process.end()
+                    free.append(process.worker)
+                    yield Answer(process.name, found, taken, is_late, process.worker)
+    finally:
+        for process in running.values():
+            process.end()
+
+
+class Process(Generic[T]):
+    """A forked process that makes one call and sends what this returns, or the error that it raises.
+
+    Parameters:
+        name: of the call.
+        call: what to call.
+        worker: the argument of the call.
+
+    Attributes:
+        pipe: where the answer arrives.
+        began: when the process was started, on the monotonic clock.
+    """
+
+    def __init__(self, name: str, call: Call[T], worker: int) -> None:
+        self.name, self.worker, self.began = name, worker, time.monotonic()
+        self.pipe, end = multiprocessing.Pipe(duplex=False)
+        context = multiprocessing.get_context("fork")
+        self._process = context.Process(target=_run, args=(end, call, worker), daemon=True)
+        sys.stdout.flush()
+        with warnings.catch_warnings():
+            # in a process with threads, Python warns of locks that these may hold; the call takes none of them
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._process.start()
+        end.close()
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether there is an answer, or will be none."""
+        return self.pipe.poll()
+
+    def answer(self) -> T | LeadlineError | str:
+        """What the process has sent; a sentence if it has ended without an answer."""
+        try:
+            received: T | LeadlineError | str = self.pipe.recv()
+        except (EOFError, OSError):
+            self._process.join(GRACE_SECONDS)
+            return f"the process ended with exit code {self._process.exitcode} and without an answer"
+        return received
+
+    def end(self) -> None:
+        """Kill the process, if it still runs, with all processes that it has started."""
+        self.pipe.close()
+        pid = self._process.pid
+        if self._process.is_alive() and pid is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+            self._process.kill()
+        self._process.join()
+
+
+def _run(pipe: Connection, call: Call[T], worker: int) -> None:
+    """Make a call in the new process."""
+    with suppress(OSError):
+        os.setsid()  # a Ctrl-C is for the parent, which ends this process
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # a spec may print
+        os.dup2(nowhere, stream)
+    answer: T | LeadlineError | str
+    try:
+        answer = call(worker)
+    except SpecError as error:
+        answer = SpecError(str(error))
+    except LeadlineError as error:
+        answer = type(error)(str(error))
+    except BaseException as error:
+        answer = error_line(error)
+    with suppress(OSError):
+        pipe.send(answer)
+    pipe.close()

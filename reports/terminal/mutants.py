@@ -1,0 +1,114 @@
+"""The report on a spec's mutants, and the progress of their searches, on a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from leadline.checker.mutation.run import Fate
+from leadline.checker.support.names import counted
+from leadline.checker.support.visible import visible
+from leadline.reports.lines import say
+from leadline.reports.mutation import EXPLAINED, INTERRUPTED, Report, place, reason
+from leadline.reports.terminal.run import console
+
+LINE_SECONDS = 60.0
+"""Seconds between two lines of progress where there is no terminal."""
+COUNTED = ("kills", "shortest trace")
+"""The columns of numbers in the table of properties."""
+INDENT = 14
+"""Columns of the verdicts on mutants, before their names."""
+MOST_NAMES = 6
+"""Mutants that are named for one property on the terminal."""
+STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", Fate.INCOMPLETE: "yellow"}
+
+
+@contextmanager
+def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
+    """Progress on standard error: one line that is written over on a terminal, elsewhere a line now and then.
+
+    No thread may draw it, as processes are forked meanwhile.
+    """
+    out = console(stderr=True)
+    due = time.monotonic() + LINE_SECONDS
+
+    def show(text: str) -> None:
+        nonlocal due
+        line = visible(f"{name}: {text}")
+        if out.is_terminal:
+            click.echo(f"\r\x1b[K{line[: out.width - 1]}", nl=False, err=True)
+        elif time.monotonic() >= due:
+            due = time.monotonic() + LINE_SECONDS
+            say(f"leadline: {line}", err=True)
+
+    try:
+        yield show
+    finally:
+        if out.is_terminal:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def show_mutants(report: Report) -> None:
+    """Print a report on mutants."""
+    out = console()
+    head = Text(visible(report.spec), style="bold")
+    head.append(f"  {report.way.engine}, {report.extent}", style="dim not bold")
+    out.print(head)
+    for each in report.originals:
+        where = f" with {each.changes}" if each.changes else ""
+        out.print(Text(visible(f"original{where}: {counted(each.distinct, 'state')}"), style="dim"))
+    for note in report.notes:
+        out.print(Text(visible(note), style="yellow"))
+    mutations = {each.name: each for each in report.mutations}
+    rows = Table.grid()
+    rows.add_column(width=INDENT, no_wrap=True)
+    rows.add_column(overflow="fold")
+    for outcome in report.shown:
+        style, fate = STYLES.get(outcome.fate, "dim"), outcome.fate.value
+        if report.is_explained(outcome):
+            style, fate = "dim", EXPLAINED
+        name = Text(visible(outcome.name)).append(place(mutations[outcome.name]), style="dim")
+        rows.add_row(Text(f"  {fate}", style=style), name)
+        why = reason(outcome, report.explained)
+        searched = f"{counted(outcome.distinct, 'state')} searched" if outcome.violated else ""
+        for details in filter(None, (mutations[outcome.name].text, "; ".join(filter(None, [why, searched])))):
+            rows.add_row("", Text(visible(details), style="dim"))
+    for function, cause in report.refused:
+        rows.add_row(Text("  not mutated", style="dim"), Text(f"{visible(function)}: {visible(cause)}", style="dim"))
+    if rows.row_count:
+        out.print(rows)
+    if report.outcomes:
+        out.print(_killers_table(report))
+    for sentence in _closing(report):
+        out.print(Text(visible(sentence)))
+
+
+def _killers_table(report: Report) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("property", *COUNTED, *(["kills alone"] if report.way.all_properties else [])):
+        table.add_column(title, header_style="dim", justify="right" if title in COUNTED else "left", overflow="fold")
+    for each in report.killers:
+        alone = [] if each.alone is None else ["\n".join(_shortened([*map(visible, each.alone)]))]
+        shortest = "" if each.shortest is None else str(each.shortest)
+        table.add_row(visible(each.name), str(len(each.kills)), shortest, *alone)
+    return table
+
+
+def _shortened(names: list[str]) -> list[str]:
+    """The names, the last ones as their number if they are many."""
+    left_out = len(names) - MOST_NAMES
+    return [*names[:MOST_NAMES], f"and {left_out:,} more (see --json or --html)"] if left_out > 1 else names
+
+
+def _closing(report: Report) -> Iterator[str]:
+    yield from report.outdated
+    if report.stopped:
+        left = len(report.mutations) - len(report.outcomes)
+        yield f"incomplete: {report.stopped}" + (f", {left:,} not judged" if report.stopped == INTERRUPTED else "")
+    yield report.counts
+    yield from report.advice
