@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import string
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set, Sized
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import attrs
@@ -171,6 +171,8 @@ def _match_domains(name: str, parameters: list[str], domains: dict[str, Domain])
                 f"action {name}: the domain of {parameter!r} must be a collection of values or a function of "
                 f"the bounds, not {domain!r}"
             )
+        if isinstance(domain, Sized) and not len(domain):
+            raise SpecError(f"action {name}: the domain of {parameter!r} is empty: give at least one value")
 
 
 def _check_sentence(name: str, sentence: str, parameters: list[str]) -> None:

@@ -158,8 +158,16 @@ class Spec(Generic[S]):
 
     @functools.cached_property
     def instances(self) -> tuple[ActionInstance[S], ...]:
-        """Every action with every combination of parameters that the bounds allow, in the spec's order."""
-        return tuple(instance for action in self.actions for instance in action.instances(self.bounds))
+        """Every action with every combination of parameters that the bounds allow, in the spec's order.
+
+        Raises:
+            SpecError: a domain makes no sense, or no action has a combination of parameters.
+        """
+        found = tuple(instance for action in self.actions for instance in action.instances(self.bounds))
+        if not found:
+            names = ", ".join(action.name for action in self.actions)
+            raise SpecError(f"no action can be taken: with {self.named_bounds}, each has an empty domain: {names}")
+        return found
 
     def with_bounds(self, changes: Mapping[str, Any]) -> Spec[S]:
         """The spec with some bounds changed. Raises SpecError: unknown name or impossible value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import logging
 import os
 import sys
 import traceback
@@ -15,11 +16,14 @@ from typing import Any
 
 import attrs
 
+from leadline.checker.action import Action
 from leadline.checker.errors import LeadlineError, SpecError, error_text
 from leadline.checker.mutation.changes import Mutation
+from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
 from leadline.checker.support.inert import is_a
 from leadline.checker.support.names import nearest
+from leadline.checker.support.visible import visible
 from leadline.invariants.catalog import CATALOG, find, mutations
 
 _PRIVATE = "_leadline_spec_"
@@ -33,6 +37,11 @@ _folders: list[str] = []
 
 _neighbours: set[str] = set()
 """The modules that the last file loaded has imported from its folder."""
+
+_warned: set[tuple[str, str]] = set()
+"""The actions and properties of which `_warn_of_unlisted` has warned, each with its file."""
+
+_log = logging.getLogger("leadline")
 
 
 def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, ModuleType] | None = None) -> Spec[Any]:
@@ -62,12 +71,31 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
     specs = {key: value for key, value in vars(module).items() if is_a(value, Spec)}
     if not specs:
         raise SpecError(f"{path} defines no spec: write spec = Spec(name=..., ...) at its top level")
+    _warn_of_unlisted(path, module)
     if not name and len(specs) > 1:
         raise SpecError(f"{path} defines several specs: name one, as in {path}:{min(specs)}")
     if name and name not in specs:
         raise SpecError(f"{path} has no spec {name!r}{nearest(name, specs)}")
     name = name or next(iter(specs))
     return attrs.evolve(specs[name], name=f"{path}:{name}")
+
+
+def _warn_of_unlisted(path: str, module: ModuleType) -> None:
+    """Warn, once, of actions and properties that a file defines and that no spec in it lists: perhaps forgotten."""
+    values = list(vars(module).values())
+    values += [each for value in values if type(value) in (list, tuple) for each in value]
+    values += [each for value in values if type(value) is dict for each in value.values()]
+    listed = {id(item.function) for spec in values if is_a(spec, Spec) for item in (*spec.actions, *spec.properties)}
+    for value in vars(module).values():
+        is_action = is_a(value, Action)
+        if not is_action and not is_a(value, Property):
+            continue
+        own = getattr(value.function, "__module__", None) == module.__name__
+        if own and id(value.function) not in listed and (path, value.name) not in _warned:
+            _warned.add((path, value.name))
+            kind = "action" if is_action else value.kind.value.replace(" ", "_")
+            line = f"{value.name} is decorated with @{kind}, but no spec in {path} lists it"
+            _log.warning("%s", visible(line))
 
 
 def shipped_spec(name: str) -> Spec[Any]:

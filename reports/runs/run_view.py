@@ -89,7 +89,7 @@ def view_of_result(result: Result, origin: Origin | None = None) -> RunView:
         verdict=result.verdict,
         reason=result.reason,
         exhausted=result.exhausted,
-        note=result.note,
+        note="; ".join(filter(None, [result.note, lone_state(result)])),
         statistics=result.statistics,
         properties=tuple(
             PropertyView(
@@ -106,3 +106,11 @@ def view_of_result(result: Result, origin: Origin | None = None) -> RunView:
         origin=origin,
         stopped_by=None if result.stop is None else result.stop.kind,
     )
+
+
+def lone_state(result: Result) -> str:
+    """A warning if a search found only one state, as a mistake in the spec is likely; else empty."""
+    statistics, walked = result.statistics, result.statistics.walked
+    is_alone = (statistics.distinct, statistics.outside) == (1, 0)
+    is_searched = result.exhausted or (walked is not None and walked.behaviours > 0 and not walked.outside)
+    return "only 1 state was found: no action leads to another state" if is_alone and is_searched else ""
