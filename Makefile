@@ -21,7 +21,7 @@ MERMAID := tests/browser/node/node_modules/mermaid/package.json
 .PHONY: check test quick lint compiled bench bench-audit bench-walks figures trials mutants pages clean
 
 check: $(VENV)/installed
-	$(BIN)/leadline check
+	$(BIN)/leadline check --shipped
 
 test: $(VENV)/installed-test $(MERMAID) $(SCHEMAS)
 	$(MAKE) --jobs=2 lint compiled

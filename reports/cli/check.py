@@ -34,6 +34,7 @@ _folder = click.Path(path_type=Path, file_okay=False)
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--shipped", is_flag=True, help="Run the shipped suite, which checks every shipped protocol.")
 @click.option("--junit", metavar="FILE", type=_file, help="Write JUnit XML: a test case for each check and property.")
 @click.option("--sarif", metavar="FILE", type=_file, help="Write SARIF, for code scanning.")
 @click.option("--markdown", metavar="FILE", type=_file, help="Append a Markdown summary, for $GITHUB_STEP_SUMMARY.")
@@ -44,6 +45,7 @@ _folder = click.Path(path_type=Path, file_okay=False)
 @click.option("--github", is_flag=True, help="Print GitHub workflow commands that annotate the code with findings.")
 def check(
     file: Path | None,
+    shipped: bool,
     junit: Path | None,
     sarif: Path | None,
     markdown: Path | None,
@@ -54,7 +56,7 @@ def check(
     """Run the checks of a suite, and compare each result with the expected one.
 
     FILE is a TOML file. By default, it is leadline.toml in the current folder, or else pyproject.toml with a table
-    [tool.leadline]. Without either, the shipped suite runs, which checks every shipped protocol.
+    [tool.leadline].
 
     \b
     [[check]]
@@ -65,13 +67,19 @@ def check(
 
     The traces of the first violation and of the first unexpected violation are shown.
 
-    Exit code 0: every check is as expected; 1: a check is not; 2: the suite is invalid; 3: a check is incomplete.
+    Exit code 0: every check is as expected; 1: a check is not; 2: there is no suite, or it is
+    invalid; 3: a check is incomplete.
     """
-    out, path = console(), file or find_suite(Path())
+    if shipped and file is not None:
+        raise click.UsageError("--shipped is for the shipped suite: leave out FILE")
+    out, path = console(), SHIPPED if shipped else file or find_suite(Path())
     if path is None:
-        out.print("no leadline.toml and no [tool.leadline] here: running the shipped suite", style="dim")
-    checks = read_suite(path or SHIPPED)
-    reports = Reports((path or SHIPPED).name, junit, sarif, markdown, html)
+        raise LeadlineError(
+            "there is no leadline.toml here, and no [tool.leadline] in a pyproject.toml: name a suite's file, or give "
+            "--shipped to run the shipped suite"
+        )
+    checks = read_suite(path)
+    reports = Reports(path.name, junit, sarif, markdown, html)
     reports.check()
     outcomes, broken = _run(out, checks, coverage)
     attempt, code = Attempts(), INCOMPLETE

@@ -40,11 +40,10 @@ def shown_traces(run: Run) -> int:
 # The shipped suite
 
 
-def test_the_shipped_suite_runs_in_a_folder_without_one_and_all_is_as_expected(tmp_path: Path) -> None:
+def test_the_shipped_suite_runs_if_asked_for_and_all_is_as_expected(tmp_path: Path) -> None:
     checks = tomllib.loads(SHIPPED.read_text(encoding="utf-8"))["check"]
-    run = on_terminal("check", folder=tmp_path)
+    run = on_terminal("check", "--shipped", folder=tmp_path)
     assert run.code == 0, run.out
-    assert "no leadline.toml and no [tool.leadline] here: running the shipped suite" in run.lines[0]
     assert run.width <= 80
     assert [line.split("  ")[0] for line in run.lines if line.startswith("ok ")] == ["ok"] * len(checks)
     for check in checks:
@@ -113,17 +112,21 @@ def test_pyproject_toml_is_used_where_it_has_a_table_for_leadline(folder: Path) 
 @pytest.mark.parametrize(
     "project", [None, "", '[project]\nname = "x"\n', "[tool.ruff]\nline-length = 120\n", "tool = 3\n"]
 )
-def test_without_a_suite_in_the_folder_the_shipped_one_is_run_and_that_is_said(
-    folder: Path, project: str | None
-) -> None:
+def test_without_a_suite_in_the_folder_nothing_is_run(folder: Path, project: str | None) -> None:
     (folder / "shipped.toml").write_text(HOLDS, encoding="utf-8")
     if project is not None:
         (folder / "pyproject.toml").write_text(project, encoding="utf-8")
     with mock.patch.object(leadline.reports.cli.check, "SHIPPED", folder / "shipped.toml"):
-        run = call("check", folder=folder)
-    assert (run.code, run.err) == (0, "")
-    assert run.lines[0] == "no leadline.toml and no [tool.leadline] here: running the shipped suite"
-    assert run.lines[1].startswith("ok    stairs.py:spec  holds")
+        run, shipped = call("check", folder=folder), call("check", "--shipped", folder=folder)
+        both = call("check", "shipped.toml", "--shipped", folder=folder)
+    assert (run.code, run.out) == (2, "")
+    assert run.complaint == (
+        "there is no leadline.toml here, and no [tool.leadline] in a pyproject.toml: name a suite's file, or give "
+        "--shipped to run the shipped suite"
+    )
+    assert (shipped.code, shipped.err) == (0, "")
+    assert shipped.lines[0].startswith("ok    stairs.py:spec  holds")
+    assert (both.code, both.complaint) == (2, "--shipped is for the shipped suite: leave out FILE")
 
 
 def test_a_named_file_is_run_and_its_paths_are_relative_to_its_folder(folder: Path, tmp_path: Path) -> None:
