@@ -39,7 +39,7 @@ _neighbours: set[str] = set()
 """The modules that the last file loaded has imported from its folder."""
 
 _warned: set[tuple[str, str]] = set()
-"""The actions and properties of which `_warn_of_unlisted` has warned, each with its file."""
+"""The actions and properties of which `_warn_of_unlisted` has warned, each with its module."""
 
 _log = logging.getLogger("leadline")
 
@@ -91,8 +91,8 @@ def _warn_of_unlisted(path: str, module: ModuleType) -> None:
         if not is_action and not is_a(value, Property):
             continue
         own = getattr(value.function, "__module__", None) == module.__name__
-        if own and id(value.function) not in listed and (path, value.name) not in _warned:
-            _warned.add((path, value.name))
+        if own and id(value.function) not in listed and (module.__name__, value.name) not in _warned:
+            _warned.add((module.__name__, value.name))
             kind = "action" if is_action else value.kind.value.replace(" ", "_")
             line = f"{value.name} is decorated with @{kind}, but no spec in {path} lists it"
             _log.warning("%s", visible(line))

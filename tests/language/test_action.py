@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from leadline.checker import Action, action
+from leadline.checker import Action, SpecError, action
 from tests.specs.machines import Counter, Counters, CountersBounds, increment, values
 from tests.specs.refusals import refused
 
@@ -80,8 +80,10 @@ def test_a_domain_may_be_an_enum() -> None:
     ]
 
 
-def test_an_empty_domain_gives_no_instances() -> None:
-    assert instances(place=[], colour=[7]) == []
+def test_an_empty_domain_is_refused_unless_the_bounds_make_it_empty() -> None:
+    with pytest.raises(SpecError, match=r"^action paint: the domain of 'place' is empty: give at least one value$"):
+        made(place=[], colour=[7])
+    assert instances(place=lambda size: range(size.width - 2), colour=[7]) == []
 
 
 def test_an_action_without_parameters_has_one_instance() -> None:

@@ -1,0 +1,97 @@
+"""Specs in which something was forgotten: what is left out of the spec, domains without values, one state only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.suite.command import STAIRS, call, write
+
+FORGETFUL = """
+from collections.abc import Iterator
+from attrs import frozen
+from leadline.checker import Spec, action, invariant, step_witness
+
+@frozen
+class State:
+    count: int = 0
+
+@action(to=DOMAIN)
+def move(state: State, to: int) -> Iterator[State]:
+    yield State(to)
+
+@action()
+def drop(state: State) -> Iterator[State]:
+    yield State(3)
+
+@invariant("never true")
+def never(state: State) -> bool:
+    return False
+
+@step_witness("a move")
+def moves(before: State, after: State) -> bool:
+    return True
+
+spec = Spec(name="forgetful", initial_states=lambda _: [State()], actions=[move])
+"""
+
+
+def forgetful(folder: Path, domain: str = "range(2)") -> Path:
+    """A folder with a spec that lists one action of two, and no property."""
+    return write(folder, forgetful=FORGETFUL.replace("DOMAIN", domain))
+
+
+@pytest.mark.parametrize("command", ["explore", "fuzz", "specs"])
+def test_actions_and_properties_that_no_spec_lists_are_named(tmp_path: Path, command: str) -> None:
+    run = call(command, "forgetful.py", folder=forgetful(tmp_path))
+    assert run.err.splitlines() == [
+        f"leadline: {name} is decorated with @{kind}, but no spec in forgetful.py lists it"
+        for name, kind in (("drop", "action"), ("never", "invariant"), ("moves", "step_witness"))
+    ]
+
+
+def test_a_suite_says_so_once(tmp_path: Path) -> None:
+    check = '[[check]]\nspec = "forgetful.py"\nexpect = "holds"\n'
+    (forgetful(tmp_path) / "leadline.toml").write_text(2 * check)
+    run = call("check", folder=tmp_path)
+    assert (run.code, len(run.err.splitlines())) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        "others = [Spec(name='o', initial_states=spec.initial_states, actions=[drop], properties=[never, moves])]",
+        "others = {'o': Spec(name='o', initial_states=spec.initial_states, actions=[drop], properties=[never, moves])}",
+    ],
+)
+def test_what_another_spec_of_the_file_lists_is_not_forgotten(tmp_path: Path, listing: str) -> None:
+    write(tmp_path, forgetful=FORGETFUL.replace("DOMAIN", "range(2)") + listing)
+    assert call("explore", "forgetful.py", folder=tmp_path).err == ""
+
+
+def test_what_is_imported_is_not_forgotten(tmp_path: Path) -> None:
+    write(tmp_path, stairs=STAIRS, own="from stairs import *\nspec = spec.with_properties([])\n")
+    assert call("explore", "own.py", folder=tmp_path).err == ""
+
+
+@pytest.mark.parametrize("domain", ["()", "[]", "range(0)"])
+def test_an_empty_domain_is_refused(tmp_path: Path, domain: str) -> None:
+    run = call("explore", "forgetful.py", folder=forgetful(tmp_path, domain))
+    assert run.code == 2
+    assert run.complaint.endswith("action move: the domain of 'to' is empty: give at least one value")
+
+
+@pytest.mark.parametrize("command", ["explore", "fuzz"])
+def test_a_spec_without_an_action_that_can_be_taken_is_refused(tmp_path: Path, command: str) -> None:
+    run = call(command, "forgetful.py", folder=forgetful(tmp_path, "lambda bounds: ()"))
+    assert run.code == 2
+    reason = "no action can be taken: with no bounds, each has an empty domain: move"
+    assert run.err.splitlines()[-1] == f"leadline: {reason}"
+
+
+@pytest.mark.parametrize("command", [("explore",), ("fuzz", "--examples", "5")])
+def test_a_space_of_one_state_is_remarked_upon(tmp_path: Path, command: tuple[str, ...]) -> None:
+    remark = "only 1 state was found: no action leads to another state"
+    assert remark in call(*command, "forgetful.py", folder=forgetful(tmp_path, "range(1)")).lines
+    assert remark not in call(*command, "forgetful.py", folder=forgetful(tmp_path, "range(2)")).out
