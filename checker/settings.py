@@ -1,4 +1,4 @@
-"""Settings of the engines, besides the spec and the limits. None of them changes the results of a search."""
+"""Settings of the engines, besides the spec and the limits. Only those of random search change its results."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class CompiledSettings:
         workers: how many threads share the work; None: one for each core.
         checkpoint: a new folder, in which the search is saved from time to time and at its end.
         checkpoint_every: seconds between two checkpoints.
-        resume: such a folder of an earlier run, to continue from there, and to save to.
+        resume: the folder in which an earlier run saved its search, to continue from there and to save to.
         tuning: sizes.
     """
 

@@ -129,7 +129,7 @@ _SMALL: Spec[_Bit] = Spec(name="small", initial_states=lambda _: [_Bit()], actio
 
 
 class NotSearched(LeadlineError):
-    """The original was not searched completely, so that nothing can be said of its mutants."""
+    """The original was not searched completely, so its mutants cannot be compared with it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -140,7 +140,7 @@ class Way:
         engine: the name of an engine.
         max_seconds: seconds for each mutant, and for the original.
         max_states: distinct states for each; None: see `TIMES`; the original has no limit then.
-        all_properties: whether to search on after a violation, so that each property has its say.
+        all_properties: whether to continue after a violation, to find every property that a mutant violates.
         workers: how many are searched at the same time.
     """
 
@@ -190,11 +190,11 @@ def originals(spec: Spec[Any], mutations: Sequence[Mutation], way: Way) -> dict[
 def judged(
     spec: Spec[Any], mutations: Sequence[Mutation], originals: dict[str, Original], way: Way
 ) -> Iterator[Outcome]:
-    """What becomes of mutants, each as soon as it is known.
+    """Search mutants, and yield the outcome of each as soon as it is known.
 
     Parameters:
         spec: the original.
-        mutations: what to do to it.
+        mutations: the changes, each of which makes a mutant.
         originals: as `originals` returns them.
         way: how to search.
     """
@@ -279,7 +279,7 @@ def _judge(mutation: Mutation, spec: Spec[Any], original: Original, way: Way, _:
 
 
 def _compared(mutant: Spec[Any], result: Result, original: Original) -> tuple[Fate, str]:
-    """Whether a survivor has the state graph of the original, and what is to be said of it."""
+    """Whether a survivor has the state graph of the original, and a sentence about the difference."""
     states, same_counts = counted(original.distinct, "state"), _counts(result) == original.counts
     if original.steps is None or result.statistics.distinct > EXACT:
         if same_counts:
@@ -302,7 +302,7 @@ def _size(counts: tuple[Any, ...]) -> str:
 
 
 def _counts(result: Result) -> tuple[Any, ...]:
-    """What a search counted, as far as it does not depend on time."""
+    """The counts of a search that do not depend on time."""
     found = result.statistics
     actions = tuple((name, count.generated) for name, count in found.actions.items())
     return found.distinct, found.generated, found.outside, found.deadlocks, found.levels, actions
