@@ -1,8 +1,8 @@
-"""The archive of known bugs: what is claimed about tickets, and the searches that must confirm it.
+"""The archive of known bugs: claims about tickets, and the searches that must confirm them.
 
-The file gives a bug's releases, its configuration and the property that it violates, and no result of a search. Every
-affected release must violate the property. The release that fixed it, and those after, must not; and the release that
-fixed it must violate it again with the old rule put back.
+The file gives a bug's releases, its configuration and the property that it violates, but no result of a search. Every
+affected release must violate the property. The release that fixed it, and later ones, must not. If the old rule is
+restored, the release that fixed it must violate the property again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import attrs
 import cattrs
@@ -34,20 +34,20 @@ Expected = Literal["violated", "holds"]
 
 @attrs.frozen(kw_only=True)
 class Bug:
-    """What is claimed about a bug.
+    """A known bug.
 
     Attributes:
-        ticket: its ticket, or the KIP if it has none.
+        ticket: its ticket, or its KIP if it has no ticket.
         also: other tickets and KIPs about it.
         sentence: what happens.
         property: the property that it violates.
         affected: the releases that have it, by their names in the catalog.
         fixed: the releases that fixed it: the first one, or the first with ZooKeeper and the first with KRaft.
-        bounds: the bounds that differ from a release's own.
-        rules: the rules that were changed, with their old values.
-        defaults: in place of rules, the configuration defaults that were changed, with their old values.
-        besides: other bugs of the archive, which are fixed in all runs because they would show first.
-        note: what else is known, such as disputed versions.
+        bounds: the bounds that differ from the release's defaults.
+        rules: the rules that the fix changed, with their old values.
+        defaults: the configuration defaults that the fix changed, with their old values, if it changed no rules.
+        besides: other bugs of the archive, which are fixed in all searches because they would be found first.
+        note: further facts, such as disputed versions.
     """
 
     ticket: str
@@ -74,31 +74,32 @@ class UnmodelledBug:
 
 
 @attrs.frozen
-class Run:
-    """A search and its expected verdict.
+class BugSearch:
+    """A search for a bug, and its expected verdict.
 
     Attributes:
         bug: the bug.
-        spec: what is searched, with its bounds and the one property.
-        expected: the verdict.
-        part: ``affected``, ``fixed``, ``later`` or ``put back``.
+        spec: the spec, with its bounds and the one property.
+        expected: the expected verdict.
+        part: which release is searched: ``affected``, ``fixed``, ``later``, or ``put back`` for the release that fixed
+            the bug with the old rule restored.
     """
 
     bug: Bug
-    spec: Spec[Any]
+    spec: Spec[object]
     expected: Expected
     part: str
 
-    def searched(self, progress: Progress | None = None) -> Outcome:
+    def searched(self, progress: Progress | None = None) -> BugResult:
         """Search, up to the first counterexample."""
-        return Outcome(self, ENGINES["compiled"](self.spec, Limits(), progress))
+        return BugResult(self, ENGINES["compiled"](self.spec, Limits(), progress))
 
 
 @attrs.frozen(eq=False)
-class Outcome:
-    """A run with its result."""
+class BugResult:
+    """A search for a bug, with its result."""
 
-    run: Run
+    run: BugSearch
     result: Result
 
     @property
@@ -113,9 +114,22 @@ class Outcome:
 
     @property
     def trace_length(self) -> int | None:
-        """The states of the counterexample; None if there is none."""
+        """The number of states of the counterexample; None if there is none."""
         traces = self.result.properties[0].traces
         return len(traces[0]) if traces and self.result.verdict is Verdict.VIOLATED else None
+
+
+@attrs.frozen(eq=False)
+class BugsReport:
+    """The results of searches for known bugs.
+
+    Attributes:
+        outcomes: the searches with their results, those for one bug next to each other.
+        unreached: the bugs that the model cannot show.
+    """
+
+    outcomes: Sequence[BugResult]
+    unreached: Sequence[UnmodelledBug]
 
 
 @attrs.frozen(kw_only=True)
@@ -126,10 +140,13 @@ class Archive:
     unreached: list[UnmodelledBug] = attrs.field(factory=list)
 
     def about(self, ticket: str | None) -> tuple[list[Bug], list[UnmodelledBug]]:
-        """The bugs that a ticket or KIP is about, in upper or lower case; all of them if it is None.
+        """The bugs of a ticket or KIP.
+
+        Parameters:
+            ticket: the ticket or KIP, in upper or lower case; None for all bugs.
 
         Raises:
-            LeadlineError: there are none; names the nearest.
+            LeadlineError: there are none. The message suggests similar names.
         """
         if ticket is None:
             return self.bugs, self.unreached
@@ -142,7 +159,7 @@ class Archive:
             raise LeadlineError(f"unknown bug {ticket!r}{close} (`leadline bugs --list` lists them)")
         return bugs, unreached
 
-    def runs(self, bug: Bug) -> list[Run]:
+    def runs(self, bug: Bug) -> list[BugSearch]:
         """The searches for a bug.
 
         Raises:
@@ -150,7 +167,7 @@ class Archive:
         """
         return [*self._runs(bug)]
 
-    def _runs(self, bug: Bug) -> Iterator[Run]:
+    def _runs(self, bug: Bug) -> Iterator[BugSearch]:
         try:
             for name in bug.affected:
                 yield self._run(bug, name, {}, "violated", "affected")
@@ -162,7 +179,7 @@ class Archive:
         except LeadlineError as error:
             raise LeadlineError(f"{bug.ticket}: {error}") from error
 
-    def _run(self, bug: Bug, name: str, rules: dict[str, str], expected: Expected, part: str) -> Run:
+    def _run(self, bug: Bug, name: str, rules: dict[str, str], expected: Expected, part: str) -> BugSearch:
         column = _column(name)
         for ticket in bug.besides:
             (other,) = (each for each in self.bugs if each.ticket == ticket)
@@ -170,7 +187,7 @@ class Archive:
         reference = "+".join([column.name, *(f"{rule}={value}" for rule, value in rules.items())])
         bounds = bug.bounds | (bug.defaults if part == "put back" else {})
         spec = load_spec(reference).with_bounds(bounds).with_properties([bug.property])
-        return Run(bug, spec, expected, part)
+        return BugSearch(bug, spec, expected, part)
 
 
 def _is_about(bug: Bug | UnmodelledBug, ticket: str) -> bool:
@@ -191,7 +208,7 @@ def _fix_of(bug: Bug, column: Column) -> dict[str, str]:
 
 
 def _later(bug: Bug) -> Iterator[Column]:
-    """The releases after those that fixed a bug, but for those with an old rule (a bug can be in KRaft again)."""
+    """The releases after those that fixed a bug, except those with an old rule, as KRaft may have a bug again."""
     fixed = [_column(name) for name in bug.fixed]
     first = min(RELEASES.index(column) for column in fixed)
     known = {_column(name).name for name in (*bug.affected, *bug.fixed)}
@@ -201,7 +218,7 @@ def _later(bug: Bug) -> Iterator[Column]:
 
 
 def read_archive(path: Path = SHIPPED) -> Archive:
-    """Read an archive of bugs from a TOML file. Raises LeadlineError: it cannot be read or makes no sense."""
+    """Read an archive of bugs from a TOML file. Raises LeadlineError: it cannot be read or is invalid."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
     try:
@@ -214,12 +231,12 @@ def read_archive(path: Path = SHIPPED) -> Archive:
         raise LeadlineError(f"{path} is not an archive of bugs: {cattrs.transform_error(error)[0]}") from error
 
 
-def bugs_object(outcomes: Sequence[Outcome], unreached: Sequence[UnmodelledBug]) -> dict[str, Any]:
+def bugs_object(outcomes: Sequence[BugResult], unreached: Sequence[UnmodelledBug]) -> dict[str, object]:
     """The results as an object for `json.dumps`.
 
     Parameters:
-        outcomes: the runs with their results, those of one bug next to each other.
-        unreached: the bugs that cannot be shown.
+        outcomes: the searches with their results, those for one bug next to each other.
+        unreached: the bugs that the model cannot show.
     """
     bugs = []
     for bug, own in itertools.groupby(outcomes, key=lambda outcome: outcome.run.bug):
@@ -228,7 +245,7 @@ def bugs_object(outcomes: Sequence[Outcome], unreached: Sequence[UnmodelledBug])
     return {"bugs": bugs, "unreached": [attrs.asdict(bug) for bug in unreached]}
 
 
-def _run_object(outcome: Outcome) -> dict[str, Any]:
+def _run_object(outcome: BugResult) -> dict[str, object]:
     spec = outcome.run.spec
     return {
         "spec": spec.name,

@@ -1,4 +1,4 @@
-"""The exit codes: the one table."""
+"""The exit codes of all commands."""
 
 from __future__ import annotations
 

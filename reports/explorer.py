@@ -1,10 +1,10 @@
-"""Explorer: a spec's state space as pages that a small server makes, one step at a time.
+"""A server of pages to explore a spec's state space, one step at a time.
 
-A page's address holds the whole path: the numbers of the choices from an initial state on. So the server keeps
-nothing, every page can be linked to, and the browser's back button takes a step back.
+A page's address contains the whole path: the numbers of the choices, starting with an initial state. So the server
+keeps no state, every page can be linked to, and the browser's back button undoes a step.
 
-The server is Python's own `http.server`: it listens on the loopback interface only, for one person, answers nothing
-but GET requests, and reads no file. A framework would be a dependency for two addresses.
+The server is Python's `http.server`. It listens on the loopback interface only, answers only GET requests, and reads no
+files. A framework would be a further dependency for only two addresses.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from leadline.checker.properties import Kind, Property
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace, complaint_at_end
 from leadline.checker.traces.itf import SUFFIX, encode_trace
-from leadline.reports.html import Verdict, chapter, page
+from leadline.reports.html import StateVerdict, chapter, page
 from leadline.reports.traces.story import story_of
 
 LOOPBACK = "127.0.0.1"
 
 Path = tuple[int, ...]
-"""The number of an initial state, and then of each choice among `Spec.successors`."""
+"""The number of an initial state, followed by the index of each choice in `Spec.successors`."""
 
 MOST_CONNECTIONS = 32
 """Connections that are answered at the same time; further ones are closed."""
@@ -48,17 +48,17 @@ HEADERS = {
 """What every answer forbids a browser: to guess types, to show the page in a frame, to load anything else."""
 
 MOST_STEPS = 1_000
-"""States of the longest path; a longer address is refused."""
+"""The most states of a path. Longer addresses are refused."""
 
 MOST_DIGITS = 9
 """Digits of the number of a choice; a longer one is refused."""
 
 
-def path_of(trace: Trace[Any]) -> Path:
+def path_of(trace: Trace[object]) -> Path:
     """The path of a trace.
 
     Raises:
-        TraceError: the trace is too long, or the spec does not go there.
+        TraceError: the trace is too long, or the spec does not allow it.
     """
     if len(trace) > MOST_STEPS:
         raise TraceError(f"a trace of {len(trace):,} states cannot be explored: the limit is {MOST_STEPS:,}")
@@ -71,7 +71,7 @@ def path_of(trace: Trace[Any]) -> Path:
     return tuple(numbers)
 
 
-def trace_of(spec: Spec[Any], path: Path) -> Trace[Any]:
+def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
     """The trace of a path, about the first property that its last state or step violates.
 
     Raises:
@@ -89,34 +89,40 @@ def trace_of(spec: Spec[Any], path: Path) -> Trace[Any]:
 
 def _chosen(possible: list[Any], number: int) -> Any:
     if not 0 <= number < len(possible):
-        raise TraceError(f"there is no choice {number}: there are {len(possible)}, counted from 0")
+        raise TraceError(f"there is no choice {number}: it must be less than {len(possible)}")
     return possible[number]
 
 
-def _violated(spec: Spec[Any], states: Sequence[Any]) -> list[Property]:
+def _violated(spec: Spec[object], states: Sequence[Any]) -> list[Property]:
     return [item for item in spec.checks if not item.kind.is_witness and _complaint(spec, item, states) is not None]
 
 
-def _complaint(spec: Spec[Any], item: Property, states: Sequence[Any]) -> str | None:
+def _complaint(spec: Spec[object], item: Property, states: Sequence[Any]) -> str | None:
     return complaint_at_end(spec, item, states)
 
 
-def verdicts(trace: Trace[Any]) -> list[Verdict]:
-    """What each property says of the last state or step of a trace."""
+def verdicts(trace: Trace[object]) -> list[StateVerdict]:
+    """The verdict of each property on the last state or step of a trace."""
     found = []
     for item in trace.spec.checks:
         complains = _complaint(trace.spec, item, trace.states) is not None
         if item.kind.is_witness:
-            found.append(Verdict(item.name, "shown" if complains else "not shown here", "holds" if complains else ""))
+            found.append(
+                StateVerdict(item.name, "shown" if complains else "not shown here", "holds" if complains else "")
+            )
         elif item.kind is Kind.DEADLOCK:
-            found.append(Verdict(item.name, "deadlock" if complains else "none", "violated" if complains else "holds"))
+            found.append(
+                StateVerdict(item.name, "deadlock" if complains else "none", "violated" if complains else "holds")
+            )
         else:
-            found.append(Verdict(item.name, "violated" if complains else "true", "violated" if complains else "holds"))
+            found.append(
+                StateVerdict(item.name, "violated" if complains else "true", "violated" if complains else "holds")
+            )
     return found
 
 
-def walk_page(spec: Spec[Any], path: Path) -> str:
-    """The page of a path: the trace so far, what each property says, and what can happen at each state.
+def walk_page(spec: Spec[object], path: Path) -> str:
+    """The page of a path: the trace so far, the verdict of each property, and the enabled steps of each state.
 
     Raises:
         LeadlineError: see `trace_of`.
@@ -140,14 +146,14 @@ def _address(path: Path) -> str:
 
 @attrs.frozen
 class Answer:
-    """What the server answers: a status, a type of content, and the content."""
+    """A response of the server: its status, content type and content."""
 
     status: HTTPStatus
     kind: str
     content: str
 
 
-def answer(spec: Spec[Any], target: str) -> Answer:
+def answer(spec: Spec[object], target: str) -> Answer:
     """The answer to a GET request.
 
     Parameters:
@@ -169,7 +175,7 @@ def answer(spec: Spec[Any], target: str) -> Answer:
                 )
     except LeadlineError as error:
         return Answer(HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n")
-    return Answer(HTTPStatus.NOT_FOUND, "text/plain", "there is nothing at this address\n")
+    return Answer(HTTPStatus.NOT_FOUND, "text/plain", "there is no page at this address\n")
 
 
 def _read_path(text: str) -> Path:
@@ -177,7 +183,7 @@ def _read_path(text: str) -> Path:
     if len(numbers) > MOST_STEPS or not all(
         number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS for number in numbers
     ):
-        raise TraceError(f"a path is up to {MOST_STEPS:,} numbers with commas between them, such as 0,3,1")
+        raise TraceError(f"a path must be at most {MOST_STEPS:,} numbers separated by commas, such as 0,3,1")
     return tuple(map(int, numbers))
 
 
@@ -201,16 +207,16 @@ class _Server(ThreadingHTTPServer):
             self._free.release()
 
 
-def server(spec: Spec[Any], port: int, note: Callable[[str], None] = lambda _: None) -> ThreadingHTTPServer:
+def server(spec: Spec[object], port: int, note: Callable[[str], None] = lambda _: None) -> ThreadingHTTPServer:
     """A server of a spec's state space on the loopback interface. `serve_forever` runs it.
 
     Parameters:
         spec: the spec.
-        port: its port; 0: any that is free.
-        note: called with what went wrong in an answer.
+        port: its port; 0: any free port.
+        note: called with a message if a request fails unexpectedly.
 
     Raises:
-        LeadlineError: the port is taken.
+        LeadlineError: the server cannot listen on the port.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -231,15 +237,15 @@ def server(spec: Spec[Any], port: int, note: Callable[[str], None] = lambda _: N
                 self.wfile.write(content)
 
         def log_message(self, *_: Any) -> None:
-            """Requests are not worth a line each."""
+            """Do not log requests."""
 
     def _given(handler: BaseHTTPRequestHandler) -> Answer:
-        # a page elsewhere may have its name resolved to this machine, to read what is here
+        # protects against DNS rebinding: a web page elsewhere must not read from this server
         if handler.headers.get("Host", "").rpartition(":")[0] not in (LOOPBACK, "localhost"):
-            return Answer(HTTPStatus.FORBIDDEN, "text/plain", "ask for it at 127.0.0.1\n")
+            return Answer(HTTPStatus.FORBIDDEN, "text/plain", "use the address 127.0.0.1\n")
         try:
             return answer(spec, handler.path)
-        except (Exception, SystemExit) as error:  # of a spec's own code; the server goes on
+        except (Exception, SystemExit) as error:  # raised by the spec; the server continues
             note(f"unexpected {type(error).__name__}: {error}")
             return Answer(
                 HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", f"unexpected {type(error).__name__}: {error}\n"

@@ -1,24 +1,23 @@
-"""Lines of text that control nothing: neither the terminal that shows them nor the CI system that reads the log."""
+"""Lines of text that cannot control the terminal that shows them or the CI system that reads the log."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import click
 
 from leadline.checker.support.visible import visible
 
 _AT_START = re.compile(r"^(\s*)::")
-"""What GitHub takes for a command at the start of a line, after any white space."""
+"""What GitHub reads as a command at the start of a line, after any white space."""
 
 _ANYWHERE = re.compile(r"##(?=\w*\[)")
-"""What GitHub, Azure Pipelines and TeamCity take for a command wherever it is in a line."""
+"""What GitHub, Azure Pipelines and TeamCity read as a command anywhere in a line."""
 
 
 def inert(text: str, *, starts: bool = True) -> str:
-    r"""A part of a line in which nothing is hidden, and that no CI system takes for a command.
+    r"""A part of a line without hidden characters, which no CI system reads as a command.
 
     Parameters:
         text: the part.
@@ -36,13 +35,17 @@ def say(text: str, *, err: bool = False) -> None:
     """Print lines of plain text.
 
     Parameters:
-        text: the lines. A name or a value in them must be `visible`, or it may begin a line of its own.
+        text: the lines. Names and values in them must be `visible`; otherwise they may start a line of their own.
         err: whether to print on standard error.
     """
     click.echo("\n".join(map(inert, text.removesuffix("\n").split("\n"))), err=err)
 
 
-def say_json(content: Any, *, indent: int) -> None:
-    """Print an object as JSON, which holds all texts as they are, in ASCII."""
-    text = json.dumps(content, indent=indent)
-    click.echo(_ANYWHERE.sub(r"#\\u0023", text))  # where it can only be in a string
+def json_text(content: object, *, indent: int) -> str:
+    """An object as JSON in ASCII, which no CI system reads as a command. JSON parsers read its strings unchanged."""
+    return _ANYWHERE.sub(r"#\\u0023", json.dumps(content, indent=indent)) + "\n"  # "##" occurs only in strings
+
+
+def say_json(content: object, *, indent: int) -> None:
+    """Print an object as JSON."""
+    say(json_text(content, indent=indent))

@@ -1,4 +1,4 @@
-"""Finding a spec: by its name in the catalog, or in a file of the user's."""
+"""Finding a spec, by its name in the catalog or in a Python file of the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import attrs
 
@@ -27,16 +26,16 @@ from leadline.checker.support.visible import visible
 from leadline.invariants.catalog import CATALOG, find, mutations
 
 _PRIVATE = "_leadline_spec_"
-"""What the names of modules begin with that hold a user's file."""
+"""The prefix of the names of modules loaded from users' files."""
 
 _OLD_PACKAGES = ("checker", "model", "invariants", "reports")
 """Top-level names that leadline's packages had before they became parts of `leadline`."""
 
 _folders: list[str] = []
-"""The folders of the files loaded, the last one first."""
+"""The folders of the loaded files, the last one first."""
 
 _neighbours: set[str] = set()
-"""The modules that the last file loaded has imported from its folder."""
+"""The modules that the last loaded file imported from its folder."""
 
 _warned: set[tuple[str, str]] = set()
 """The actions and properties of which `_warn_of_unlisted` has warned, each with its module."""
@@ -44,28 +43,28 @@ _warned: set[tuple[str, str]] = set()
 _log = logging.getLogger("leadline")
 
 
-def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, ModuleType] | None = None) -> Spec[Any]:
+def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, ModuleType] | None = None) -> Spec[object]:
     """The spec that a command line or a suite names.
 
     Parameters:
         reference: a name in the catalog, with rules changed as in ``kafka/3.7+elr=on``;
             ``path/to/file.py:name``, or ``path/to/file.py`` if there is only one spec in the file.
-        folder: what a relative path is relative to; by default the working directory.
-        loaded: files loaded before, which are not loaded again, so that the states of two specs in one file
-            are of one class; what is loaded now is added.
+        folder: the folder that relative paths start from; by default, the working directory.
+        loaded: files that were loaded before. They are not loaded again, so that the states of two specs in one file
+            have the same class. Files that are loaded now are added.
 
     Returns:
-        The spec, called by the reference.
+        The spec, with the reference as its name.
 
     Raises:
-        SpecError: there is no such spec (the nearest names are given), or its file cannot be loaded.
+        SpecError: there is no such spec (the message suggests similar names), or its file cannot be loaded.
     """
     path, name = _file_and_name(reference)
     if not path:
         return shipped_spec(reference)
     if "+" in name:
         named = ":".join(filter(None, [path, name.partition("+")[0]]))
-        raise SpecError(f"{named} has no rules that can be changed: only releases and the KIPs' designs have")
+        raise SpecError(f"{named} has no rules that can be changed: only releases and the designs of KIPs do")
     loaded, file = {} if loaded is None else loaded, (folder or Path()) / path
     module = loaded[file] = loaded.get(file) or _load_module(file)
     specs = {key: value for key, value in vars(module).items() if is_a(value, Spec)}
@@ -73,7 +72,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
         raise SpecError(f"{path} defines no spec: write spec = Spec(name=..., ...) at its top level")
     _warn_of_unlisted(path, module)
     if not name and len(specs) > 1:
-        raise SpecError(f"{path} defines several specs: name one, as in {path}:{min(specs)}")
+        raise SpecError(f"{path} defines several specs: choose one, as in {path}:{min(specs)}")
     if name and name not in specs:
         raise SpecError(f"{path} has no spec {name!r}{nearest(name, specs)}")
     name = name or next(iter(specs))
@@ -98,11 +97,11 @@ def _warn_of_unlisted(path: str, module: ModuleType) -> None:
             _log.warning("%s", visible(line))
 
 
-def shipped_spec(name: str) -> Spec[Any]:
-    """A spec of the catalog, by its name. Nothing else is looked at, so the name may come from anywhere.
+def shipped_spec(name: str) -> Spec[object]:
+    """A spec of the catalog, by its name. No file is read or run, so the name may come from an untrusted source.
 
     Raises:
-        SpecError: there is no such spec, or no such rule; the nearest names are given.
+        SpecError: there is no such spec or rule. The message suggests similar names.
     """
     spec = find(name)
     if spec is None:
@@ -112,12 +111,12 @@ def shipped_spec(name: str) -> Spec[Any]:
 
 
 def known_mutations(reference: str) -> list[Mutation]:
-    """The known ways to make a shipped spec wrong, by rules of Kafka; none of another spec."""
+    """The mutations of a shipped spec that change rules of Kafka; none for other specs."""
     return [] if names_a_file(reference) else mutations(reference)
 
 
 def is_shipped(name: str | None) -> bool:
-    """Whether there is a spec of this name in the catalog, or one with rules changed."""
+    """Whether the catalog has a spec of this name, possibly with changed rules."""
     try:
         return name is not None and find(name) is not None
     except SpecError:
@@ -130,7 +129,7 @@ def names_a_file(reference: str) -> bool:
 
 
 def _file_and_name(reference: str) -> tuple[str, str]:
-    """The file that a reference names, and the spec in it; both empty if it names no file."""
+    """The file that a reference names, and the name of the spec in it; both empty if it names no file."""
     path, colon, name = reference.rpartition(":")
     if colon and path.endswith(".py"):
         return path, name
@@ -141,7 +140,7 @@ def _file_and_name(reference: str) -> tuple[str, str]:
 
 
 def _load_module(path: Path) -> ModuleType:
-    """Run a user's file under a private module name, so that it collides with no module of ours."""
+    """Run a user's file under a private module name, so that it replaces no other module."""
     if not path.is_file():
         raise SpecError(f"there is no file {path}")
     name = f"{_PRIVATE}{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]}"
@@ -157,29 +156,33 @@ def _load_module(path: Path) -> ModuleType:
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {error}") from error
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a script that exits must not end us, least of all with 0
+    except BaseException as error:  # a file that calls exit(0) must not end leadline as if all properties held
         if isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] in _OLD_PACKAGES:
             raise SpecError(
                 f"cannot load {path}{_line(located.origin, error)}: there is no module {error.name!r}: "
                 f"write from leadline.{error.name} import ..."
             ) from error
         own_syntax = isinstance(error, SyntaxError) and error.filename == located.origin
-        text = str(error.args[0]) if own_syntax else error_text(error)  # the file and line are said once
+        # the message has the file and line already
+        text = str(error.args[0]) if own_syntax else error_text(error)
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {type(error).__name__}: {text}") from error
     return module
 
 
 @contextmanager
 def _among_its_neighbours(folder: Path) -> Iterator[None]:
-    """A file may import its neighbours, never instead of our modules.
+    """Let a file import modules from its folder, which never replace modules of leadline.
 
-    Neighbours are its own: a module of the same name that a file elsewhere imported is not given to it.
+    Modules that a file in another folder imported are removed first, so that the file does not get one of those.
     """
     for name in _neighbours:
         sys.modules.pop(name, None)
     _neighbours.clear()
     _folders[:] = [str(folder), *(other for other in _folders if other != str(folder))]
-    sys.path[:] = [*(entry for entry in sys.path if entry not in _folders), *_folders]  # last, the file's own first
+    sys.path[:] = [
+        *(entry for entry in sys.path if entry not in _folders),
+        *_folders,
+    ]  # last, the file's own folder first
     known = set(sys.modules)
     try:
         yield
@@ -195,7 +198,7 @@ def _is_neighbour(folder: Path, name: str) -> bool:
 
 
 def _line(filename: str | None, error: BaseException) -> str:
-    """Where in the user's file the error was raised, as far as that is known."""
+    """The line of the user's file at which the error was raised, if that is known."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     if isinstance(error, SyntaxError) and error.filename == filename:
         lines.append(error.lineno)

@@ -84,15 +84,15 @@ class Matrix:
         return self.bounds | configuration.bounds
 
     def by_configuration(self, columns: Sequence[Column]) -> list[tuple[Configuration, list[Column]]]:
-        """Results by configuration, in their order, without the configurations that were not searched."""
+        """The results of each configuration, in order, without configurations that were not searched."""
         found = [(each, [column for column in columns if column.configuration is each]) for each in self.configurations]
         return [(each, own) for each, own in found if own]
 
     def is_complete(self, own: Sequence[Column]) -> bool:
-        """Whether the results in one configuration are all there, and none was interrupted."""
+        """Whether one configuration has the results of all specs, and none was interrupted."""
         return len(own) == len(self.specs) and not own[-1].result.interrupted
 
-    def prepared(self) -> list[tuple[Configuration, Spec[Any]]]:
+    def prepared(self) -> list[tuple[Configuration, Spec[object]]]:
         """The searches to make, each found to make sense before any is run.
 
         Raises:
@@ -100,7 +100,7 @@ class Matrix:
         """
         return [(each, self._spec(reference, each)) for each in self.configurations for reference in self.specs]
 
-    def _spec(self, reference: str, configuration: Configuration) -> Spec[Any]:
+    def _spec(self, reference: str, configuration: Configuration) -> Spec[object]:
         spec = load_spec(reference).with_bounds(self.bounds_of(configuration))
         return spec if self.properties is None else spec.with_properties(self.properties)
 
@@ -113,16 +113,16 @@ class Matrix:
             counted[configuration.name, spec.name] = result
             if self.only_counts:
                 base = counted.get((configuration.name, spec.name.partition("+")[0]), result)
-                cells = {STATES: Cell.of_count(result, base)}
+                cells = {STATES: MatrixCell.of_count(result, base)}
             else:
-                cells = {item.property.name: Cell.of(item, result, configuration) for item in result.properties}
+                cells = {item.property.name: MatrixCell.of(item, result, configuration) for item in result.properties}
             yield Column(configuration, spec.name, cells, result)
             if result.interrupted:
                 return
 
 
 @attrs.frozen
-class Cell:
+class MatrixCell:
     """A verdict on one property, with the number that goes with it.
 
     Attributes:
@@ -137,7 +137,7 @@ class Cell:
     by_design: bool = False
 
     @classmethod
-    def of(cls, item: PropertyResult, result: Result, configuration: Configuration) -> Cell:
+    def of(cls, item: PropertyResult, result: Result, configuration: Configuration) -> MatrixCell:
         """What a search in a configuration says of a property."""
         verdict, statistics = item.verdict, result.statistics
         length = len(item.traces[0]) if item.traces else 0
@@ -153,7 +153,7 @@ class Cell:
         return cls(verdict, f"{verdict.value} ({number})")
 
     @classmethod
-    def of_count(cls, result: Result, base: Result) -> Cell:
+    def of_count(cls, result: Result, base: Result) -> MatrixCell:
         """The number of states of a spec; with a changed rule, also in proportion to the spec without the change."""
         distinct = result.statistics.distinct
         if not result.exhausted:
@@ -174,7 +174,7 @@ class Column:
 
     configuration: Configuration
     spec: str
-    cells: dict[str, Cell]
+    cells: dict[str, MatrixCell]
     result: Result
 
     @property

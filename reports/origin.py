@@ -1,4 +1,4 @@
-"""Origin: what made a result, so that it can be made again."""
+"""The origin of a result: the version, command and date needed to repeat it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import attrs
 
 @attrs.frozen
 class Origin:
-    """What made a result.
+    """The origin of a result.
 
     Attributes:
-        version: of leadline.
-        command: what was typed.
-        date: when the result was complete: UTC, in ISO 8601.
+        version: the version of leadline.
+        command: the command line.
+        date: when the run ended: UTC, in ISO 8601.
     """
 
     version: str
@@ -26,6 +26,6 @@ class Origin:
 
     @classmethod
     def now(cls) -> Origin:
-        """The origin of what this process has just made."""
+        """The origin of a result that this process has just made."""
         date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return cls(version("leadline"), shlex.join(["leadline", *sys.argv[1:]]), date)

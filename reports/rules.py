@@ -7,7 +7,7 @@ A protocol is a constant of the state: an attrs value of functions and plain val
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -18,11 +18,13 @@ from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.rules import RULES, value_followed_by
 from leadline.reports.traces.rows import written
 
+S = TypeVar("S")
+
 NOT_RULES = frozenset({"name", "summary"})
 """Fields that say what a protocol is called."""
 
 
-def differing_rules(first: Spec[Any], second: Spec[Any]) -> list[str]:
+def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
     """The rules and bounds in which two specs differ.
 
     Returns:
@@ -31,9 +33,10 @@ def differing_rules(first: Spec[Any], second: Spec[Any]) -> list[str]:
         Empty if the states are of different classes.
     """
     one, other = first.initials()[0], second.initials()[0]
-    if type(one) is not type(other):
+    kind: type[object] = type(one)
+    if type(other) is not kind:
         return []
-    constants = [field.name for field in attrs.fields(type(one)) if is_constant(field)]
+    constants = [field.name for field in attrs.fields(kind) if is_constant(field)] if attrs.has(kind) else []
     pairs = [(getattr(one, name), getattr(other, name)) for name in constants]
     lines = [line for was, now in pairs if type(was) is not type(first.bounds) for line in _rules(was, now)]
     lines += [f"bound {name}: {was} → {now}" for name, was, now in _fields(first.bounds, second.bounds)]

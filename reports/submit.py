@@ -1,12 +1,12 @@
-"""The script to give `spark-submit` instead of the command: ``spark-submit reports/submit.py explore SPEC ...``."""
+"""The script to run with `spark-submit`: ``spark-submit reports/submit.py explore SPEC ...``."""
 
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-_SOURCE = HERE.parent / "src"  # in the repository; what is installed lies in a folder `leadline`
+_SOURCE = HERE.parent / "src"  # in the repository; an installation has a folder `leadline`
 _ROOT = _SOURCE if _SOURCE.is_dir() else HERE.parents[1]
-# a script's folder is where Python looks first, and this one has modules that are called as Python's own, such as html
+# Python searches a script's folder first, and this one has modules with names of the standard library, such as html
 sys.path[:] = [str(_ROOT), *(place for place in sys.path if Path(place).resolve() != HERE)]
 
 from leadline.reports.cli import main  # noqa: E402

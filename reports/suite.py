@@ -90,7 +90,7 @@ class PreparedCheck:
     """
 
     check: Check
-    spec: Spec[Any]
+    spec: Spec[object]
     file: Path | None = None
     line: int = 1
 
@@ -220,6 +220,34 @@ class Outcome:
         return INCOMPLETE if is_open and (self.result.interrupted or not self.verdicts_as_expected) else VIOLATED
 
 
+@attrs.frozen(eq=False)
+class SuiteRun:
+    """A run of a suite.
+
+    Attributes:
+        name: the name of the suite's file.
+        checks: the checks of the suite.
+        outcomes: the checks that were run, with their results.
+    """
+
+    name: str
+    checks: Sequence[PreparedCheck]
+    outcomes: Sequence[Outcome]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code: that of the worst outcome; `INCOMPLETE` if some checks were not run."""
+        codes = [outcome.exit_code for outcome in self.outcomes]
+        if VIOLATED in codes:
+            return VIOLATED
+        return INCOMPLETE if INCOMPLETE in codes or len(codes) < len(self.checks) else AS_EXPECTED
+
+    @property
+    def summary(self) -> str:
+        """How many checks were as expected, in words."""
+        return as_expected([outcome.exit_code for outcome in self.outcomes], len(self.checks))
+
+
 def find_suite(folder: Path) -> Path | None:
     """The suite of a folder: ``leadline.toml``, or ``pyproject.toml`` with a table ``[tool.leadline]``."""
     own, project = folder / "leadline.toml", folder / "pyproject.toml"
@@ -230,7 +258,7 @@ def find_suite(folder: Path) -> Path | None:
     return None
 
 
-def _tool_table(content: dict[str, Any]) -> Any:
+def _tool_table(content: dict[str, object]) -> Any:
     """The table [tool.leadline] of a pyproject.toml; None if there is none."""
     tool = content.get("tool")
     return tool.get("leadline") if isinstance(tool, dict) else None
@@ -325,7 +353,7 @@ def _check_sense(check: Check, given: set[str]) -> None:
     Limits(check.depth, check.max_states, check.max_seconds)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(file_text(path))
     except OSError as error:

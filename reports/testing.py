@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from leadline.checker.engines import ENGINES, searched
@@ -13,7 +13,9 @@ from leadline.checker.support.visible import visible
 from leadline.checker.trace import Trace
 from leadline.reports.loading import load_spec
 from leadline.reports.runs.phrases import violations
-from leadline.reports.terminal.run import plain_text
+from leadline.reports.terminal.trace import plain_text
+
+Value = int | bool | str
 
 __all__ = ["assert_holds", "assert_not_violated", "assert_violated"]
 
@@ -25,7 +27,7 @@ def assert_holds(
     properties: Iterable[str] | None = None,
     limits: Limits | None = None,
     allow_incomplete: bool = False,
-    **bounds: int | bool | str,
+    **bounds: Value,
 ) -> Result:
     """Search a spec's whole space, and fail the test unless all its properties hold.
 
@@ -64,7 +66,7 @@ def assert_violated(
     *,
     length: int | None = None,
     limits: Limits | None = None,
-    **bounds: int | bool | str,
+    **bounds: Value,
 ) -> Trace[Any]:
     """Search a spec for a counterexample to a property, and fail the test if there is none.
 
@@ -110,7 +112,7 @@ def assert_not_violated(
     *,
     properties: Iterable[str] | None = None,
     limits: Limits | None = None,
-    **bounds: int | bool | str,
+    **bounds: Value,
 ) -> Result:
     """Search a spec's behaviours at random, and fail the test if a property is violated.
 
@@ -144,7 +146,7 @@ def assert_not_violated(
     return result
 
 
-def _chosen(spec: Spec[Any] | str, bounds: dict[str, Any], properties: Iterable[str] | None) -> Spec[Any]:
+def _chosen(spec: Spec[Any] | str, bounds: Mapping[str, Value], properties: Iterable[str] | None) -> Spec[Any]:
     found = (load_spec(spec) if isinstance(spec, str) else spec).with_bounds(bounds)
     return found if properties is None else found.with_properties(properties)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any
 
 import attrs
 
@@ -17,7 +16,7 @@ from leadline.checker.support.names import counted
 from leadline.checker.trace import Trace, complaints_at_end
 from leadline.invariants.audit.result import AuditResult, Finding, Shape
 from leadline.invariants.audit.shapes import shape_of
-from leadline.invariants.view import Complaint
+from leadline.invariants.view import Complaint, PartitionView
 from leadline.reports.suite import SHIPPED, read_suite
 
 MOST_NAMED = 3
@@ -35,7 +34,7 @@ class Counterexample:
     """
 
     title: str
-    trace: Trace[Any]
+    trace: Trace[PartitionView]
     shape: Shape
 
     @property
@@ -71,7 +70,7 @@ def known(checks: Iterable[str], tell: Callable[[str], None] = lambda title: Non
             return
 
 
-def counterexample(title: str, trace: Trace[Any]) -> Counterexample:
+def counterexample(title: str, trace: Trace[PartitionView]) -> Counterexample:
     """A trace as a counterexample, with its shape."""
     assert trace.about is not None
     complaints = complaints_at_end(trace.spec, trace.about, trace.states)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import attrs
+
 from leadline.checker.result import Verdict
 from leadline.checker.support.names import counted
+from leadline.checker.support.visible import visible
 from leadline.invariants.audit.result import AuditResult
 from leadline.invariants.audit.result import Finding as AuditFinding
 from leadline.reports.audit.counterexamples import Counterexample
 from leadline.reports.audit.terminal import partition_name, verdict_sentence
-from leadline.reports.ci.findings import Finding, Place, place_of
+from leadline.reports.ci.findings import Finding, SourceLocation, location_of
 from leadline.reports.ci.markdown import cell
 from leadline.reports.traces.mermaid import mermaid
 from leadline.reports.traces.story import story_of
@@ -21,6 +24,21 @@ COMPLETE = "everything could be decided"
 
 MOST_ROWS = 200
 """Findings in a table of Markdown."""
+
+
+@attrs.frozen(eq=False)
+class AuditReport:
+    """An audit, as reports show it.
+
+    Attributes:
+        directories: the directories that were audited, in one line.
+        result: the audit.
+        examples: the counterexamples that end like its findings.
+    """
+
+    directories: str = attrs.field(converter=visible)
+    result: AuditResult
+    examples: Sequence[Counterexample]
 
 
 def audit_findings(result: AuditResult) -> list[Finding]:
@@ -33,12 +51,13 @@ def audit_findings(result: AuditResult) -> list[Finding]:
         errors = [finding for finding in result.errors if finding.check == check.name]
         for error in errors:
             name = partition_name(error.topic, error.partition)
-            found.append(Finding(name, check.name, "failed", error.text, check, place=_place(error) or place_of(check)))
+            location = _directory(error) or location_of(check)
+            found.append(Finding(name, check.name, "failed", error.text, check, location=location))
         if errors:
             continue
         if result.verdict_on(check) is Verdict.INCOMPLETE:
             message = f"{check.name} is incomplete: {'; '.join(result.reasons)}"
-            found.append(Finding("audit", check.name, "incomplete", message, check, place=place_of(check)))
+            found.append(Finding("audit", check.name, "incomplete", message, check, location=location_of(check)))
         else:
             found.append(Finding("audit", check.name, "passed", f"{check.name} holds: {check.sentence}", check))
     if result.reasons:
@@ -48,12 +67,12 @@ def audit_findings(result: AuditResult) -> list[Finding]:
     return found
 
 
-def _place(error: AuditFinding) -> Place | None:
+def _directory(error: AuditFinding) -> SourceLocation | None:
     """The directory that a violation is in, relative to the working directory if it is there."""
     if not error.path or "://" in error.path:
         return None
     path = Path(error.path).absolute()
-    return Place((path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path).as_posix(), 1)
+    return SourceLocation((path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path).as_posix(), 1)
 
 
 def audit_markdown(result: AuditResult, examples: Sequence[Counterexample]) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from leadline.checker.result import Verdict
 from leadline.invariants.audit.result import AuditResult
 
 
-def audit_object(result: AuditResult) -> dict[str, Any]:
+def audit_object(result: AuditResult) -> dict[str, object]:
     """An audit as an object that `json.dumps` takes.
 
     Returns:

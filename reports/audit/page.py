@@ -51,7 +51,7 @@ class _Column:
 
 
 @attrs.frozen
-class _Cell:
+class _EpochCell:
     x: int
     width: int
     looks: str
@@ -61,11 +61,11 @@ class _Cell:
 
 
 @attrs.frozen
-class _Row:
+class _BrokerRow:
     y: int
     name: str
     badges: str
-    cells: tuple[_Cell, ...]
+    cells: tuple[_EpochCell, ...]
     high_watermark: int
     high_watermark_x: int
     end: int
@@ -93,7 +93,7 @@ class _Partition:
     situation: tuple[str, ...]
     drawing: LogTable | None
     columns: tuple[_Column, ...]
-    rows: tuple[_Row, ...]
+    rows: tuple[_BrokerRow, ...]
     width: int
     height: int
     spoken: str
@@ -201,8 +201,8 @@ def _finding(finding: Finding, links: dict[tuple[object, ...], Chapter]) -> _Fin
     return _Finding(finding.check, finding.sentence, finding.context, like.shown[-1].name if like is not None else "")
 
 
-def _row(place: int, row: LogRow, drawing: LogTable) -> _Row:
-    return _Row(
+def _row(place: int, row: LogRow, drawing: LogTable) -> _BrokerRow:
+    return _BrokerRow(
         y=HEAD + ROW * place,
         name=f"broker {row.broker}",
         badges=", ".join(row.badges),
@@ -218,12 +218,12 @@ def _row(place: int, row: LogRow, drawing: LogTable) -> _Row:
     )
 
 
-def _cell(x: int, cell: LogCell, offsets: str) -> _Cell:
+def _cell(x: int, cell: LogCell, offsets: str) -> _EpochCell:
     colour = "" if cell.epoch is None else f"e{cell.epoch % GROUPS}"
     looks = {"different": f"{colour} differs", "missing": "lacks", "gone": "away"}.get(cell.kind, colour)
     text = {"missing": "missing", "gone": "removed"}.get(cell.kind, f"epoch {cell.epoch}")
     under = "different" if cell.kind == "different" else ""
-    return _Cell(x, COLUMN, looks, text, under, f"offsets {offsets}: {cell.text or cell.kind}")
+    return _EpochCell(x, COLUMN, looks, text, under, f"offsets {offsets}: {cell.text or cell.kind}")
 
 
 def _spoken(row: LogRow, drawing: LogTable) -> str:

@@ -18,7 +18,8 @@ from leadline.invariants.audit.cluster import Done
 from leadline.invariants.audit.cluster import Progress as Tell
 from leadline.invariants.audit.result import AuditResult, Finding
 from leadline.reports.audit.counterexamples import Counterexample
-from leadline.reports.terminal.run import STYLES, console, is_plain, story_view
+from leadline.reports.terminal.console import STYLES, console, is_plain
+from leadline.reports.terminal.trace import story_view
 from leadline.reports.traces.story import story_of
 
 MOST_PARTITIONS = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import attrs
 
@@ -15,14 +15,14 @@ from leadline.checker.support.visible import visible
 from leadline.checker.trace import Trace
 from leadline.reports.exit_codes import INCOMPLETE
 from leadline.reports.runs.phrases import PREMISE_FALSE
-from leadline.reports.suite import Outcome, PreparedCheck
+from leadline.reports.suite import Outcome, PreparedCheck, SuiteRun
 
 WHOLE = "as expected"
 """What the finding on a check as a whole is called."""
 
 
 @attrs.frozen
-class Place:
+class SourceLocation:
     """A line in a source file: relative to the working directory if it is there, else to where it was imported from."""
 
     path: str
@@ -43,7 +43,7 @@ class Finding:
         property: the property; None of a check as a whole.
         trace: the evidence, if there is any.
         seconds: of the first finding of a check, what the check took.
-        place: where it is; None if that is not known.
+        location: where it is; None if that is not known.
     """
 
     check: str = attrs.field(converter=visible)
@@ -51,9 +51,9 @@ class Finding:
     status: Literal["passed", "failed", "incomplete"]
     message: str = attrs.field(converter=visible)
     property: Property | None = None
-    trace: Trace[Any] | None = None
+    trace: Trace[object] | None = None
     seconds: float = 0.0
-    place: Place | None = None
+    location: SourceLocation | None = None
 
 
 def findings(outcome: Outcome) -> list[Finding]:
@@ -66,6 +66,12 @@ def findings(outcome: Outcome) -> list[Finding]:
     explained = any(finding.status != "passed" for finding in own)
     found = own if explained else [_whole(outcome), *own]
     return [attrs.evolve(found[0], seconds=outcome.result.statistics.seconds), *found[1:]]
+
+
+def suite_findings(run: SuiteRun) -> list[Finding]:
+    """The findings of all checks of a suite, including those that were not run."""
+    found = [finding for outcome in run.outcomes for finding in findings(outcome)]
+    return found + [not_run(prepared.title) for prepared in run.checks[len(run.outcomes) :]]
 
 
 def not_run(check: str) -> Finding:
@@ -86,16 +92,16 @@ def _of_properties(outcome: Outcome) -> Iterator[Finding]:
         trace = next(iter(item.traces), None)
         about = (item.property, trace)
         title, name, said = outcome.prepared.title, item.property.name, _said(item)
-        place = place_of(item.property, outcome.prepared)
+        place = location_of(item.property, outcome.prepared)
         match item.verdict:
             case Verdict.INCOMPLETE:
                 if not outcome.verdicts_as_expected:
                     reason = f"{name} is incomplete: {result.reason}"
-                    yield Finding(title, name, "incomplete", reason, *about, place=place)
+                    yield Finding(title, name, "incomplete", reason, *about, location=place)
             case Verdict.VIOLATED if not outcome.verdicts_as_expected and name != check.violates:
-                yield Finding(title, name, "failed", said, *about, place=place)
+                yield Finding(title, name, "failed", said, *about, location=place)
             case Verdict.HOLDS if name == check.violates:
-                yield Finding(title, name, "failed", f"expected to be violated, but {said}", *about, place=place)
+                yield Finding(title, name, "failed", f"expected to be violated, but {said}", *about, location=place)
             case _:
                 yield Finding(title, name, "passed", said, *about)
 
@@ -112,7 +118,7 @@ def _said(item: PropertyResult) -> str:
     return f"{item.property.name} {verdict}: {item.property.sentence}{nothing}"
 
 
-def place_of(item: Property, prepared: PreparedCheck | None = None) -> Place | None:
+def location_of(item: Property, prepared: PreparedCheck | None = None) -> SourceLocation | None:
     """Where a CI system shows a violation: at the property's function, if that is in the working directory.
 
     The function of a shipped property is in no file of its user's repository. Then it is the check in the suite's file.
@@ -129,10 +135,10 @@ def place_of(item: Property, prepared: PreparedCheck | None = None) -> Place | N
     code = function.__code__ if inspect.isfunction(function) else None
     path = Path(code.co_filename).resolve() if code is not None and Path(code.co_filename).is_file() else None
     if code is not None and path is not None and path.is_relative_to(here):
-        return Place(path.relative_to(here).as_posix(), code.co_firstlineno)
+        return SourceLocation(path.relative_to(here).as_posix(), code.co_firstlineno)
     if prepared is not None and prepared.file is not None and prepared.file.resolve().is_relative_to(here):
-        return Place(prepared.file.resolve().relative_to(here).as_posix(), prepared.line)
+        return SourceLocation(prepared.file.resolve().relative_to(here).as_posix(), prepared.line)
     if code is None or path is None:
         return None
     imported_from = path.parents[len(function.__module__.split(".")) - (path.name != "__init__.py")]
-    return Place(path.relative_to(imported_from).as_posix(), code.co_firstlineno)
+    return SourceLocation(path.relative_to(imported_from).as_posix(), code.co_firstlineno)

@@ -28,7 +28,7 @@ def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
         failed += wrong
         left_open += [finding for finding in found if finding.status == "incomplete" and not wrong][:1]
     for finding in (*failed, *left_open):
-        place = finding.place
+        place = finding.location
         where = {"file": visible(place.path), "line": str(place.line)} if place is not None else {}
         said = {**where, "title": f"{finding.check}: {finding.name}"}
         given = ",".join(f"{name}={_property(value)}" for name, value in said.items())

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from leadline.checker.support.visible import visible
 from leadline.reports.ci.findings import Finding
-from leadline.reports.terminal.run import plain_text
+from leadline.reports.terminal.trace import plain_text
 
 ELEMENTS = {"passed": "system-out", "failed": "failure", "incomplete": "error"}
 """What is in the test case of a finding, by its status: what is incomplete is an error, never skipped."""

@@ -11,7 +11,7 @@ import attrs
 from leadline.checker.bounds import bounds_text
 from leadline.checker.result import PropertyResult, Verdict
 from leadline.checker.support.visible import visible
-from leadline.reports.matrix import Cell, Column, Matrix, summary
+from leadline.reports.matrix import Column, Matrix, MatrixCell, summary
 from leadline.reports.mutation import EXPLAINED, FATES, Report, reason
 from leadline.reports.runs.phrases import PREMISE_FALSE
 from leadline.reports.suite import Outcome
@@ -116,7 +116,7 @@ def _by_spec(matrix: Matrix, own: list[Column]) -> Iterator[str]:
         yield f"| `{visible(column.spec)}` | {' | '.join(map(_emphasised, column.cells.values()))} |"
 
 
-def _emphasised(verdict: Cell) -> str:
+def _emphasised(verdict: MatrixCell) -> str:
     return verdict.text.replace("violated", "**violated**") if verdict.is_bug else verdict.text
 
 

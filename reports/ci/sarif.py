@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from importlib.metadata import version
-from typing import Any
 from urllib.parse import quote
 
 from leadline.checker.properties import Property
 from leadline.checker.support.visible import visible
-from leadline.reports.ci.findings import Finding, Place
+from leadline.reports.ci.findings import Finding, SourceLocation
 from leadline.reports.traces.story import story_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -26,7 +25,7 @@ def sarif(found: Iterable[Finding]) -> str:
     placed = [
         (finding, item, place)
         for finding in wrong
-        if (item := finding.property) is not None and (place := finding.place) is not None
+        if (item := finding.property) is not None and (place := finding.location) is not None
     ]
     rules = {finding.name: _rule(item) for finding, item, _ in placed}
     driver = {"name": "leadline", "version": version("leadline"), "rules": list(rules.values())}
@@ -34,7 +33,7 @@ def sarif(found: Iterable[Finding]) -> str:
     said = [
         {"level": "error", "message": {"text": f"{finding.check}: {finding.message}"}}
         for finding in wrong
-        if finding.property is None or finding.place is None
+        if finding.property is None or finding.location is None
     ]
     finished = not said and all(finding.status == "failed" for finding in wrong)
     invocation = {"executionSuccessful": finished, "toolExecutionNotifications": said}
@@ -42,15 +41,15 @@ def sarif(found: Iterable[Finding]) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _rule(item: Property) -> dict[str, Any]:
-    rule: dict[str, Any] = {"id": visible(item.name), "shortDescription": {"text": visible(item.sentence)}}
+def _rule(item: Property) -> dict[str, object]:
+    rule: dict[str, object] = {"id": visible(item.name), "shortDescription": {"text": visible(item.sentence)}}
     if item.source:
         rule["help"] = {"text": visible(f"Source: {item.source}")}
     return rule
 
 
-def _result(finding: Finding, place: Place, rules: list[str]) -> dict[str, Any]:
-    result: dict[str, Any] = {
+def _result(finding: Finding, place: SourceLocation, rules: list[str]) -> dict[str, object]:
+    result: dict[str, object] = {
         "ruleId": finding.name,
         "ruleIndex": rules.index(finding.name),
         "kind": "fail" if finding.status == "failed" else "open",
@@ -68,6 +67,6 @@ def _result(finding: Finding, place: Place, rules: list[str]) -> dict[str, Any]:
     return result
 
 
-def _location(place: Place) -> dict[str, Any]:
+def _location(place: SourceLocation) -> dict[str, object]:
     uri = quote(place.path)
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": place.line}}}

@@ -28,7 +28,7 @@ def run() -> None:
     """Run the command line, and raise SystemExit with the exit code."""
     try:
         with handled(leave):
-            from leadline.reports.cli import app  # takes most of a second, in which somebody may press Ctrl-C
+            from leadline.reports.cli import app  # takes most of a second, during which a user may press Ctrl-C
         with handled(Interrupt()), no_exit():
             app.main()
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from leadline.reports.ci.markdown import answers_page
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.lines import say
 from leadline.reports.suite import Outcome, read_suite
-from leadline.reports.terminal.run import progress_line
+from leadline.reports.terminal.progress import progress_line
 
 SHIPPED = Path(__file__).resolve().parent.parent / "answers" / "suite.toml"
 
@@ -21,11 +21,11 @@ SHIPPED = Path(__file__).resolve().parent.parent / "answers" / "suite.toml"
 def answers(file: Path | None, title: str) -> int:
     """Run the checks of a suite, and write their questions and answers to standard output as Markdown.
 
-    FILE is a suite as for `leadline check`, where a check's name is a question and its note the answer in
-    words; without it, the shipped one: what readers ask of the articles on Kafka's high watermark.
+    FILE is a suite as for `leadline check`. The name of each check is a question, and its note is the answer. Without
+    FILE, the shipped suite is used, which has questions of readers of the articles on Kafka's high watermark.
 
-    Exit code 0: every check is as expected; 1: one is not, and the page shows which; 2: the suite is invalid; 3:
-    interrupted, and the page shows the checks until then.
+    Exit code 0: every check is as expected; 1: a check is not, as the page shows; 2: the suite is invalid; 3:
+    interrupted, and the page shows the checks that were run.
     """
     outcomes: list[Outcome] = []
     is_whole = True

@@ -24,25 +24,25 @@ from leadline.reports.lines import say
 COMMANDS = {
     "answers": "Write a suite's questions and answers as Markdown.",
     "audit": "Check the data directories of real brokers.",
-    "bugs": "Search for known bugs in the releases that have them and in those that fixed them.",
+    "bugs": "Search for known bugs in the releases that have them and in the releases that fixed them.",
     "check": "Run a suite of checks, as CI does.",
-    "diff": "Show what one spec does that another does not, side by side.",
+    "diff": "Show a behaviour of one spec that another does not have, side by side.",
     "explore": "Search every reachable state of a spec.",
     "fuzz": "Search behaviours of a spec at random.",
     "graph": "Write the state graph of a spec, for Graphviz.",
     "matrix": "Show what can be lost, by release, configuration and property.",
-    "mutate": "Make a spec wrong in many ways, and show which property notices.",
-    "replay": "Re-execute a saved trace on the model, and report where it departs.",
-    "report": "Make a page of saved results and traces, to look at in a browser.",
-    "serve": "Walk a state space in a browser, choosing each step.",
+    "mutate": "Change a spec in many ways, and show which properties detect the changes.",
+    "replay": "Re-execute a saved trace on the model, and report the first difference.",
+    "report": "Make an HTML page of saved results and traces.",
+    "serve": "Explore a state space in a browser, one step at a time.",
     "specs": "List the specs, or show one: its rules, bounds, actions and properties.",
     "trace": "Show a saved trace, step by step, or in a format for other tools.",
 }
-"""A line of help for each command, known without importing it: importing takes most of a second."""
+"""The help of each command in one line. It is here because importing a command takes most of a second."""
 
 
 class Commands(click.Group):
-    """A group that imports only the command that runs, and names the nearest ones of one it does not know."""
+    """A group that imports only the command that runs, and suggests similar names for an unknown command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -64,19 +64,19 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise ReaderGone from error  # click would exit with 1, which is a verdict here
-        except LimitReached as stop:  # click would take it for Ctrl-C
+            raise ReaderGone from error  # click would exit with 1, which means "violated" here
+        except LimitReached as stop:  # click would treat it as Ctrl-C
             raise StoppedEarly(str(stop)) from stop
         except SystemExit as error:
-            raise LeadlineError(f"a spec must not exit, but an action or a property did, with {error}") from error
+            raise LeadlineError(f"a spec must not exit, but an action or a property raised exit {error}") from error
 
 
 class ReaderGone(Exception):
-    """Whoever read our output has gone, as `head` does."""
+    """The process that reads standard output has closed it, as `head` does."""
 
 
 class StoppedEarly(Exception):
-    """A limit was reached before there was anything to report. The text says which."""
+    """A limit was reached before there was a result to report. The message names the limit."""
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,16 +85,16 @@ def app() -> None:
     """A model checker for specs in plain Python, with specs of Kafka partition replication.
 
     \b
-    leadline explore spec.py                  search every reachable state of a spec of yours
+    leadline explore spec.py                  search every reachable state of your own spec
     leadline fuzz spec.py                     search it at random
-    leadline trace FILE                       show a counterexample that was saved
-    leadline serve spec.py                    walk its state space in a browser
+    leadline trace FILE                       show a saved counterexample
+    leadline serve spec.py                    explore its state space in a browser
     leadline check                            run a suite of checks, as CI does
     leadline specs                            the specs of Kafka's releases, designs and articles
     leadline explore kafka/3.7                search one of them
     leadline bugs                             known bugs of Kafka, by release
     leadline audit DIR...                     check the data directories of real brokers
-    leadline matrix                           what holds where: protocols, properties, configurations
+    leadline matrix                           verdicts by protocol, property and configuration
 
     Exit codes: 0 as expected; 1 a property is violated, or an expectation is not met; 2 usage error; 3 incomplete: a
     bound, a limit or an interrupt ended the search before a verdict.
@@ -102,7 +102,7 @@ def app() -> None:
 
 
 _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""Errors of writing: a full disk, a limit, a closed terminal or file."""
+"""Errors that occur while writing: a full disk, a quota, a closed terminal or file."""
 
 
 MOST_CHARACTERS = 4_000
@@ -110,11 +110,11 @@ MOST_CHARACTERS = 4_000
 
 
 IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-"}
-"""What stands for a character that a terminal's encoding does not have; ? for all others. Each is as wide."""
+"""Replacements, of the same width, for characters that a terminal's encoding lacks. Other characters become ``?``."""
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """What an error handler of `codecs` does with characters that cannot be encoded."""
+    """Replace characters that cannot be encoded; an error handler for `codecs`."""
     assert isinstance(error, UnicodeEncodeError)
     return "".join(IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end
 
@@ -124,12 +124,12 @@ codecs.register_error("leadline", _in_ascii)
 
 def main() -> None:
     """Run the command line and exit."""
-    own = sys.stdout = sys.stdout or io.StringIO()  # None where it was closed before we began
+    own = sys.stdout = sys.stdout or io.StringIO()  # None if it was closed before the start
     sys.stderr = sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="leadline")
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.devnull)  # or shrinking would write a folder .hypothesis
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.devnull)  # or shrinking creates .hypothesis
     notes = Notes()
     logging.getLogger("leadline").addHandler(notes)
     try:
@@ -160,11 +160,11 @@ def main() -> None:
         else:
             code = _fail(f"unexpected {error_line(error)}")
     except RecursionError:
-        code = _fail("a value is nested too deeply: a state, a parameter, or what a file holds")
+        code = _fail("a value is nested too deeply: a state, a parameter, or the contents of a file")
     except MemoryError:
-        _fail("there is not enough memory for this")
+        _fail("not enough memory")
         code = INCOMPLETE
-    except BaseException as error:  # a spec's own code may raise anything anywhere; that is not a verdict
+    except BaseException as error:  # a spec may raise any exception, which must not end with exit code 1
         code = _fail(_unexpected(error, own))
     finally:
         logging.getLogger("leadline").removeHandler(notes)
@@ -186,14 +186,14 @@ def _unexpected(error: BaseException, output: TextIO) -> str:
 
 
 class Notes(logging.Handler):
-    """What has to be said while a command runs, on standard error."""
+    """Prints log messages on standard error while a command runs."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(f"leadline: {record.getMessage()}", file=sys.stderr)
 
 
 def _silence_stdout() -> None:
-    """Leave without Python's complaint at exit that what is still buffered cannot be written."""
+    """Redirect standard output to the null device, so that Python reports no error when it flushes it at exit."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

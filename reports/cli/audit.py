@@ -1,56 +1,38 @@
-"""`leadline audit`: the same invariants on the disks of real brokers."""
+"""`leadline audit`: checks the invariants on the disks of real brokers."""
 
 from __future__ import annotations
 
-import json
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
 import click
 
-from leadline.checker.support.visible import visible
 from leadline.invariants.audit.cluster import audit as audit_directories
 from leadline.invariants.audit.cluster import compare
-from leadline.invariants.audit.result import AuditResult
 from leadline.invariants.audit.spark import audit_on_spark
 from leadline.reports.audit.counterexamples import Counterexample, with_counterexamples
-from leadline.reports.audit.findings import audit_findings, audit_markdown
-from leadline.reports.audit.json_audit import audit_object
-from leadline.reports.audit.page import audit_page
+from leadline.reports.audit.findings import AuditReport
 from leadline.reports.audit.terminal import audit_progress, audit_view, searching
-from leadline.reports.ci.junit import junit as junit_xml
-from leadline.reports.ci.sarif import sarif as sarif_log
 from leadline.reports.cli.explore import spark_settings
-from leadline.reports.cli.outputs import check_output, write_output, writing
+from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.exit_codes import OF_VERDICT
-from leadline.reports.terminal.run import console, is_plain
-
-_file = click.Path(path_type=Path, dir_okay=False)
+from leadline.reports.formats import AUDIT_FORMATS
+from leadline.reports.terminal.console import console, is_plain
 
 
 @click.command()
 @click.argument("directories", metavar="DIR...", nargs=-1)
-@click.option("--before", multiple=True, metavar="DIR", help="A directory of an earlier moment of the same cluster.")
-@click.option("--after", multiple=True, metavar="DIR", help="A directory of the later moment; the same as DIR.")
-@click.option(
-    "--json",
-    "json_file",
-    metavar="FILE|-",
-    help="Write the result to a file as a JSON object. With -, write it to standard output, and nothing else.",
-)
-@click.option("--html", metavar="FILE", type=_file, help="Write an HTML page.")
-@click.option("--junit", metavar="FILE", type=_file, help="Write JUnit XML: a test case for each violation.")
-@click.option("--sarif", metavar="FILE", type=_file, help="Write SARIF, for code scanning.")
-@click.option("--markdown", metavar="FILE", type=_file, help="Append a Markdown summary, for $GITHUB_STEP_SUMMARY.")
+@click.option("--before", multiple=True, metavar="DIR", help="A directory of the same cluster, copied earlier.")
+@click.option("--after", multiple=True, metavar="DIR", help="A directory copied later; the same as DIR.")
+@format_options(AUDIT_FORMATS)
 @click.option(
     "--stopped",
     is_flag=True,
-    help="No broker was running when its directory was copied: take the directories as of one moment even if "
-    "brokers crashed.",
+    help="No broker was running when the directories were copied: treat them as copied at one moment, even if brokers "
+    "had crashed.",
 )
 @click.option("--no-traces", is_flag=True, help="Do not search for known counterexamples that match a finding.")
 @click.option("--no-checksums", is_flag=True, help="Do not compute the batches' checksums.")
@@ -59,27 +41,22 @@ _file = click.Path(path_type=Path, dir_okay=False)
     type=click.Choice(["local", "spark"]),
     default="local",
     show_default=True,
-    help="local: processes on this machine. spark: each machine of a Spark cluster reads its own disks; directories "
-    "named by URIs, such as s3://bucket/directory, are shared among all machines.",
+    help="local: use processes on this machine. spark: each machine of a Spark cluster reads its own disks; "
+    "directories given as URIs, such as s3://bucket/directory, are divided among all machines.",
 )
-@click.option("--master", metavar="URL", help="Spark's master; by default all cores of this machine. (spark)")
+@click.option("--master", metavar="URL", help="The Spark master; by default, all cores of this machine. (spark)")
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set one of Spark's settings. (spark)")
 @click.option("--verbose", is_flag=True, help="Show Spark's log and progress bar. (spark)")
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Share the work among N processes; by default one per core.",
+    help="Use N processes; by default, one for each core.",
 )
 def audit(
     directories: tuple[str, ...],
     before: tuple[str, ...],
     after: tuple[str, ...],
-    json_file: str | None,
-    html: Path | None,
-    junit: Path | None,
-    sarif: Path | None,
-    markdown: Path | None,
     stopped: bool,
     no_traces: bool,
     no_checksums: bool,
@@ -88,12 +65,13 @@ def audit(
     conf: tuple[str, ...],
     verbose: bool,
     workers: int | None,
+    **wanted: Path | None,
 ) -> int:
     """Check the data directories of brokers: each log, replicas against each other, and all against the metadata log.
 
     DIR is a broker's data directory (log.dirs), or a directory that contains those of several brokers. Nothing is
-    written there. Directories copied from running brokers are not of one moment, and checks that need one moment
-    are incomplete. With --before, what was committed at the earlier moment must be there at the later one.
+    written to it. Directories copied from running brokers show different moments, so checks that need a single moment
+    are incomplete. With --before, records that were committed in the earlier copy must be present in the later one.
 
     \b
     leadline audit /var/lib/kafka/broker-1 /var/lib/kafka/broker-2 /var/lib/kafka/broker-3
@@ -101,17 +79,14 @@ def audit(
     leadline audit --before monday --after tuesday
     leadline audit --engine spark --master spark://host:7077 /var/lib/kafka/data
 
-    Exit code 0: nothing is wrong; 1: something is wrong; 2: a usage error; 3: incomplete, nothing wrong so far.
+    Exit code 0: no errors; 1: errors; 2: usage error; 3: incomplete, no errors so far.
     """
     now = (*directories, *after)
     if not now:
         raise click.UsageError("name the data directories of the brokers: leadline audit DIR...")
     if "" in (*now, *before):
         raise click.UsageError("a directory has an empty name, as from a variable that is not set")
-    outputs = [path for path in (html, junit, sarif, markdown) if path is not None]
-    outputs += [Path(json_file)] if json_file is not None and json_file != "-" else []
-    for path in outputs:
-        check_output(path)
+    files = Files(AUDIT_FORMATS, wanted)
     for option, given in {"--master": master, "--conf": conf, "--verbose": verbose}.items():
         if given and engine != "spark":
             raise click.UsageError(f"{option} is for the spark engine, not for the {engine}")
@@ -137,38 +112,22 @@ def audit(
     if not no_traces:
         with searching() as tell:
             result, examples = with_counterexamples(result, tell)
-    if json_file != "-":
+    if not files.only_json:
         out = console()
         out.print(audit_view(result, examples, plain=is_plain(out), width=out.width))
-    else:
-        sys.stdout.write(_json(result))
-    if json_file is not None and json_file != "-":
-        write_output(Path(json_file), _json(result))
-    if html is not None:
-        write_output(html, audit_page(f"leadline audit {visible(' '.join(now))}", result, examples))
-    if junit is not None:
-        write_output(junit, junit_xml("audit", audit_findings(result)))
-    if sarif is not None:
-        write_output(sarif, sarif_log(audit_findings(result)))
-    if markdown is not None:
-        _append(markdown, audit_markdown(result, examples))
+    report, attempt = AuditReport(" ".join(now), result, examples), Attempts()
+    with attempt:
+        files.print(report)
+    files.save(report, attempt)
+    attempt.raise_failures()
     return OF_VERDICT[result.verdict.value]
-
-
-def _json(result: AuditResult) -> str:
-    return json.dumps(audit_object(result), indent=2) + "\n"
-
-
-def _append(path: Path, text: str) -> None:
-    with writing(path), path.open("a", encoding="utf-8") as file:
-        file.write(text)
 
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """While an audit runs, handle SIGTERM like Ctrl-C: the audit ends with a report of what was found."""
+    """Handle SIGTERM like Ctrl-C while an audit runs, so that it ends with a report of its findings so far."""
 
-    def interrupt(*_: Any) -> None:
+    def interrupt(_: int, __: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, interrupt)

@@ -1,9 +1,7 @@
-"""`leadline bugs`: known bugs, present in the releases that have them and absent from those that fixed them."""
+"""`leadline bugs`: searches for known bugs, in the releases that have them and in those that fixed them."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,33 +13,25 @@ from rich.text import Text
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.support.names import counted
-from leadline.reports.bugs import Bug, Outcome, Run, UnmodelledBug, bugs_object, read_archive
-from leadline.reports.cli.outputs import check_output, write_output
+from leadline.reports.bugs import Bug, BugResult, BugSearch, BugsReport, UnmodelledBug, read_archive
+from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from leadline.reports.html.run import run_page, with_traces
-from leadline.reports.origin import Origin
-from leadline.reports.runs.run_view import view_of_result
-from leadline.reports.terminal.run import STYLES, WrappedBounds, console, progress_line, show_traces
-
-_file = click.Path(dir_okay=False, path_type=Path)
+from leadline.reports.formats import BUGS_FORMATS
+from leadline.reports.terminal.console import STYLES, WrappedBounds, console
+from leadline.reports.terminal.progress import progress_line
+from leadline.reports.terminal.trace import show_traces
 
 
 @click.command()
 @click.argument("ticket", required=False)
 @click.option("--list", "only_list", is_flag=True, help="List the bugs without running anything.")
-@click.option("--html", metavar="FILE", type=_file, help="Write an HTML page of the runs and traces.")
-@click.option(
-    "--json",
-    "json_file",
-    metavar="FILE|-",
-    help="Write the results as a JSON object to a file; - is standard output, and nothing else goes there.",
-)
-def bugs(ticket: str | None, only_list: bool, html: Path | None, json_file: str | None) -> int:
-    """Search for the known bugs of Kafka's replication; with TICKET, for one of them, and show its trace.
+@format_options(BUGS_FORMATS)
+def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
+    """Search for the known bugs of Kafka's replication; with TICKET, search for one of them and show its trace.
 
-    A bug must be found in the releases that it affects. It must not be found in the release that fixed it and
-    those after, but again in the release that fixed it with the old rule put back. TICKET is, for example,
+    A bug must be found in the releases that it affects. It must not be found in the release that fixed it and in later
+    ones. It must be found again in the release that fixed it if the old rule is restored. TICKET is, for example,
     KAFKA-13141 or KIP-101.
 
     \b
@@ -57,32 +47,31 @@ def bugs(ticket: str | None, only_list: bool, html: Path | None, json_file: str 
         console().print(_list(chosen, unreached))
         return AS_EXPECTED
     planned = [archive.runs(bug) for bug in chosen]
-    for output in (html, None if json_file in (None, "-") else Path(str(json_file))):
-        if output is not None:
-            check_output(output)
-    outcomes: list[Outcome] = []
+    files = Files(BUGS_FORMATS, wanted)
+    outcomes: list[BugResult] = []
     for runs in planned:
-        with only_the_result_on_stdout(json_file):
+        with only_the_result_on_stdout("-" if files.only_json else None):
             own = _searched(runs)
         outcomes += own
-        if json_file != "-":
+        if not files.only_json:
             _show(console(), own, with_trace=ticket is not None)
         if own[-1].interrupted:
             break
-    if json_file != "-":
+    if not files.only_json:
         for other in unreached:
             _show_unreached(console(), other)
         _summarize(console(), outcomes, sum(map(len, planned)))
-    if json_file is not None:
-        _write_json(json_file, json.dumps(bugs_object(outcomes, unreached), indent=2))
-    if html is not None:
-        write_output(html, _page(outcomes))
+    report, attempt = BugsReport(outcomes, unreached), Attempts()
+    with attempt:
+        files.print(report)
+    files.save(report, attempt)
+    attempt.raise_failures()
     return _exit_code(outcomes)
 
 
-def _searched(runs: Sequence[Run]) -> list[Outcome]:
-    """Make the runs of a bug, up to an interrupt."""
-    outcomes: list[Outcome] = []
+def _searched(runs: Sequence[BugSearch]) -> list[BugResult]:
+    """Run the searches for a bug, until one is interrupted."""
+    outcomes: list[BugResult] = []
     for run in runs:
         with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
             outcomes.append(run.searched(progress))
@@ -91,8 +80,8 @@ def _searched(runs: Sequence[Run]) -> list[Outcome]:
     return outcomes
 
 
-def _show(out: Console, outcomes: Sequence[Outcome], *, with_trace: bool) -> None:
-    """Print a bug and the results of its runs; if it was asked for by its ticket, with its trace."""
+def _show(out: Console, outcomes: Sequence[BugResult], *, with_trace: bool) -> None:
+    """Print a bug and the results of its searches, with its trace if the user named its ticket."""
     bug = outcomes[0].run.bug
     out.print(_heading(bug))
     bounds = Text(f"{bug.property}  -b {bounds_text(bug.bounds)}", style="dim")
@@ -113,8 +102,8 @@ def _show(out: Console, outcomes: Sequence[Outcome], *, with_trace: bool) -> Non
         out.print(_comparison(outcomes), soft_wrap=True)
 
 
-def _comparison(outcomes: Sequence[Outcome]) -> str:
-    """The command that compares the last release with a bug and the one that fixed it; empty before they have run."""
+def _comparison(outcomes: Sequence[BugResult]) -> str:
+    """The command that compares the last affected release with the one that fixed the bug; empty if neither was run."""
     last = {outcome.run.part: outcome.run for outcome in outcomes}
     if "fixed" not in last:
         return ""
@@ -128,7 +117,7 @@ def _heading(bug: Bug | UnmodelledBug) -> Text:
     return heading.append(f"{also}  {bug.sentence}", style="default not bold")
 
 
-def _row(outcome: Outcome) -> tuple[Text, str, str]:
+def _row(outcome: BugResult) -> tuple[Text, str, str]:
     result = outcome.result
     words = {"affected": "", "fixed": ", which fixed it", "put back": ", with the old rule", "later": ""}[
         outcome.run.part
@@ -143,8 +132,8 @@ def _row(outcome: Outcome) -> tuple[Text, str, str]:
     return verdict, f"{name}{words}", found
 
 
-def _later(later: Sequence[Outcome]) -> tuple[str, str]:
-    """The later releases in which the property holds, in one line."""
+def _later(later: Sequence[BugResult]) -> tuple[str, str]:
+    """The later releases in which the property holds, and their numbers of states."""
     states = sorted(outcome.result.statistics.distinct for outcome in later)
     sizes = f"{states[0]:,} to {states[-1]:,} states" if states[0] != states[-1] else counted(states[0], "state")
     first, last = later[0].run.spec.name, later[-1].run.spec.name
@@ -167,7 +156,7 @@ def _list(bugs: Sequence[Bug], unreached: Sequence[UnmodelledBug]) -> Table:
     return table
 
 
-def _summarize(out: Console, outcomes: Sequence[Outcome], planned: int) -> None:
+def _summarize(out: Console, outcomes: Sequence[BugResult], planned: int) -> None:
     good = sum(outcome.as_expected for outcome in outcomes)
     if planned:
         bugs = len({outcome.run.bug.ticket for outcome in outcomes})
@@ -175,23 +164,7 @@ def _summarize(out: Console, outcomes: Sequence[Outcome], planned: int) -> None:
         out.print(text, style="green" if good == planned else "bold red")
 
 
-def _exit_code(outcomes: Sequence[Outcome]) -> int:
+def _exit_code(outcomes: Sequence[BugResult]) -> int:
     if any(not outcome.as_expected and not outcome.interrupted for outcome in outcomes):
         return VIOLATED
     return INCOMPLETE if any(outcome.interrupted for outcome in outcomes) else AS_EXPECTED
-
-
-def _write_json(json_file: str, text: str) -> None:
-    if json_file == "-":
-        sys.stdout.write(text + "\n")
-        return
-    write_output(Path(json_file), text + "\n")
-
-
-def _page(outcomes: Sequence[Outcome]) -> str:
-    origin, shown = Origin.now(), []
-    for outcome in outcomes:
-        failure = "" if outcome.as_expected else f"expected {outcome.run.expected}"
-        title = f"{outcome.run.bug.ticket}, {outcome.run.spec.name}"
-        shown.append(with_traces(outcome.result, view_of_result(outcome.result, origin), title, failure))
-    return run_page("leadline: known bugs of Kafka's replication", shown)

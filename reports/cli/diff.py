@@ -1,10 +1,9 @@
-"""`leadline diff`: what one spec does that another does not, side by side."""
+"""`leadline diff`: a behaviour of one spec that another does not have, side by side."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import attrs
 import click
@@ -23,17 +22,18 @@ from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.html import chapter, page
 from leadline.reports.lines import say
 from leadline.reports.rules import differing_rules
-from leadline.reports.terminal.run import console, is_plain, side_by_side, turning_points
+from leadline.reports.terminal.console import console, is_plain
+from leadline.reports.terminal.trace import side_by_side, turning_points
 from leadline.reports.traces.story import story_of
 
 MOST_STATES = 50_000
-"""Shared states that are looked at for the first difference where no counterexample shows one."""
+"""The most shared states that are searched for a first difference if no counterexample shows one."""
 
 
 @click.command()
 @click.argument("first", metavar="SPEC_A")
 @click.argument("second", metavar="SPEC_B")
-@click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds, of both.")
+@click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds of both specs.")
 @click.option(
     "-i", "--invariant", "names", multiple=True, metavar="NAME", help="Use only counterexamples to this property."
 )
@@ -41,9 +41,9 @@ MOST_STATES = 50_000
 def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...], out: Path | None) -> int:
     """Take a shortest counterexample of one spec, and try the same actions in the other.
 
-    If no counterexample tells the specs apart, take the shortest behaviour that only one of them has. The states
+    If no counterexample distinguishes the specs, take the shortest behaviour that only one of them has. The states
     from the first difference on are shown side by side. Two specs of your own must be in one file, so that their
-    states can be compared. Exit code 1: they differ; 0: they do not; 3: they do not differ in the states searched.
+    states can be compared. Exit code 1: they differ; 0: they do not; 3: they do not differ in the searched states.
 
     \b
     leadline diff atomic/kip-101 atomic/kip-279 -b max_epoch=2 -i strong_isr
@@ -68,7 +68,7 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     return VIOLATED
 
 
-def _by_counterexample(first: Spec[Any], second: Spec[Any]) -> Parting | None:
+def _by_counterexample(first: Spec[object], second: Spec[object]) -> Parting | None:
     """A counterexample of one spec that does not end in a violation of the same property in the other."""
     for one, other in ((first, second), (second, first)):
         for item in searched(one).properties:
@@ -79,18 +79,18 @@ def _by_counterexample(first: Spec[Any], second: Spec[Any]) -> Parting | None:
     return None
 
 
-def _by_behaviour(first: Spec[Any], second: Spec[Any]) -> Parting | None:
+def _by_behaviour(first: Spec[object], second: Spec[object]) -> Parting | None:
     return first_parting(first, second, MOST_STATES) or first_parting(second, first, MOST_STATES)
 
 
 def _complaint(parting: Parting) -> str | None:
-    """What the end of the other's behaviour has against the property that the first one violates."""
+    """Why the end of the second behaviour violates the property that the first one violates; None if it does not."""
     about = parting.first.about
     return None if about is None else complaint_at_end(parting.second.spec, about, parting.second.states)
 
 
 def _ending(parting: Parting) -> str:
-    """How the other's behaviour ends, in words."""
+    """How the second behaviour ends, in words."""
     name, about = visible(parting.second.spec.name), parting.first.about
     if parting.refused is not None:
         return f"{name} does not take {visible(repr(parting.refused))} here"
@@ -100,7 +100,7 @@ def _ending(parting: Parting) -> str:
 
 
 def _page(parting: Parting) -> str:
-    """Both traces side by side, at the first state that differs."""
+    """The HTML page of both traces, side by side, which opens at the first state that differs."""
     said = (f"{counted(parting.shared, 'state')} alike", _ending(parting))
     rules = differing_rules(parting.first.spec, parting.second.spec)
     stories = [story_of(trace) for trace in (parting.first, parting.second)]

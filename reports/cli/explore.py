@@ -23,14 +23,14 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
     type=click.Choice(list(EXHAUSTIVE)),
     default="compiled",
     show_default=True,
-    help="compiled: fast, with tables learned from the spec. spark: the same, spread over the machines of a cluster. "
-    "oracle: plain Python, for tiny specs and comparison.",
+    help="compiled: fast, with tables learned from the spec. spark: the same, on the machines of a cluster. "
+    "oracle: plain Python, for tiny specs and comparisons.",
 )
-@click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours of up to N states.")
+@click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours with at most N states.")
 @click.option("--max-states", type=click.IntRange(1), metavar="N", help="Stop at N distinct states.")
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds.")
 @max_memory_option
-@click.option("--keep-going", is_flag=True, help="Continue after a violation until every state is searched.")
+@click.option("--keep-going", is_flag=True, help="Continue after a violation until every reachable state is searched.")
 @click.option(
     "--traces",
     type=click.IntRange(1),
@@ -61,7 +61,7 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
     metavar="DIR",
     help="Continue the search saved in this folder, and save it there. (compiled; spark, also a URI)",
 )
-@click.option("--master", metavar="URL", help="Spark's master; by default, all cores of this machine. (spark)")
+@click.option("--master", metavar="URL", help="The Spark master; by default, all cores of this machine. (spark)")
 @click.option(
     "--shards",
     type=click.IntRange(1, 65_535),
@@ -71,7 +71,7 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
 @click.option(
     "--work-dir",
     metavar="URI",
-    help="A new folder for the files of the search, which all machines can reach: a path, or a URI such as "
+    help="A new folder for the files of the search, which all machines can access: a path, or a URI such as "
     "hdfs://host/dir. (spark)",
 )
 @click.option(
@@ -113,7 +113,7 @@ def explore(
 ) -> int:
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
-    SPEC is a name that `leadline specs` lists, or path/to/file.py:name for a spec of your own.
+    SPEC is a name that `leadline specs` lists, or path/to/file.py:name for your own spec.
     Counterexamples are as short as possible. The search stops after the first level with a violation.
 
     \b
@@ -163,7 +163,7 @@ def explore(
 
 
 def spark_settings(given: tuple[str, ...]) -> dict[str, str]:
-    """Spark's settings, by name. Raises UsageError: one is no setting."""
+    """Spark's settings by name. Raises UsageError: a text is not of the form NAME=VALUE."""
     for text in given:
         if "=" not in text:
             raise click.UsageError(f"--conf {text}: write it as in --conf spark.executor.memory=2g")

@@ -23,13 +23,12 @@ from leadline.reports.traces.dot import dot
     default=200,
     show_default=True,
     metavar="N",
-    help="Write only the states around the counterexample if there are more than N.",
+    help="If there are more than N states, write only the states around the counterexample.",
 )
 def graph(spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invariants: bool, max_states: int) -> int:
     """Write the state graph of SPEC to standard output, in the DOT language.
 
-    If the space has more than --max-states states, write only the first counterexample, with the states one step
-    from it.
+    If there are more than --max-states states, write only the first counterexample and the states one step from it.
 
     \b
     leadline graph my_protocol.py:spec | dot -Tsvg > graph.svg
@@ -47,7 +46,7 @@ def graph(spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invaria
     if not traces:
         raise LeadlineError(
             f"{chosen.name} has more than {max_states:,} states, and no counterexample to draw: "
-            "make its bounds smaller, or --max-states larger"
+            "use smaller bounds or a larger --max-states"
         )
     say(dot(chosen, neighbourhood(traces[0]), traces[0]))
     return AS_EXPECTED

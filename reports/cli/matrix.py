@@ -19,10 +19,11 @@ from leadline.reports.cli.outputs import check_output, write_output
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
 from leadline.reports.html.run import Grid, run_page, with_traces
 from leadline.reports.lines import say
-from leadline.reports.matrix import SHIPPED, Cell, Column, Matrix, read_matrix, summary
+from leadline.reports.matrix import SHIPPED, Column, Matrix, MatrixCell, read_matrix, summary
 from leadline.reports.origin import Origin
 from leadline.reports.runs.run_view import view_of_result
-from leadline.reports.terminal.run import STYLES, console, progress_line
+from leadline.reports.terminal.console import STYLES, console
+from leadline.reports.terminal.progress import progress_line
 
 
 @click.command()
@@ -122,5 +123,5 @@ def _by_property(own: list[Column]) -> Table:
     return table
 
 
-def _text(cell: Cell) -> Text:
+def _text(cell: MatrixCell) -> Text:
     return Text(cell.text, style="yellow" if cell.by_design else STYLES[cell.verdict])

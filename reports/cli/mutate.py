@@ -19,7 +19,7 @@ from leadline.checker.support.names import counted, nearest
 from leadline.checker.support.visible import visible
 from leadline.reports.ci.markdown import mutants_summary
 from leadline.reports.cli.options import chosen_spec, spec_options
-from leadline.reports.cli.outputs import Outputs, check_output, check_outputs, write_output, writing
+from leadline.reports.cli.outputs import Outputs, check_output, write_output, writing
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.html.mutants import mutants_page
 from leadline.reports.lines import say, say_json
@@ -39,8 +39,8 @@ from leadline.reports.mutation import (
     write_reports,
 )
 from leadline.reports.origin import Origin
+from leadline.reports.terminal.console import console
 from leadline.reports.terminal.mutants import mutants_progress, show_mutants
-from leadline.reports.terminal.run import console
 
 KINDS = ("rule", "mistake", "action", "code")
 SAVE_SECONDS = 5.0
@@ -171,7 +171,7 @@ def mutate(
         raise click.UsageError("--html takes one SPEC: leave out --html or the other SPECs")
     if seed is not None and sample is None:
         raise click.UsageError("--seed is for --sample: say how many mutants to choose")
-    check_outputs(Outputs(json_file, None, html))
+    Outputs(json_file, None, html).checked()
     if markdown is not None:
         check_output(markdown)
     way = Way(

@@ -1,4 +1,4 @@
-"""What several commands take: a spec with its bounds and properties, sizes of memory, files for results."""
+"""Options that several commands share: a spec with its bounds and properties, memory sizes, files for results."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ rule_option = click.option(
 
 
 def spec_options(command: Callable[..., int]) -> Callable[..., int]:
-    """The argument SPEC with its rules and bounds, and the choice of properties.
+    """Add the argument SPEC and the options for its rules, bounds and properties.
 
-    The command gets rules as part of the spec's name, as in ``kafka/3.7+elr=on``.
+    The command receives rules as part of the spec's name, as in ``kafka/3.7+elr=on``.
     """
 
     @functools.wraps(command)
@@ -69,7 +69,7 @@ def with_rules_changed(spec: str, rules: Iterable[str]) -> str:
 
 
 def output_options(command: Command) -> Command:
-    """Where results and traces go. The command passes them on to `run`."""
+    """Add the options for files of results and traces. The command passes their values to `run`."""
     for decorate in (
         click.option(
             "--html",
@@ -97,7 +97,7 @@ def output_options(command: Command) -> Command:
 coverage_option = click.option(
     "--coverage",
     is_flag=True,
-    help="Report coverage: action instances, values of fields, and source lines that never ran.",
+    help="Report coverage: action instances, values of fields, and source lines that were not run.",
 )
 
 
@@ -107,11 +107,11 @@ def chosen_spec(
     names: tuple[str, ...],
     no_invariants: bool,
     loaded: dict[Path, ModuleType] | None = None,
-) -> Spec[Any]:
+) -> Spec[object]:
     """The spec that the command line names, with its bounds and properties. See `load_spec`.
 
     Raises:
-        LeadlineError: a name that is not known, a bound that is not possible.
+        LeadlineError: a name is unknown, or a bound is out of range.
     """
     spec = load_spec(reference, loaded=loaded).with_bounds(parse_bounds(",".join(bounds)))
     if no_invariants:
@@ -123,7 +123,7 @@ def chosen_spec(
 
 
 class MemorySize(click.ParamType[int]):
-    """A size as a person writes it: a number, and a unit K, M, G or T."""
+    """A size in bytes: a number and a unit K, M, G or T."""
 
     name = "size"
 

@@ -1,61 +1,63 @@
-"""Where results go besides the terminal: files that can be written to, and what is written to them."""
+"""The files that results are written to."""
 
 from __future__ import annotations
 
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Generic, TypeVar
 
 import attrs
+import click
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Result, Verdict
 from leadline.checker.support.durable import replace_file
 from leadline.checker.traces.itf import SUFFIX, write_trace
+from leadline.reports.formats import RUN_FORMATS, FinishedRun, Format
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., int])
 
 
 @attrs.frozen
 class Outputs:
-    """Where a result goes besides the terminal; None: not there.
+    """The files that a result is written to; None: not wanted.
 
     Attributes:
-        json_file: the file of the JSON object; ``-`` is standard output.
-        trace_out: the folder of the counterexamples.
-        html: the file of the page.
+        json_file: the file for the JSON object; ``-`` is standard output.
+        trace_out: the folder for the counterexamples.
+        html: the file for the HTML page.
     """
 
     json_file: str | None
     trace_out: Path | None
     html: Path | None
 
+    def checked(self) -> Files[FinishedRun]:
+        """The files, after a check that they can be written. Call it before a search, which may take long.
 
-def check_outputs(outputs: Outputs) -> None:
-    """Refuse what cannot be written to before a search, which may be long, is begun.
-
-    Raises:
-        LeadlineError: names the file or folder.
-    """
-    if outputs.trace_out is not None:
-        check_output_folder(outputs.trace_out)
-    if outputs.json_file not in (None, "-"):
-        check_output(Path(outputs.json_file))
-    if outputs.html is not None:
-        check_output(outputs.html)
+        Raises:
+            LeadlineError: a file or folder cannot be written.
+        """
+        if self.trace_out is not None:
+            check_output_folder(self.trace_out)
+        return Files(RUN_FORMATS, {"json": None if self.json_file is None else Path(self.json_file), "html": self.html})
 
 
 def check_output_folder(folder: Path) -> None:
-    """Make a folder, and refuse one that cannot be written to. See `check_outputs`."""
+    """Create a folder and check that it can be written to. Raises LeadlineError: it cannot."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
 
 
 def check_output(path: Path) -> None:
-    """Refuse a file that cannot be written to. See `check_outputs`."""
+    """Check that a file can be written. Raises LeadlineError: it cannot."""
     with writing(path):
         if path.exists():
             path.open("a").close()
@@ -63,8 +65,78 @@ def check_output(path: Path) -> None:
             tempfile.TemporaryFile(dir=path.parent).close()
 
 
+STANDARD_OUTPUT = Path("-")
+
+
+def format_options(formats: Mapping[str, Format[T]]) -> Callable[[Command], Command]:
+    """An option for each format. The command gets their values by the formats' names, for `Files`."""
+
+    def decorate(command: Command) -> Command:
+        for name, form in reversed(list(formats.items())):
+            is_folder = form.metavar == "DIR"
+            kind = click.Path(path_type=Path, file_okay=not is_folder, dir_okay=is_folder)
+            if form.metavar:
+                command = click.option(f"--{name}", metavar=form.metavar, type=kind, help=form.help)(command)
+            else:
+                command = click.option(f"--{name}", is_flag=True, help=form.help)(command)
+        return command
+
+    return decorate
+
+
+class Files(Generic[T]):
+    """The files that reports are written to."""
+
+    def __init__(self, formats: Mapping[str, Format[T]], wanted: Mapping[str, Path | bool | None]) -> None:
+        """Refuse files that cannot be written.
+
+        Parameters:
+            formats: the formats.
+            wanted: the values of the formats' options; None: not wanted.
+
+        Raises:
+            LeadlineError: names the file or folder.
+        """
+        self._formats = formats
+        self._paths: dict[str, Path] = {}
+        for name, value in wanted.items():
+            if value is True:
+                self._paths[name] = STANDARD_OUTPUT
+            elif isinstance(value, Path) and formats[name].metavar == "DIR":
+                check_output_folder(value)
+                self._paths[name] = value / "index.html"
+            elif isinstance(value, Path):
+                if value != STANDARD_OUTPUT:
+                    check_output(value)
+                self._paths[name] = value
+
+    @property
+    def only_json(self) -> bool:
+        """Whether standard output is for a JSON object, and for nothing else."""
+        return self._paths.get("json") == STANDARD_OUTPUT
+
+    def print(self, subject: T) -> None:
+        """Print the reports that are for standard output."""
+        for name, path in self._paths.items():
+            if path == STANDARD_OUTPUT and (text := self._formats[name].write(subject)):
+                click.echo(text.removesuffix("\n"))
+
+    def save(self, subject: T, attempt: Attempts) -> None:
+        """Write the reports that are for files.
+
+        Parameters:
+            subject: what they are about.
+            attempt: collects the errors.
+        """
+        for name, path in self._paths.items():
+            if path != STANDARD_OUTPUT:
+                form = self._formats[name]
+                with attempt:
+                    (_append if form.appends else write_output)(path, form.write(subject))
+
+
 class Attempts:
-    """Things to write, each in a ``with`` of this, of which none is lost because another cannot be written."""
+    """Runs several writes, each in a ``with`` statement. An error in one does not prevent the others."""
 
     def __init__(self) -> None:
         self._failures: list[LeadlineError] = []
@@ -73,7 +145,7 @@ class Attempts:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
         if isinstance(error, LeadlineError):
             self._failures.append(error)
         elif isinstance(error, OSError):
@@ -81,7 +153,7 @@ class Attempts:
         return isinstance(error, LeadlineError | OSError)
 
     def raise_failures(self) -> None:
-        """Raise what was raised. An error of standard output comes first: whoever read it may have gone."""
+        """Raise the collected errors. An error of standard output comes first: its reader may have closed it."""
         if self._output_failure is not None:
             raise self._output_failure
         if self._failures:
@@ -92,7 +164,9 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
     """Write every counterexample of a result to a folder.
 
     Parameters:
-        attempt: what each of them is written in.
+        result: the result.
+        folder: the folder.
+        attempt: collects the errors.
 
     Returns:
         The files of each property by its name, in the order of its traces.
@@ -113,7 +187,7 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
 
 
 def _file_stem(result: Result) -> str:
-    """The spec, its unusual bounds and the seed, so that the traces of other runs are not written over."""
+    """The spec's name, its bounds that differ from the defaults, and the seed, so that runs have different files."""
     bounds = result.spec.bounds
     values = [(field, getattr(bounds, field.name)) for field in attrs.fields(type(bounds))]
     given = [f"{field.name}{value}" for field, value in values if value != field.default]
@@ -122,14 +196,14 @@ def _file_stem(result: Result) -> str:
 
 
 def _file_name(text: str) -> str:
-    """A text as a part of a file's name, without what leads to another folder."""
+    """A text as a part of a file name, without characters that would lead to another folder."""
     return re.sub(r"[^\w.-]+", "-", text).strip("-.")
 
 
 def write_output(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all. Raises LeadlineError: it cannot be written; names it.
+    """Write a file completely or not at all. Raises LeadlineError: it cannot be written.
 
-    A link stays a link. Where the file may be written but no other file in its folder, it is written in place.
+    A link stays a link. If the folder is not writable but the file is, the file is overwritten in place.
     """
     with writing(path):
         target = Path(os.path.realpath(path))
@@ -142,9 +216,14 @@ def write_output(path: Path, text: str) -> None:
             target.chmod(mode & 0o7777)
 
 
+def _append(path: Path, text: str) -> None:
+    with writing(path), path.open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """While a file is written. Raises LeadlineError: it cannot be; names it."""
+    """Turn errors of writing a file into a LeadlineError that names the file."""
     try:
         yield
     except OSError as error:

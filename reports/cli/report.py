@@ -35,18 +35,18 @@ MOST_STATES = 3_000
 @click.option(
     "--spec",
     metavar="SPEC",
-    help="The spec of the trace; in a folder, of the traces that are not of a shipped spec. A Python file, "
+    help="The spec of the trace; in a folder, of all traces that do not name a shipped spec. A Python file, "
     "path/to/file.py:name, is run.",
 )
 def report(path: Path, out: Path, spec: str | None) -> int:
     """Write one HTML page of the trace in FILE, or of every .itf.json file in DIR.
 
     FILE may also be a result that --json wrote. The page then shows the run, with the traces that --trace-out
-    saved, if they are in the same folder as FILE or below it. The page is self-contained: it opens from a CI system's
-    artifacts.
+    saved, if they are in the same folder as FILE or below it. The page is self-contained, so it can be stored as an
+    artifact of a CI system.
 
     A trace of a spec that is neither shipped nor named with --spec is shown as recorded. Exit code 1: a trace is
-    stale; 2: a trace cannot be read, and the page shows the others.
+    stale; 2: a trace could not be read, and the page shows the others.
 
     \b
     leadline report traces --html traces.html
@@ -130,17 +130,17 @@ def _left_out(why: str) -> str:
 
 
 def _result(path: Path) -> dict[str, Any] | None:
-    """What a file says of a result; None if it is about something else, or about nothing."""
+    """The JSON object of a result in a file; None if the file does not contain one."""
     try:
         content = json.loads(file_text(path))
     except (OSError, ValueError, RecursionError):
-        return None  # who reads it as a trace says what is wrong with it
+        return None  # it is then read as a trace, and an error says what is wrong
     return content if isinstance(content, dict) and "distinct_states" in content else None
 
 
 @contextmanager
 def _as_this_version_writes(path: Path) -> Iterator[None]:
-    """While a result is read. Raises LeadlineError: it is not as `result_object` makes it; names its file."""
+    """Turn errors of reading a result into a LeadlineError that names its file."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -148,11 +148,11 @@ def _as_this_version_writes(path: Path) -> Iterator[None]:
 
 
 def _beside(result: Path, named: str) -> Path | None:
-    """A trace file that a result names, where it lies in the result's folder or below.
+    """The trace file that a result names, if it is in the result's folder or below.
 
-    The result may have been moved with its traces, or written from another folder: of the path in it, as much of the
-    end counts as is there. No other file is read, whatever the path is.
+    The result may have been moved together with its traces, or written from another folder. So the longest end of the
+    path that exists in the result's folder is used. No file outside that folder is read, whatever the path is.
     """
     parts = [part for part in PurePath(named).parts if part not in ("..", PurePath(named).anchor)]
     places = (result.parent.joinpath(*parts[start:]) for start in range(len(parts)))
-    return next((place for place in places if os.path.isfile(place)), None)  # False of a name that cannot be one
+    return next((place for place in places if os.path.isfile(place)), None)  # False for a name that no file can have

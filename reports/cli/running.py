@@ -1,94 +1,94 @@
-"""Running a search for a command: what is searched, how far it is, what it found."""
+"""Running a search for a command, showing its progress and its result."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
 from leadline.checker.support.visible import visible
-from leadline.reports.cli.outputs import Attempts, Outputs, check_outputs, save_traces, write_output
+from leadline.reports.cli.outputs import Attempts, Files, Outputs, save_traces
 from leadline.reports.exit_codes import OF_VERDICT
-from leadline.reports.html.run import run_page, title_of, with_traces
-from leadline.reports.lines import say, say_json
+from leadline.reports.formats import FinishedRun
+from leadline.reports.lines import say
 from leadline.reports.origin import Origin
-from leadline.reports.runs.json_report import result_object
 from leadline.reports.runs.run_view import view_of_result
-from leadline.reports.terminal.run import console, heading, progress_line, result_view, show_traces
+from leadline.reports.terminal.console import console
+from leadline.reports.terminal.progress import progress_line
+from leadline.reports.terminal.run import heading, result_view
+from leadline.reports.terminal.trace import show_traces
 
 
 @contextmanager
 def only_the_result_on_stdout(json_file: str | None) -> Iterator[None]:
-    """Where standard output is for the JSON object, what a spec prints while it runs goes to standard error."""
+    """If the JSON object goes to standard output, redirect what a spec prints to standard error."""
     with contextlib.redirect_stdout(sys.stderr) if json_file == "-" else contextlib.nullcontext():
         yield
 
 
 def run(
     search: Callable[[Progress | None], Result],
-    spec: Spec[Any],
+    spec: Spec[object],
     engine: str,
-    settings: dict[str, Any],
+    settings: Mapping[str, object],
     outputs: Outputs,
 ) -> int:
-    """Say what is searched, search it, show the result and save what was asked for.
+    """Run a search, show its result, and write the files that were asked for.
 
     Parameters:
-        search: the engine, to be called with a progress function.
-        spec, engine, settings: what is searched, and how.
-        outputs: where the result and its traces go.
+        search: runs the search, given a progress function.
+        spec: the spec.
+        engine: the name of the engine.
+        settings: the settings of the engine, for the heading.
+        outputs: the files for the result and its traces.
 
     Returns:
         The exit code.
     """
-    check_outputs(outputs)
-    json_file = outputs.json_file
+    files, json_file = outputs.checked(), outputs.json_file
     watched = json_file != "-" and console().is_terminal
-    if watched:  # the search may be long; elsewhere nothing is printed before it is known to end well
+    if watched:  # the search may take long; without a terminal, nothing is printed until it has ended
         console().print(heading(spec, engine, settings))
     with only_the_result_on_stdout(json_file), progress_line("" if watched else spec.name) as progress:
         result = paced(search, progress)
     if json_file != "-" and not watched:
         console().print(heading(spec, engine, settings))
-    return report(result, outputs)
+    return report(result, outputs, files)
 
 
-def report(result: Result, outputs: Outputs) -> int:
-    """Show a result, and then save what was asked for. What fails keeps nothing else from being shown or saved.
+def report(result: Result, outputs: Outputs, files: Files[FinishedRun]) -> int:
+    """Show a result, and then write the files that were asked for. An error in one does not prevent the others.
+
+    Parameters:
+        result: the result.
+        outputs: the files that were asked for.
+        files: the same without the traces, checked.
 
     Returns:
         The exit code.
 
     Raises:
-        LeadlineError: something could not be saved; names all of it.
+        LeadlineError: files could not be written; the message names all of them.
         OSError: standard output could not be written to.
     """
-    json_file, out, attempt = outputs.json_file, console(), Attempts()
+    out, attempt = console(), Attempts()
     shown = view_of_result(result, Origin.now())
-    if json_file != "-":
+    if not files.only_json:
         with attempt:
             show_traces(out, result, titled=False)
             out.print(result_view(shown))
-    files = save_traces(result, outputs.trace_out, attempt) if outputs.trace_out is not None else {}
-    if json_file != "-":
+    saved = save_traces(result, outputs.trace_out, attempt) if outputs.trace_out is not None else {}
+    if not files.only_json:
         with attempt:
-            for path in [path for paths in files.values() for path in paths]:
+            for path in [path for paths in saved.values() for path in paths]:
                 say(f"saved {visible(str(path))}")
-    if json_file == "-":
-        with attempt:
-            say_json(result_object(shown, files), indent=2)
-    elif json_file is not None:
-        with attempt:
-            write_output(Path(json_file), json.dumps(result_object(shown, files), indent=2) + "\n")
-    if outputs.html is not None:
-        with attempt:
-            write_output(outputs.html, run_page(title_of(shown), [with_traces(result, shown)]))
+    finished = FinishedRun(result, shown, saved)
+    with attempt:
+        files.print(finished)
+    files.save(finished, attempt)
     attempt.raise_failures()
     return OF_VERDICT[shown.verdict.value]

@@ -1,9 +1,8 @@
-"""`leadline serve`: walk a state space in a browser."""
+"""`leadline serve`: explore a state space in a browser."""
 
 from __future__ import annotations
 
 from pathlib import Path as File
-from typing import Any
 
 import click
 
@@ -28,17 +27,17 @@ from leadline.reports.lines import say
     "names",
     multiple=True,
     metavar="NAME",
-    help="Show only this property (repeat for more); by default all of the spec's.",
+    help="Show only this property (repeat for more); by default, all of the spec's.",
 )
 @click.option("--spec", metavar="SPEC", help="The spec of TRACE, if the file does not name a shipped one.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; by default a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; by default, a free one.")
 def serve(
     what: str, rules: tuple[str, ...], bounds: tuple[str, ...], names: tuple[str, ...], spec: str | None, port: int
 ) -> int:
-    """Serve pages of a spec's state space on this machine, until Ctrl-C.
+    """Serve pages to explore a spec's state space on this machine, until Ctrl-C.
 
     Each page shows the steps so far, the verdict of every property on the last state, and every enabled step. The
-    steps can be undone, and saved as a trace file. With TRACE (.itf.json), the first page shows that trace.
+    steps can be undone, and can be saved as a trace file. With TRACE (.itf.json), the first page shows that trace.
 
     \b
     leadline serve rpc/kip-320 -b brokers=3
@@ -66,7 +65,7 @@ def serve(
     return AS_EXPECTED
 
 
-def _trace(file: str, spec: str | None) -> tuple[Spec[Any], Path]:
+def _trace(file: str, spec: str | None) -> tuple[Spec[object], Path]:
     """The spec of a trace file, and the path of the trace.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Signals: those that ask a process to end do so as Ctrl-C does, with a report of what was found."""
+"""Signal handlers. Signals that ask the process to end work like Ctrl-C: a report of the results so far is written."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from typing import Any
 from leadline.reports.exit_codes import INCOMPLETE
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C; what `docker stop`, Kubernetes, Slurm and CI systems send first; a terminal that is closed."""
+"""Ctrl-C; the first signal of `docker stop`, Kubernetes, Slurm and CI systems; the signal of a closed terminal."""
 
 AGAIN_SECONDS = 1.0
-"""Seconds after the first signal from which on Ctrl-C interrupts again."""
+"""Seconds after the first signal before Ctrl-C interrupts again."""
 
 
 class Interrupt:
     """A signal handler that raises KeyboardInterrupt.
 
-    Shells and terminals may send several signals at once, which must not cut off the report that the first one asks
-    for. So it raises again only for a later Ctrl-C, which a person has pressed.
+    Shells and terminals may send several signals at once, which must not interrupt the report that follows the first
+    one. So the handler raises again only for a later Ctrl-C.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Interrupt:
 
 
 def leave(*_: Any) -> None:
-    """End at once, while nothing has begun yet: libraries do not expect exceptions while they are loaded."""
+    """End the process at once. Use it only during imports, because libraries do not expect exceptions there."""
     os.write(2, b"leadline: interrupted\n")
     os._exit(INCOMPLETE)
 
@@ -49,7 +49,7 @@ def leave(*_: Any) -> None:
 def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handle the signals within this block, except those that are ignored, as SIGHUP is under ``nohup``."""
     before: dict[signal.Signals, Any] = {}
-    in_main = threading.current_thread() is threading.main_thread()  # no other thread may set handlers
+    in_main = threading.current_thread() is threading.main_thread()  # only the main thread may set handlers
     for number in ENDING:
         found = signal.getsignal(number)
         if found in (signal.SIG_DFL, signal.default_int_handler) and in_main:
@@ -64,9 +64,9 @@ def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 @contextmanager
 def no_exit() -> Iterator[None]:
-    """Have ``os._exit`` raise SystemExit within this block, in this process.
+    """Make ``os._exit`` raise SystemExit within this block, in this process.
 
-    A spec that calls it must not end its checker, least of all with 0, which means that all properties hold.
+    A spec that calls it must not end the process: exit code 0 would mean that all properties hold.
     """
     own, leave_for_good = os.getpid(), os._exit
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import click
+from rich.console import Group, RenderableType
+from rich.text import Text
 
 from leadline.invariants.catalog import CATALOG
-from leadline.model.kafka.releases import column_of
+from leadline.model.kafka.releases import Column, column_of
+from leadline.model.kafka.rules import RULES
 from leadline.reports.loading import load_spec
-from leadline.reports.terminal.run import console, rules_view, spec_view, specs_view
+from leadline.reports.terminal.console import console, empty_table
+from leadline.reports.terminal.specs import spec_view, specs_view
 
 
 @click.command()
@@ -15,7 +19,7 @@ from leadline.reports.terminal.run import console, rules_view, spec_view, specs_
 def specs(name: str | None) -> None:
     """List the shipped specs; with NAME, show that spec's rules, bounds, actions and properties.
 
-    NAME may be path/to/file.py:name for a spec of your own.
+    NAME may be path/to/file.py:name for your own spec.
     """
     out = console()
     if name is None:
@@ -24,4 +28,20 @@ def specs(name: str | None) -> None:
     out.print(spec_view(load_spec(name)))
     column = column_of(name)
     if column is not None:
-        out.print(rules_view(column))
+        out.print(_rules_view(column))
+
+
+def _rules_view(column: Column) -> RenderableType:
+    """A release's rules: the possible values of each, the release's own marked, and the rules that changed in it."""
+    table = empty_table("rules", ("--rule", "value", "says"))
+    for rule in RULES:
+        table.add_row(rule.name, "", Text(f"{rule.question}:", style="italic"))
+        for value in rule.values:
+            has = column.values[rule.name] == value.name
+            says = Text(value.sentence, style="" if has else "dim").append(f"\n{value.source}", style="dim")
+            if has and rule.name in column.changed:
+                says.append("\nchanged here", style="yellow")
+            table.add_row("", Text(f"{'*' if has else ' '} {value.name}", style="bold" if has else "dim"), says)
+    known = f"{column.name}{f', with {column.controller}' if column.controller else ', a design'}; * it has"
+    also = f"; also called {', '.join(column.aliases)}" if column.aliases else ""
+    return Group(table, Text(f"\n{known}{also}", style="dim"))

@@ -1,7 +1,7 @@
 """`leadline trace` and `leadline replay`: saved counterexamples.
 
-A trace file is data: what is written in it decides which of the shipped specs it is compared with, and nothing else.
-A Python file that it names is run only if the user names it too.
+A trace file is data. Its contents decide which shipped spec it is compared with, and nothing else. A Python file that
+it names is run only if the user names the same file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 import click
@@ -19,17 +18,14 @@ from leadline.checker.spec import Spec
 from leadline.checker.support.names import counted
 from leadline.checker.support.visible import visible
 from leadline.checker.trace import Trace
-from leadline.checker.traces.graph import neighbourhood
-from leadline.checker.traces.itf import TraceFile, encode_trace, read_trace
+from leadline.checker.traces.itf import TraceFile, read_trace
 from leadline.checker.traces.replay import replay as replay_trace
 from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
-from leadline.reports.lines import say, say_json
+from leadline.reports.formats import TRACE_FORMATS
+from leadline.reports.lines import say
 from leadline.reports.loading import load_spec, names_a_file, shipped_spec
-from leadline.reports.runs.json_report import story_object
-from leadline.reports.terminal.run import console, is_plain, story_view
-from leadline.reports.traces.dot import dot
-from leadline.reports.traces.mermaid import mermaid
-from leadline.reports.traces.shiviz import shiviz
+from leadline.reports.terminal.console import console, is_plain
+from leadline.reports.terminal.trace import story_view
 from leadline.reports.traces.story import Story, story_of, story_of_file
 
 _file = click.argument("file", type=click.Path(path_type=Path))
@@ -40,7 +36,7 @@ _spec = click.option(
 )
 
 
-FORMATS = ("text", "mermaid", "dot", "shiviz", "itf", "json")
+_HELP = "text: for people. " + " ".join(f"{name}: {form.help}." for name, form in TRACE_FORMATS.items())
 
 
 @click.command()
@@ -49,35 +45,25 @@ FORMATS = ("text", "mermaid", "dot", "shiviz", "itf", "json")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=click.Choice(["text", *TRACE_FORMATS]),
     default="text",
     show_default=True,
-    help="mermaid: a sequence diagram for Markdown. dot: the trace among the states next to it, for Graphviz. "
-    "shiviz: a log with vector clocks. itf: the Informal Trace Format. json: what the text shows.",
+    help=_HELP,
 )
 def trace(file: Path, spec: str | None, form: str) -> int:
     """Show the trace in FILE (.itf.json) step by step: each action, and what it changed.
 
-    A trace of a shipped spec, or of the one that --spec names, is re-executed on it. Otherwise it is shown
-    as recorded. A trace that the model no longer has is stale: it is also shown as recorded, and the exit code is 1.
+    A trace of a shipped spec, or of the spec that --spec names, is re-executed. Any other trace is shown as recorded.
+    A trace that the model no longer allows is stale: it is also shown as recorded, and the exit code is 1.
     """
     view = view_of(read_trace(file), spec, ["trace", str(file), *(["--format", form] if form != "text" else [])])
-    match form:
-        case "text":
-            out = console()
-            out.print(story_view(view.story, plain=is_plain(out), width=out.width))
-        case "mermaid":
-            say(mermaid(view.story))
-        case "shiviz":
-            say(shiviz(view.story))
-        case "json":
-            say_json(story_object(view.story), indent=1)
-        case _ if view.trace is None:
-            raise TraceError(f"--format {form} needs the model: {view.note}")
-        case "dot":
-            say(dot(view.trace.spec, neighbourhood(view.trace), view.trace))
-        case "itf":
-            say_json(encode_trace(view.trace), indent=1)
+    if form == "text":
+        out = console()
+        out.print(story_view(view.story, plain=is_plain(out), width=out.width))
+    elif (text := TRACE_FORMATS[form].text(view.story, view.trace)) is not None:
+        say(text)
+    else:
+        raise TraceError(f"--format {form} needs the model: {view.note}")
     if view.note:
         note(view.note)
     return view.code
@@ -85,31 +71,31 @@ def trace(file: Path, spec: str | None, form: str) -> int:
 
 @attrs.frozen
 class TraceView:
-    """What can be shown of a trace file.
+    """The contents of a trace file, re-executed if possible.
 
     Attributes:
         story: the trace as views show it.
-        trace: the trace re-executed; None if the model does not follow it, or is not at hand.
+        trace: the re-executed trace; None if the trace is stale or its spec is not available.
         note: why it was not re-executed, `visible`; empty if it was.
         code: the exit code: `VIOLATED` if it is stale.
     """
 
     story: Story
-    trace: Trace[Any] | None = None
+    trace: Trace[object] | None = None
     note: str = attrs.field(default="", converter=visible)
     code: int = AS_EXPECTED
 
 
 def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> TraceView:
-    """Re-execute a trace file on its spec where that may be done, else take it as it was recorded.
+    """Re-execute a trace file on its spec if that is allowed, and otherwise show it as it was recorded.
 
     Parameters:
-        recorded: what the file says.
-        spec: the spec that the user names, if any.
-        command: what was typed, without a spec.
+        recorded: the contents of the file.
+        spec: the spec that the user named, if any.
+        command: the command line, without a spec.
 
     Raises:
-        LeadlineError: the spec that the user names is not there.
+        LeadlineError: the spec that the user named does not exist.
     """
     try:
         followed = replay_trace(_chosen(recorded, spec, command), recorded)
@@ -128,8 +114,8 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
 def replay(file: Path, spec: str | None) -> int:
     """Re-execute every action of the trace in FILE on the model.
 
-    Checks each recorded state, and that the end still violates the property. Exit code 0: the model
-    has the trace; 1: the trace is stale, and a line reports the step and the difference.
+    Checks each recorded state, and that the last one still violates the property. Exit code 0: the model allows the
+    trace; 1: the trace is stale, and a line reports the step and the difference.
     """
     recorded = read_trace(file)
     chosen = _chosen(recorded, spec, ["replay", str(file)])
@@ -147,26 +133,26 @@ def replay(file: Path, spec: str | None) -> int:
     return AS_EXPECTED
 
 
-def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Spec[Any]:
-    """The spec that the user names, else the shipped one that the file names, with the file's bounds."""
+def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Spec[object]:
+    """The spec that the user named, or else the shipped spec that the file names, with the file's bounds."""
     if spec is not None:
         return load_spec(spec).with_bounds(recorded.bounds)
     if recorded.spec is None:
-        raise SpecError("the file does not name its spec: name it with --spec")
+        raise SpecError("the file does not name its spec: pass it with --spec")
     if names_a_file(recorded.spec):
         raise SpecError(
-            f"{recorded.spec} is a Python file, which runs only if you name it. To replay the trace, type: "
+            f"{recorded.spec} is a Python file, which is run only if you name it. To replay the trace, type: "
             f"{_line(command, recorded.spec)}"
         )
     try:
         shipped = shipped_spec(recorded.spec)
     except SpecError as error:
-        raise SpecError(f"{error}; if the spec has another name now, name it with --spec") from error
+        raise SpecError(f"{error}; if the spec was renamed, pass its name with --spec") from error
     return shipped.with_bounds(recorded.bounds)
 
 
 def _line(command: Sequence[str], spec: str) -> str:
-    """What to type to run a command with a spec; with a placeholder for one that cannot be typed as it is shown."""
+    """The command line with a spec, or with a placeholder if the spec's name contains hidden characters."""
     typed = spec if visible(spec) == spec else "PATH:NAME"
     return shlex.join(["leadline", *command, "--spec", typed])
 

@@ -1,7 +1,7 @@
-"""The page: traces as one HTML file that needs nothing else, no network and no server.
+"""The HTML page of traces: one file, which needs no network and no server.
 
-Everything is in the file before a script runs: without one, all states are shown one below the other. The
-script shows one at a time, and steps.
+The file contains everything without a script: then all states are shown one below the other. The script shows one state
+at a time, and buttons and keys to step.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from leadline.reports.traces.mermaid import mermaid
 from leadline.reports.traces.story import Frame, Story
 
 if TYPE_CHECKING:
-    from leadline.reports.html.run import Run
+    from leadline.reports.html.run import RunSection
 
 MOST_EXPLORED = 60
-"""States of a trace, counted from its end, of which the page says what else could have happened at each."""
+"""The number of states at the end of a trace for which the page lists all enabled steps."""
 
 _FOLDER = Path(__file__).parent
 
 
 @attrs.frozen
 class StateView:
-    """One state of a trace, as the page has it.
+    """One state of a trace, for the template.
 
     Attributes:
-        name: what a link to it ends with.
-        number: from 1.
-        frame: the state and the step to it.
-        changes: what the step changed.
-        holdings: what each row holds now; empty if the spec does not say.
-        turns: what makes it a turning point.
-        explanations: why the step did what it did, where that decided the outcome.
-        choices: what is enabled there; empty if that is not looked at.
+        name: the fragment of links to it.
+        number: its number, from 1.
+        frame: the state and the step that led to it.
+        changes: the cells that the step changed.
+        holdings: the cells and marks of each row; empty if the spec's drawing has none.
+        turns: the events that make it a turning point.
+        explanations: why the step happened, if it decided the outcome.
+        choices: the enabled steps; empty if they were not computed.
     """
 
     name: str
@@ -61,8 +61,8 @@ class StateView:
 
 
 @attrs.frozen
-class Verdict:
-    """What a property says of a state: its name, the verdict in words, and the verdict's class in the page's style."""
+class StateVerdict:
+    """The verdict of a property on one state: the property's name, the verdict in words, and its CSS class."""
 
     name: str
     text: str
@@ -71,16 +71,16 @@ class Verdict:
 
 @attrs.frozen
 class Chapter:
-    """One trace, as the page has it.
+    """One trace, for the template.
 
     Attributes:
-        name: what a link to it ends with.
+        name: the fragment of links to it.
         story: the trace.
-        diagram: its steps in space and time.
+        diagram: its space-time diagram.
         shown: its states.
-        note: what else is to be said of it.
-        is_witness: whether it shows what should be possible, and nothing that is wrong.
-        files: what can be downloaded of it: the text of each file by its name.
+        note: a note on it.
+        is_witness: whether it is an example for a witness, not a counterexample.
+        files: the files that can be downloaded, as texts by name.
     """
 
     name: str
@@ -93,17 +93,17 @@ class Chapter:
 
     @property
     def start(self) -> StateView:
-        """The state at which it opens: where the property is violated."""
+        """The state at which the page opens: the one that violates the property."""
         return self.shown[-1 if self.story.happened else 0]
 
     @property
     def turning_points(self) -> tuple[tuple[StateView, Event], ...]:
-        """What decided the outcome, each with its state."""
+        """The events that decided the outcome, each with its state."""
         return tuple((self.shown[event.state], event) for event in self.story.happened)
 
     @property
     def heading(self) -> str:
-        """What the trace is about, in a few words."""
+        """The subject of the trace, in a few words."""
         about = self.story.ending[0].partition(":")[0] if self.story.ending else self.story.title
         return f"{about}, {len(self.shown)} states"
 
@@ -112,11 +112,11 @@ def chapter(number: int, story: Story, note: str = "", is_witness: bool = False,
     """A trace for the page.
 
     Parameters:
-        number: which of the page's traces it is, from 1.
+        number: its number on the page, from 1.
         story: the trace.
-        note: what else is to be said of it.
-        is_witness: whether it shows what should be possible, and nothing that is wrong.
-        link: where what else could happen at a state leads, if there is a server.
+        note: a note on it.
+        is_witness: whether it is an example for a witness, not a counterexample.
+        link: returns the addresses of other enabled steps, if there is a server.
     """
     diagram, trace = story.diagram, story.trace
     explored = None if is_witness else trace
@@ -147,29 +147,29 @@ def _files(story: Story) -> dict[str, str]:
 def page(
     title: str,
     chapters: Sequence[Chapter],
-    runs: Sequence[Run] = (),
+    runs: Sequence[RunSection] = (),
     beside: int = 0,
     notes: Sequence[str] = (),
     above: Markup | None = None,
     origin: Origin | None = None,
     start: str = "",
     links: Sequence[tuple[str, str]] = (),
-    verdicts: Sequence[Verdict] = (),
-    grids: Sequence[Mapping[str, Any]] = (),
+    verdicts: Sequence[StateVerdict] = (),
+    grids: Sequence[Mapping[str, object]] = (),
 ) -> str:
     """The page, as HTML.
 
     Parameters:
-        title: what it is called.
+        title: its title.
         chapters: its traces. The page opens on the first one.
-        runs: the runs that found them, if the page is of these too.
-        beside: if not 0, the traces are shown side by side, the longest one first, at the state of this number.
-        notes: what else is to be said of the whole page.
-        above: what else is on the page, above the traces.
-        origin: what made the results on it; None if that is not known.
-        start: what a link to the state on which it opens ends with; by default the first trace decides.
-        links: what else it leads to, as texts and addresses.
-        verdicts: what each property says of the state on which it opens.
+        runs: the runs that found them, if the page also shows runs.
+        beside: if not 0, the number of a state at which the traces are shown side by side, the longest one first.
+        notes: notes on the page as a whole.
+        above: further HTML, shown above the traces.
+        origin: the version and command that made the results; None if that is not known.
+        start: the fragment of the state on which the page opens; by default, the `start` of the first trace.
+        links: further links, as texts and addresses.
+        verdicts: the verdict of each property on the state on which the page opens.
         grids: tables of the verdicts, shown in place of the list of runs.
     """
     files = {name: Markup((_FOLDER / f"page.{name}").read_text(encoding="utf-8")) for name in ("css", "js")}
@@ -191,7 +191,12 @@ def page(
 
 
 def rendered(template: str, **values: Any) -> str:
-    """A template of this folder, with values in it."""
+    """Render a template of this folder.
+
+    Parameters:
+        template: the name of its file.
+        values: the values of its variables.
+    """
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -204,5 +209,5 @@ def rendered(template: str, **values: Any) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """What the template is about to write, before it escapes it; markup is ours and stays as it is."""
+    """Make a text `visible` before the template escapes it. Markup is generated here and stays unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

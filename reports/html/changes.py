@@ -1,4 +1,4 @@
-"""What a step changed, cell by cell."""
+"""The cells that a step changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leadline.reports.traces.rows import Rows
 
 @attrs.frozen
 class Change:
-    """One cell before and after a step; empty where there is none."""
+    """One cell before and after a step; an empty text if the cell does not exist."""
 
     row: str
     column: str

@@ -1,4 +1,4 @@
-"""Choices: what else could have happened at a state, one step off the path."""
+"""Choices: the steps that are enabled at a state of a trace."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from leadline.reports.html.changes import changes
 from leadline.reports.traces.rows import rows_of
 
 MOST_CHANGES = 4
-"""Changed cells that are named for one choice."""
+"""The most changed cells that are named for one choice."""
 
 Link = Callable[[int, int], str]
-"""Where a choice leads: given the state, counted from 0, and the number of the choice among `Spec.successors`."""
+"""Returns the address of a choice, given the state, counted from 0, and the choice's index in `Spec.successors`."""
 
 
 @attrs.frozen
@@ -28,10 +28,10 @@ class Choice:
     Attributes:
         words: the step in words.
         label: the action with its parameters.
-        outcome: what it changes, in words.
+        outcome: the cells that it changes, in words.
         violated: the properties that it violates.
-        taken: whether the trace goes on with it.
-        link: where it leads; empty where there is no server.
+        taken: whether the trace continues with it.
+        link: its address; empty if there is no server.
     """
 
     words: str
@@ -42,13 +42,13 @@ class Choice:
     link: str = ""
 
 
-def choices(trace: Trace[Any], number: int, link: Link | None = None) -> tuple[Choice, ...]:
-    """What is enabled at a state of a trace, in the spec's order.
+def choices(trace: Trace[object], number: int, link: Link | None = None) -> tuple[Choice, ...]:
+    """The steps that are enabled at a state of a trace, in the spec's order.
 
     Parameters:
         trace: the trace.
         number: the state, counted from 0.
-        link: where each choice leads.
+        link: returns the address of each choice.
 
     Raises:
         SpecError: an action, a property or the drawing misbehaved.
@@ -74,7 +74,7 @@ def choices(trace: Trace[Any], number: int, link: Link | None = None) -> tuple[C
     return tuple(found)
 
 
-def violated(spec: Spec[Any], before: Any, after: Any) -> Iterator[str]:
+def violated(spec: Spec[object], before: Any, after: Any) -> Iterator[str]:
     """The names of the invariants and step invariants that a step violates."""
     for item in spec.checks_of(Kind.INVARIANT, Kind.STEP_INVARIANT):
         states = (before, after) if item.kind.of_steps else (after,)

@@ -31,13 +31,14 @@ APART = 15
 
 @attrs.frozen
 class Line:
-    """A piece of a lane, or an arrow.
+    """A segment of a lane, or an arrow.
 
     Attributes:
-        looks: how it is drawn: ``up`` or ``down`` of a lane; ``sent``, ``lost`` or ``waiting`` of an arrow.
-        text: what is sent, in full.
-        step: the step that it ends in, or belongs to.
-        label: where that is written; None where there is no room.
+        x1, y1, x2, y2: its ends, in pixels.
+        looks: the CSS class: ``up`` or ``down`` for a lane; ``sent``, ``lost`` or ``waiting`` for an arrow.
+        text: the message, in full.
+        step: the step in which it ends.
+        label: the label of an arrow; None if there is no room for one.
     """
 
     x1: float
@@ -52,7 +53,7 @@ class Line:
 
 @attrs.frozen
 class Dot:
-    """Where a step happened: ``event``, or ``stop`` and ``start`` where a row goes down and comes back."""
+    """A step on a lane: an ``event``, or a ``stop`` or ``start`` if the row goes down or comes back."""
 
     x: float
     y: float
@@ -62,7 +63,7 @@ class Dot:
 
 @attrs.frozen
 class Diagram:
-    """All that is drawn, in pixels. Steps are `STEP` high; the names of the lanes are above, in `HEAD`."""
+    """The shapes of a diagram, in pixels. Steps are `STEP` high; the names of the lanes are above, in `HEAD`."""
 
     width: int
     height: int
@@ -76,7 +77,7 @@ class Diagram:
 
 
 def diagram_of(diagram: SpaceTime) -> Diagram:
-    """Where everything of a diagram is."""
+    """The shapes of a diagram."""
     count = len(diagram.touched)
     width = GUTTER + LANE * len(diagram.lanes)
     x = {row: GUTTER + LANE * place + LANE // 2 for place, row in enumerate(diagram.lanes)}
@@ -109,7 +110,7 @@ def _labelled(arrows: list[Line], dots: tuple[Dot, ...], width: int) -> tuple[Li
 
 
 def _among_level_ones(arrow: Delivery, arrows: tuple[Delivery, ...]) -> float:
-    """Which of the messages that arrive in the step they are sent in this one is: from the middle of them."""
+    """The position of an arrow among those that are sent and received in one step, relative to their middle."""
     level = [other for other in arrows if other.at_once and other.sent == arrow.sent]
     return level.index(arrow) - (len(level) - 1) / 2 if arrow in level else 0
 
@@ -119,7 +120,7 @@ def _apart(line: Line, place: float) -> Line:
 
 
 def _lane(x: int, y: list[int], height: int, up: list[bool]) -> list[Line]:
-    """A lane in pieces: from each state to the next."""
+    """The segments of a lane, from each state to the next."""
     ends = [*y[1:], height]
     return [Line(x, y[number], x, ends[number], "up" if up[number] else "down") for number in range(len(y))]
 
@@ -130,7 +131,7 @@ def _looks(up: list[bool], number: int) -> str:
 
 
 def _arrow(arrow: Delivery, x: dict[str, int], y: list[int], height: int) -> Line:
-    """An arrow, which ends short of its row if it is lost, and at the foot while it is on its way."""
+    """An arrow. It ends before its row if the message is lost, and at the bottom if the message is still in flight."""
     x1, y1 = x[arrow.message.source], y[arrow.sent]
     x2, y2 = x[arrow.message.target], height if arrow.ended is None else y[arrow.ended]
     side = GAP if x2 > x1 else -GAP

@@ -1,39 +1,38 @@
-"""What each row holds: its log in cells, with marks at offsets."""
+"""The contents of each row: its log as cells, with marks at offsets."""
 
 from __future__ import annotations
 
 import attrs
 
-from leadline.checker.drawing import Cell as DrawnCell
-from leadline.checker.drawing import Row
+from leadline.checker.drawing import Cell, Row
 from leadline.reports.traces.rows import Rows
 
 CELL = 54
-"""Pixels that a cell is wide."""
+"""The width of a cell, in pixels."""
 
 EDGE = 14
 """Pixels left of the first cell."""
 
 GROUPS = 6
-"""Colours there are for groups of cells; from then on they are used again."""
+"""The number of colours for groups of cells. Further groups use the same colours again."""
 
 
 @attrs.frozen
-class Cell:
+class LogCell:
     """One cell of a log.
 
     Attributes:
-        x: pixels from the left.
-        offset: which it is, from 0.
-        drawn: what is in it.
-        colour: which of the colours.
-        is_new: whether the step put it there.
-        is_gone: whether the step took it away.
+        x: its distance from the left, in pixels.
+        offset: its offset, from 0.
+        drawn: its contents.
+        colour: the number of its colour.
+        is_new: whether the step added it.
+        is_gone: whether the step removed it.
     """
 
     x: int
     offset: int
-    drawn: DrawnCell
+    drawn: Cell
     colour: int
     is_new: bool = False
     is_gone: bool = False
@@ -41,7 +40,7 @@ class Cell:
 
 @attrs.frozen
 class Mark:
-    """An offset with a name, and where it was before the step."""
+    """A named offset, and its value before the step."""
 
     x: int
     name: str
@@ -56,27 +55,27 @@ class Mark:
 
 @attrs.frozen
 class Holding:
-    """One row: what it holds now.
+    """The contents of one row.
 
     Attributes:
         name: its name.
-        row: what the spec says of it.
-        cells: its cells, and after them those that the step took away.
+        row: the row of the spec's drawing.
+        cells: its cells, followed by those that the step removed.
         marks: its marks.
-        width: pixels that all this is wide.
-        badges: a few words, each with whether the step changed it.
+        width: the total width, in pixels.
+        badges: its badges, each with whether the step changed it.
     """
 
     name: str
     row: Row
-    cells: tuple[Cell, ...]
+    cells: tuple[LogCell, ...]
     marks: tuple[Mark, ...]
     width: int
     badges: tuple[tuple[str, bool], ...]
 
     @property
     def spoken(self) -> str:
-        """All that is drawn, in words, for those who do not see it."""
+        """A description of the picture, for screen readers."""
         there = [
             " ".join(filter(None, [cell.drawn.text, f"({cell.drawn.caption})" if cell.drawn.caption else ""]))
             + f" at offset {cell.offset}"
@@ -89,7 +88,7 @@ class Holding:
 
 
 def holdings(now: Rows, before: Rows) -> tuple[Holding, ...]:
-    """What each row holds in a state, and what the step before it changed there."""
+    """The contents of each row in a state, and how the step before changed them."""
     return tuple(_holding(name, row, before.get(name, row)) for name, row in now.items())
 
 
@@ -110,5 +109,5 @@ def _holding(name: str, row: Row, before: Row) -> Holding:
     return Holding(name, row, (*cells, *gone), tuple(marks), 2 * EDGE + CELL * max(ends), changed)
 
 
-def _cell(offset: int, cell: DrawnCell, *, is_new: bool = False, is_gone: bool = False) -> Cell:
-    return Cell(EDGE + CELL * offset, offset, cell, cell.group % GROUPS, is_new, is_gone)
+def _cell(offset: int, cell: Cell, *, is_new: bool = False, is_gone: bool = False) -> LogCell:
+    return LogCell(EDGE + CELL * offset, offset, cell, cell.group % GROUPS, is_new, is_gone)

@@ -1,8 +1,8 @@
-"""Where the labels of arrows go: on their own arrow, and on no other label.
+"""The placement of the labels of arrows, so that no two overlap.
 
-Each label is tried at places along its arrow, the middle first. It takes the first place where it overlaps no label
-that was placed before, and where its own arrow is the nearest one. The widths of texts are estimated; the page sets
-them with `textLength`, so that they are the same in every browser.
+Each label is tried at positions along its arrow, the middle first. It takes the first position where it overlaps no
+label placed before and where its own arrow is the nearest one. The widths of texts are estimated; the page sets them
+with `textLength`, so that they are the same in every browser.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 FONT = 10.5
-"""Pixels of the labels' font."""
+"""The size of the labels' font, in pixels."""
 
 HEIGHT = 12
-"""Pixels that a label is high."""
+"""The height of a label, in pixels."""
 
 NARROW = frozenset("ijltfrI.,:;|'()[] ")
 """Characters of about half the usual width."""
@@ -25,20 +25,20 @@ WIDE = frozenset("mwMW@")
 """Characters of nearly twice the usual width."""
 
 NEAR = 3
-"""Pixels that every other arrow has to stay away from the middle of a label, beyond those of its own."""
+"""How much farther than its own arrow every other arrow must be from the middle of a label, in pixels."""
 
 PLACES = tuple(sorted((step / 40 for step in range(3, 38)), key=lambda share: abs(share - 0.5)))
-"""Where along its arrow a label is tried, as shares of the arrow's length."""
+"""The positions at which a label is tried, as shares of the arrow's length."""
 
 ABOVE = 5
 """Pixels from a level arrow to the middle of its label."""
 
 
 DOT = 5
-"""Pixels of the radius of a dot."""
+"""The radius of a dot, in pixels."""
 
 REACH = 30
-"""Pixels above and below an arrow in which its label may be in the way of others."""
+"""The distance above and below an arrow within which its label can overlap others, in pixels."""
 
 
 @attrs.frozen
@@ -51,15 +51,15 @@ class Segment:
     y2: float
 
     def at(self, share: float) -> tuple[float, float]:
-        """The point at a share of the way."""
+        """The point at a share of the length."""
         return self.x1 + (self.x2 - self.x1) * share, self.y1 + (self.y2 - self.y1) * share
 
     def is_near(self, other: Segment) -> bool:
-        """Whether two arrows have heights in common, or nearly so. An arrow never points up."""
+        """Whether the vertical ranges of two arrows overlap, or nearly so. An arrow never points up."""
         return self.y1 < other.y2 + REACH and other.y1 < self.y2 + REACH
 
     def distance(self, x: float, y: float) -> float:
-        """How far a point is away."""
+        """The distance of a point from the arrow."""
         dx, dy = self.x2 - self.x1, self.y2 - self.y1
         length = dx * dx + dy * dy
         share = max(0.0, min(1.0, ((x - self.x1) * dx + (y - self.y1) * dy) / length)) if length else 0.0
@@ -69,12 +69,12 @@ class Segment:
 
 @attrs.frozen
 class Label:
-    """A label, by the middle of its box.
+    """A label.
 
     Attributes:
-        x, y: the middle.
-        width: of its text.
-        text: the text; shortened if it had no room.
+        x, y: the middle of its box.
+        width: the width of its text.
+        text: the text, shortened if there was not enough room.
     """
 
     x: float
@@ -88,30 +88,30 @@ class Label:
         return near_in_x and abs(self.y - other.y) < HEIGHT
 
     def covers(self, x: float, y: float) -> bool:
-        """Whether the box covers some of the dot at a point."""
+        """Whether the box covers a part of the dot at a point."""
         return abs(self.x - x) < self.width / 2 + DOT and abs(self.y - y) < HEIGHT / 2 + DOT
 
 
 def text_width(text: str) -> float:
-    """About how wide a label's text is."""
+    """The estimated width of a label's text, in pixels."""
     return FONT * sum(0.35 if each in NARROW else 0.97 if each in WIDE else 0.6 for each in text)
 
 
 def placed(
     arrows: Sequence[tuple[Segment, str]], dots: Sequence[tuple[float, float]], left: float, right: float
 ) -> list[Label | None]:
-    """A place for the label of each arrow.
+    """Place the label of each arrow.
 
     Parameters:
         arrows: each arrow with its text.
-        dots: where the events are, which labels keep clear if they can.
-        left, right: where the labels' room begins and ends.
+        dots: the positions of events, which labels avoid if they can.
+        left, right: the horizontal range for labels.
 
     Returns:
-        For each arrow its label; None where there is no room for it, not even shortened.
+        The label of each arrow; None if there is no room for it, even shortened.
     """
     labels: list[Label | None] = [None] * len(arrows)
-    # short arrows have the fewest places, so they choose first
+    # short arrows have the fewest positions, so they are placed first
     order = sorted(range(len(arrows)), key=lambda number: _length(arrows[number][0]))
     for number in order:
         own, text = arrows[number]
@@ -134,7 +134,7 @@ def _length(segment: Segment) -> float:
 
 
 def _shortened(text: str) -> Iterator[str]:
-    """A text, and then its beginnings."""
+    """A text, and then shorter and shorter beginnings of it."""
     yield text
     for separator in (", ", " "):
         head = text.partition(separator)[0]

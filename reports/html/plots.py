@@ -1,4 +1,4 @@
-"""Plots of a run, as SVG that is part of the page."""
+"""Plots of a run, as SVG within the page."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK = "#7d8793"
-"""Readable on a light ground and on a dark one."""
+"""A colour that is readable on light and dark backgrounds."""
 
 COLOUR = "#4a90d9"
 
 
 def levels_plot(levels: Sequence[int], name: str) -> str:
-    """The distinct states at each depth, as bars, drawn as one outline: there may be thousands.
+    """The distinct states at each depth, as bars. They are drawn as one outline, because there may be thousands.
 
     Parameters:
-        levels: how many, from depth 1 on.
-        name: what tells the parts of this plot from those of others on the page.
+        levels: the numbers of states, from depth 1 on.
+        name: a name that no other plot on the page has.
     """
 
     def draw(axes: Axes) -> None:
@@ -34,7 +34,7 @@ def levels_plot(levels: Sequence[int], name: str) -> str:
 
 
 def rates(samples: Sequence[tuple[float, int]]) -> list[tuple[float, float, float]]:
-    """How fast states were found: from when, until when, and how many distinct states a second.
+    """The rate at which states were found, as tuples of start and end in seconds and distinct states per second.
 
     Parameters:
         samples: see `Statistics.samples`.
@@ -44,7 +44,7 @@ def rates(samples: Sequence[tuple[float, int]]) -> list[tuple[float, float, floa
 
 
 def rate_plot(samples: Sequence[tuple[float, int]], name: str) -> str:
-    """The distinct states found in a second, over time. See `rates` and `levels_plot`."""
+    """The distinct states found per second, over time. See `rates` and `levels_plot`."""
     spans = rates(samples)
 
     def draw(axes: Axes) -> None:
@@ -55,7 +55,7 @@ def rate_plot(samples: Sequence[tuple[float, int]], name: str) -> str:
 
 def _drawn(name: str, across: str, up: str, draw: Callable[[Axes], None]) -> str:
     """A plot with whole numbers from 0 upwards."""
-    import matplotlib as mpl  # takes a second, which other commands need not wait
+    import matplotlib as mpl  # imported here because it takes a second
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 

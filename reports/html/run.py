@@ -1,9 +1,8 @@
-"""The page of runs: what was searched and found, and the traces."""
+"""The HTML page of runs, with their results and traces."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import attrs
 from markupsafe import Markup
@@ -13,7 +12,7 @@ from leadline.checker.result import Result, Statistics, Verdict
 from leadline.checker.support.names import counted
 from leadline.reports.html import Chapter, chapter, page
 from leadline.reports.html.plots import levels_plot, rate_plot, rates
-from leadline.reports.matrix import Cell
+from leadline.reports.matrix import MatrixCell
 from leadline.reports.runs.phrases import (
     LEGEND,
     MARKS,
@@ -33,19 +32,18 @@ from leadline.reports.runs.run_view import RunView
 from leadline.reports.traces.story import Story, story_of
 
 FEWEST_RATES = 5
-"""A search that was over before this many samples has no rate over time."""
+"""The fewest samples for which the rate over time is plotted."""
 
 
 @attrs.frozen
 class RunWithTraces:
-    """A run to be shown with its traces.
+    """A run with its traces.
 
     Attributes:
-        title: what it is called.
-        run: what is shown of it.
-        stories: the traces of each property, by its name, each with what is to be said of it besides; witnesses'
-            too, as far as they are at hand.
-        failure: what is not as expected; empty if all is.
+        title: the title of the run.
+        run: the view of its result.
+        stories: the traces of each property by its name, each with a note; also those of witnesses, if available.
+        failure: why the run is not as expected; empty if it is.
     """
 
     title: str
@@ -56,7 +54,7 @@ class RunWithTraces:
 
 @attrs.frozen
 class Plot:
-    """A plot, and the same in words."""
+    """A plot, and its description for screen readers."""
 
     drawn: Markup
     spoken: str
@@ -64,7 +62,7 @@ class Plot:
 
 @attrs.frozen
 class PropertyRow:
-    """A line of the table of properties; the links are to its traces, each with its text."""
+    """A row of the table of properties. Its links lead to traces, each an address and a text."""
 
     name: str
     sentence: str
@@ -75,7 +73,7 @@ class PropertyRow:
 
 @attrs.frozen
 class ActionRow:
-    """A line of the table of actions."""
+    """A row of the table of actions."""
 
     name: str
     generated: int
@@ -83,30 +81,30 @@ class ActionRow:
 
 
 @attrs.frozen
-class Run:
-    """One run, as the page has it.
+class RunSection:
+    """The section of the page for one run.
 
     Attributes:
-        name: what a link to it ends with.
-        title: what the check is called.
-        failure: what is not as expected; empty if all is.
+        name: the fragment of links to it.
+        title: the title of the check.
+        failure: why the run is not as expected; empty if it is.
         searched: the spec with its bounds, and the engine with its settings.
-        verdict: of the whole, with why it stopped early.
-        looks: the verdict's class in the page's style.
-        note: what else has to be said of it; empty for most.
+        verdict: the verdict on the run, with the reason if it stopped early.
+        looks: the CSS class of the verdict.
+        note: a further remark; usually empty.
         counts: the counts, in lines.
-        plots: states per depth, and the rate over time, as far as they are known.
-        properties, actions: the tables.
-        idle: what an action without a step is called.
-        start: what a link to the first state of its first trace ends with; empty if it has no trace.
-        gaps: what it has not tried, in lines, as far as that is known.
-        covered: what it has tried; None if that is not known.
-        instance_columns: the headings of its action instances and of how often each was enabled.
+        plots: states per depth and rate over time, if they are known.
+        properties, actions: the rows of the tables.
+        idle: the words for an action that was never enabled.
+        start: the fragment of links to the first state of its first trace; empty if it has no trace.
+        gaps: what it did not cover, in lines.
+        covered: its coverage; None if that was not measured.
+        instance_columns: the first two headings of the table of action instances.
         shown_kinds: see `leadline.reports.runs.phrases.shown_kinds`.
         fields: the values of each field, in words, by path.
-        sample_note: the states in which premises, witnesses and fields of a random search were looked for; or empty.
-        source: its functions, each line with its mark and what is said of it.
-        legend: what the marks mean.
+        sample_note: the states of a random search in which premises, witnesses and fields were counted, or empty.
+        source: the covered functions.
+        legend: the meaning of the marks of source lines.
     """
 
     name: str
@@ -134,7 +132,7 @@ class Run:
 
 @attrs.frozen
 class FunctionView:
-    """A function's source: each line's number, text, class in the page's style, mark, and what is said of it."""
+    """A function's source: for each line its number, text, CSS class, mark and remark."""
 
     name: str
     file: str
@@ -144,7 +142,7 @@ class FunctionView:
 
 @attrs.frozen
 class GridCell:
-    """A cell of a table of runs: its text, its class in the page's style, and what it links to: a trace or its run."""
+    """A cell of a table of runs: its text, its CSS class, and the fragment of a trace or run that it links to."""
 
     text: str
     looks: str
@@ -157,45 +155,45 @@ class Grid:
 
     Attributes:
         caption: its caption.
-        text: a summary of it.
+        text: a summary of the table.
         head: the names of the columns.
-        rows: each row's name and its cells: the verdict, the index of its run, and the name of the property.
+        rows: the name and the cells of each row. A cell has a verdict, the index of its run, and a property's name.
     """
 
     caption: str
     text: str
     head: list[str]
-    rows: list[tuple[str, list[tuple[Cell, int, str]]]]
+    rows: list[tuple[str, list[tuple[MatrixCell, int, str]]]]
 
 
 def with_traces(result: Result, run: RunView, title: str = "", failure: str = "") -> RunWithTraces:
-    """A result, to be shown with its traces.
+    """A run with the traces of its result.
 
     Parameters:
         result: the result.
-        run: what is shown of it.
-        title: what the run is called; by default, as its spec.
-        failure: what is not as expected; empty if all is.
+        run: the view of the result.
+        title: the title of the run; by default, the name of its spec.
+        failure: why the run is not as expected; empty if it is.
     """
     stories = {item.property.name: [(story_of(trace), "") for trace in item.traces] for item in result.properties}
     return RunWithTraces(title or run.spec, run, stories, failure)
 
 
 def title_of(run: RunView) -> str:
-    """What the page of one run is called: the verdict, the properties that are missed, the spec."""
+    """The title of the page of one run: the verdict, the violated properties, the spec."""
     missed = ", ".join(item.name for item in run.missed)
     return f"{run_verdict(run)[0]}{f': {missed}' if missed else ''} - {run.spec}"
 
 
 def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = (), grids: Sequence[Grid] = ()) -> str:
-    """The page of some runs, as HTML: tables of them, every trace, and each run in detail.
+    """The HTML page of some runs: tables of the runs, all traces, and the details of each run.
 
-    The traces that were not expected come first, then those that were, and witnesses last.
+    Unexpected traces come first, then expected ones, then witnesses.
 
     Parameters:
-        title: what the page is called.
+        title: the title of the page.
         every: the runs.
-        notes: what else is to be said of the whole page.
+        notes: notes on the page as a whole.
         grids: tables of the verdicts, shown in place of the list of runs.
     """
     entries = sorted((entry for each in enumerate(every, start=1) for entry in _entries(*each)), key=_rank)
@@ -210,8 +208,8 @@ def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = 
     return page(title, chapters, runs, notes=notes, origin=origin, grids=[_linked(grid, runs) for grid in grids])
 
 
-def _linked(grid: Grid, runs: Sequence[Run]) -> dict[str, Any]:
-    """A table of runs as the page has it, with links to runs and traces."""
+def _linked(grid: Grid, runs: Sequence[RunSection]) -> dict[str, object]:
+    """A table of runs for the template, with links to runs and traces."""
     rows = []
     for name, cells in grid.rows:
         shown = []
@@ -225,7 +223,7 @@ def _linked(grid: Grid, runs: Sequence[Run]) -> dict[str, Any]:
 
 @attrs.frozen
 class _Entry:
-    """A trace of a run, before it is known which of the page's it is."""
+    """A trace of a run, before it has a number on the page."""
 
     run: int
     name: str
@@ -249,8 +247,8 @@ def _check(number: int, shown: RunWithTraces) -> str:
     return f"check {number}: {shown.title}{f': {shown.failure}' if shown.failure else ''}"
 
 
-def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chapter]]) -> Run:
-    """A run, with the page's chapters on each of its properties."""
+def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chapter]]) -> RunSection:
+    """The section of a run, given the chapters of each property."""
     run, statistics = shown.run, shown.run.statistics
     covered = statistics.covered
     rows = []
@@ -263,7 +261,7 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         verdict = property_verdict(item.kind, item.verdict, item.premise)
         looks = (Verdict.INCOMPLETE if item.says_nothing else item.verdict).value
         rows.append(PropertyRow(item.name, item.sentence, verdict, looks, links))
-    return Run(
+    return RunSection(
         name=f"check-{number}",
         title=shown.title,
         failure=shown.failure,

@@ -9,16 +9,43 @@ from typing import Any
 import attrs
 import cattrs
 
-from leadline.checker.coverage import CoverageCounts
-from leadline.checker.properties import Kind
-from leadline.checker.result import ActionCount, Learning, Statistics, Verdict, WalkCounts, Widest
-from leadline.reports.origin import Origin
+from leadline.checker.result import Learning, Statistics, Verdict
 from leadline.reports.runs.run_view import PropertyView, RunView
 from leadline.reports.traces.story import Story
 
+NAMES: dict[type[attrs.AttrsInstance], dict[str, str]] = {
+    Learning: {
+        "called": "calls_not_learned",
+        "by_oracle": "calls_by_oracle",
+        "memory": "memory_of_calls_bytes",
+        "widest": "widest_part",
+    },
+    Statistics: {
+        "distinct": "distinct_states",
+        "outside": "states_outside",
+        "generated": "generated_states",
+        "expanded": "expanded_states",
+        "memory": "memory_bytes",
+        "calls": "calls_learned",
+        "compared": "calls_compared",
+        "levels": "states_per_depth",
+        "samples": "distinct_states_by_second",
+        "covered": "coverage",
+    },
+    PropertyView: {"premise": "premise_true"},
+    RunView: {"origin": "leadline", "stop": "stopped_by"},
+}
+"""Names of fields in JSON, by class, where they differ from the names in Python."""
 
-def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[str, Any]:
-    """A run as an object that `json.dumps` takes. `read_run` reads it.
+NOTHING_LEARNED = Learning(actions={}, properties={}, called=0, by_oracle=0, memory=0, widest=None)
+"""The counts that are written for an engine that does not learn."""
+
+
+def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[str, object]:
+    """A run as an object that `json.dumps` accepts. `read_run` reads it.
+
+    It has every field of the run. The counts of `Statistics` and `Learning` are at the top level; those of one action
+    or property are in its entry.
 
     Parameters:
         run: the run.
@@ -28,65 +55,34 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
         Counts are as TLC counts; ``trace_length`` is in states; ``seconds`` is wall-clock time;
         ``distinct_states_by_second`` has pairs of seconds and the distinct states found until then.
     """
-    statistics, learning = run.statistics, run.statistics.learning
+    content = _CONVERTER.unstructure(run)
+    statistics = content.pop("statistics")
+    learning = statistics.pop("learning") or _CONVERTER.unstructure(NOTHING_LEARNED)
+    learned_of_action, learned_of_property = learning.pop("actions"), learning.pop("properties")
+    degrees = {"min": statistics.pop("out_degree_min"), "max": statistics.pop("out_degree_max")}
+    actions = [
+        {"name": name, **counts, "calls_learned": learned_of_action.get(name, 0)}
+        for name, counts in statistics.pop("actions").items()
+    ]
+    properties = [
+        {
+            **_renamed(PropertyView, item),
+            "calls_learned": learned_of_property.get(item["name"], 0),
+            "trace_file": str(trace_files[item["name"]][0]) if item["name"] in trace_files else None,
+            "trace_files": [str(path) for path in trace_files.get(item["name"], [])],
+        }
+        for item in content.pop("properties")
+    ]
     return {
-        "leadline": attrs.asdict(run.origin) if run.origin is not None else None,
-        "spec": run.spec,
-        "bounds": dict(run.bounds),
-        "engine": run.engine,
-        "settings": dict(run.settings),
-        "verdict": run.verdict.value,
+        **_renamed(RunView, content),
+        "note": run.note or None,
         "reason": run.reason if run.verdict is Verdict.INCOMPLETE else None,
         "exhausted": run.exhausted,
-        "note": run.note or None,
-        "distinct_states": statistics.distinct,
-        "states_outside": statistics.outside,
-        "generated_states": statistics.generated,
-        "expanded_states": statistics.expanded,
-        "depth": statistics.depth,
-        "queue": statistics.queue,
-        "memory_bytes": statistics.memory,
-        "calls_learned": statistics.calls,
-        "calls_compared": statistics.compared,
-        "calls_not_learned": learning.called if learning else 0,
-        "calls_by_oracle": learning.by_oracle if learning else 0,
-        "memory_of_calls_bytes": learning.memory if learning else 0,
-        "widest_part": attrs.asdict(learning.widest) if learning and learning.widest else None,
-        "seconds": round(statistics.seconds, 3),
-        "out_degree": {
-            "min": statistics.out_degree_min,
-            "mean": round(statistics.out_degree_mean, 3),
-            "max": statistics.out_degree_max,
-        },
-        "deadlocks": statistics.deadlocks,
-        "states_per_depth": statistics.levels,
-        "distinct_states_by_second": statistics.samples,
-        "walked": attrs.asdict(statistics.walked) if statistics.walked else None,
-        "coverage": attrs.asdict(statistics.covered) if statistics.covered else None,
-        "properties": [
-            {
-                "name": item.name,
-                "kind": item.kind.value,
-                "sentence": item.sentence,
-                "source": item.source,
-                "verdict": item.verdict.value,
-                "calls_learned": learning.properties.get(item.name, 0) if learning else 0,
-                "premise_true": item.premise,
-                "trace_length": item.trace_length,
-                "trace_file": str(trace_files[item.name][0]) if item.name in trace_files else None,
-                "trace_files": [str(path) for path in trace_files.get(item.name, [])],
-            }
-            for item in run.properties
-        ],
-        "actions": [
-            {
-                "name": name,
-                "generated": count.generated,
-                "distinct": count.distinct,
-                "calls_learned": learning.actions[name] if learning else 0,
-            }
-            for name, count in statistics.actions.items()
-        ],
+        **_renamed(Statistics, statistics),
+        **_renamed(Learning, learning),
+        "out_degree": degrees | {"mean": round(run.statistics.out_degree_mean, 3)},
+        "properties": properties,
+        "actions": actions,
     }
 
 
@@ -96,88 +92,61 @@ def read_run(content: Mapping[str, Any]) -> RunView:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is not as this version writes it.
     """
-    return RunView(
-        spec=content["spec"],
-        bounds=dict(content["bounds"]),
-        engine=content["engine"],
-        settings=dict(content["settings"]),
-        verdict=Verdict(content["verdict"]),
-        reason=content["reason"],
-        exhausted=content["exhausted"],
-        note=content["note"] or "",
-        statistics=_statistics(content),
-        properties=tuple(
-            PropertyView(
-                name=item["name"],
-                kind=Kind(item["kind"]),
-                sentence=item["sentence"],
-                source=item["source"],
-                verdict=Verdict(item["verdict"]),
-                trace_length=item["trace_length"],
-                premise=item["premise_true"],
-            )
-            for item in content["properties"]
-        ),
-        origin=Origin(**content["leadline"]) if content["leadline"] is not None else None,
-    )
+    actions, degrees = {item["name"]: item for item in content["actions"]}, content["out_degree"]
+    learned = {
+        "actions": {name: item["calls_learned"] for name, item in actions.items()},
+        "properties": {item["name"]: item["calls_learned"] for item in content["properties"]},
+    }
+    counted = {
+        "out_degree_min": degrees["min"],
+        "out_degree_max": degrees["max"],
+        "actions": actions,
+        "learning": _fields(Learning, content, learned) if content["calls_by_oracle"] else None,
+    }
+    parts = {
+        "note": content["note"] or "",
+        "statistics": _fields(Statistics, content, counted),
+        "properties": [_fields(PropertyView, item, {}) for item in content["properties"]],
+    }
+    return _CONVERTER.structure(_fields(RunView, content, parts), RunView)
 
 
-def _statistics(content: Mapping[str, Any]) -> Statistics:
-    degree, expanded = content["out_degree"], content["expanded_states"]
-    return Statistics(
-        distinct=content["distinct_states"],
-        outside=content["states_outside"],
-        generated=content["generated_states"],
-        depth=content["depth"],
-        queue=content["queue"],
-        expanded=expanded,
-        successors=round(degree["mean"] * expanded),
-        out_degree_min=degree["min"],
-        out_degree_max=degree["max"],
-        deadlocks=content["deadlocks"],
-        seconds=content["seconds"],
-        actions={item["name"]: ActionCount(item["generated"], item["distinct"]) for item in content["actions"]},
-        memory=content["memory_bytes"],
-        calls=content["calls_learned"],
-        learning=_learning(content),
-        compared=content["calls_compared"],
-        levels=tuple(content["states_per_depth"]),
-        samples=tuple((seconds, distinct) for seconds, distinct in content["distinct_states_by_second"]),
-        walked=_walked(content),
-        covered=_covered(content["coverage"]),
-    )
+def _renamed(kind: type[attrs.AttrsInstance], content: Mapping[str, object]) -> dict[str, object]:
+    """Fields of a class by their names in JSON."""
+    return {NAMES[kind].get(name, name): value for name, value in content.items()}
 
 
-def _covered(content: Any) -> CoverageCounts | None:
-    if content is None:
-        return None
-    converter = cattrs.Converter(detailed_validation=False)  # which raises plain exceptions
-    return converter.structure(content, CoverageCounts)
+def _fields(
+    kind: type[attrs.AttrsInstance], content: Mapping[str, object], others: Mapping[str, object]
+) -> dict[str, object]:
+    """The fields of a class by their names in Python.
+
+    Parameters:
+        kind: the class.
+        content: fields by their names in JSON.
+        others: the fields that are not in `content`, or not as the class has them.
+
+    Raises:
+        KeyError: a field is missing, even one that has a default.
+    """
+    return {
+        name: others[name] if name in others else content[NAMES[kind].get(name, name)]
+        for name in attrs.fields_dict(kind)
+    }
 
 
-def _walked(content: Mapping[str, Any]) -> WalkCounts | None:
-    walked = content["walked"]
-    if walked is None:
-        return None
-    return WalkCounts(**{**walked, "lengths": tuple(walked["lengths"]), "depths": tuple(walked["depths"])})
+def _converter() -> cattrs.Converter:
+    """A converter that raises plain exceptions, and leaves the values of bounds and settings as they are."""
+    converter = cattrs.Converter(detailed_validation=False)
+    converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
+    return converter
 
 
-def _learning(content: Mapping[str, Any]) -> Learning | None:
-    if not content["calls_by_oracle"]:
-        return None
-    widest = content["widest_part"]
-    return Learning(
-        actions={item["name"]: item["calls_learned"] for item in content["actions"]},
-        properties={item["name"]: item["calls_learned"] for item in content["properties"]},
-        called=content["calls_not_learned"],
-        by_oracle=content["calls_by_oracle"],
-        memory=content["memory_of_calls_bytes"],
-        widest=None if widest is None else Widest(**widest),
-    )
+_CONVERTER = _converter()
 
 
-def story_object(story: Story) -> dict[str, Any]:
-    """A trace as an object that `json.dumps` takes: what the text shows of each step, and the diagram's arrows."""
+def story_object(story: Story) -> dict[str, object]:
+    """A trace as an object that `json.dumps` accepts: the contents of the text view, and the arrows of the diagram."""
     return {
         "title": story.title,
         "legend": story.legend,

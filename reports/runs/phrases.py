@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.coverage import FieldCoverage, SourceLine
@@ -15,33 +14,33 @@ from leadline.checker.support.visible import visible
 from leadline.reports.runs.run_view import RunView
 
 FEW_STATES = 20_000
-"""In a smaller space, most calls are new, whatever the spec."""
+"""States of a space that is too small to judge learning: most calls in it are new for any spec."""
 
 MANY_CALLS = 0.5
-"""Calls made, as a share of those of the oracle, from which on the tables are no help."""
+"""Share of the oracle's calls that the compiled engine may make before its report explains why."""
 
 MARKS = {"never": "!", "partly": "?", "run": " ", "": " "}
-"""What is before a line of source, by how it was run."""
+"""The mark in front of a source line, by how much of it was run."""
 
-LEGEND = f"{MARKS['never']} never ran, {MARKS['partly']} ran, but some branch was never taken"
+LEGEND = f"{MARKS['never']} never run, {MARKS['partly']} run, but some branch was never taken"
 
 PREMISE_FALSE = {
     Verdict.HOLDS: "; vacuous: premise never true",
     Verdict.INCOMPLETE: "; premise not true yet",
     Verdict.VIOLATED: "",
 }
-"""What is added to the verdict on a property whose premise was true in no state that was searched."""
+"""What is appended to the verdict on a property whose premise was true in no searched state."""
 
 KEEP_GOING = "incomplete: the search stopped after the first violation; --keep-going checks the other properties"
 
 
 def violations(result: Result, violated: str, unseen: str) -> str:
-    """The properties violated and the witnesses never shown, in words.
+    """The violated properties and the witnesses that were never shown, in words.
 
     Parameters:
         result: the result.
-        violated: the words for those violated, with ``{}`` for their names.
-        unseen: the words for the witnesses.
+        violated: a template for the violated properties, with ``{}`` for their names.
+        unseen: a template for the witnesses, with ``{}`` for their names.
     """
     found = [item.property for item in result.properties if item.verdict is Verdict.VIOLATED]
     return _missed([(item.name, item.kind) for item in found], violated, unseen)
@@ -56,11 +55,12 @@ def _missed(missed: Iterable[tuple[str, Kind]], violated: str, unseen: str) -> s
 
 
 def property_verdict(kind: Kind, verdict: Verdict, premise: bool | None = None) -> str:
-    """The verdict on a property of a kind; of a witness, whether it was shown.
+    """The verdict on a property, in words; for a witness, whether it was shown.
 
     Parameters:
-        kind, verdict: the property's.
-        premise: whether its premise was ever true; None if it has none.
+        kind: the property's kind.
+        verdict: the verdict on it.
+        premise: whether its premise was ever true; None if it has no premise.
     """
     if not kind.is_witness:
         return verdict.value + (PREMISE_FALSE[verdict] if premise is False else "")
@@ -69,7 +69,7 @@ def property_verdict(kind: Kind, verdict: Verdict, premise: bool | None = None) 
 
 
 def run_verdict(run: RunView) -> tuple[str, str]:
-    """The verdict on a run in a word, and what is to be added to it."""
+    """The verdict on a run in one word, and an explanation."""
     match run.verdict:
         case Verdict.HOLDS if not run.properties:
             return "searched", "every reachable state; no property was checked"
@@ -81,33 +81,33 @@ def run_verdict(run: RunView) -> tuple[str, str]:
 
 
 def advice(run: RunView) -> str:
-    """What would decide the properties that an earlier violation left open; empty if there are none."""
+    """How to decide the properties that are incomplete because of an earlier violation; empty if there are none."""
     left_open = any(item.verdict is Verdict.INCOMPLETE for item in run.properties)
-    return KEEP_GOING if left_open and run.stopped_by is StopKind.VIOLATION else ""
+    return KEEP_GOING if left_open and run.stop is not None and run.stop.kind is StopKind.VIOLATION else ""
 
 
 def searched(run: RunView) -> str:
-    """What was searched, and how: the spec with its bounds, the engine with its settings."""
+    """The spec with its bounds, and the engine with its settings."""
     return f"{visible(run.spec)}  {visible(bounds_text(run.bounds))}  {engine_text(run.engine, run.settings)}"
 
 
-def engine_text(engine: str, settings: Mapping[str, Any]) -> str:
+def engine_text(engine: str, settings: Mapping[str, object]) -> str:
     """An engine with its settings."""
     given = visible(bounds_text(settings))
     return f"{engine} ({given})" if given else engine
 
 
 def idle_action(run: RunView) -> str:
-    """What is said of an action that no state enabled."""
+    """The words for an action that was enabled in no state."""
     return "never enabled" if run.exhausted else "not enabled yet"
 
 
 def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
-    """What a run whose coverage is known has not tried, in lines; empty if it is not known, or has no gaps.
+    """What a run did not cover, in lines; empty if it covered everything or if coverage was not measured.
 
     Parameters:
         run: the run.
-        reported: actions and properties of which it has been said already.
+        reported: actions and properties to leave out, because they are reported elsewhere.
     """
     covered, yet = run.statistics.covered, "never" if run.exhausted else "not"
     if covered is None:
@@ -130,12 +130,12 @@ def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
 
 
 def instance_columns(run: RunView) -> tuple[str, str]:
-    """What the first two columns of the counts by action instance hold; a random search counts visits, not states."""
+    """The first two headings of the counts by action instance. A random search counts visits instead of states."""
     return "action instance", "states enabled in" if run.statistics.walked is None else "times enabled"
 
 
 def sample_note(run: RunView) -> str:
-    """In which states of a random search premises, witnesses and fields were counted; empty for other searches."""
+    """The states of a random search in which premises, witnesses and fields were counted; empty for other searches."""
     covered, walked = run.statistics.covered, run.statistics.walked
     if covered is None or walked is None:
         return ""
@@ -148,14 +148,14 @@ def sample_note(run: RunView) -> str:
 
 
 def shown_kinds(run: RunView) -> dict[str, str]:
-    """What was true in the states that `CoverageCounts.shown` counts, by property: a witness, or a premise."""
+    """For each property in `CoverageCounts.shown`, whether its witness or its premise was counted."""
     shown = run.statistics.covered.shown if run.statistics.covered else {}
     witnesses = {item.name for item in run.properties if item.kind.is_witness}
     return {name: "witness" if name in witnesses else "premise" for name in shown}
 
 
 def line_note(line: SourceLine) -> str:
-    """What is said of a line of source that was run in part."""
+    """A remark on a source line whose branches were not all taken; empty for other lines."""
     targets = ["the end of the function" if target == 0 else f"line {target}" for target in line.missing]
     return f"never continued to {' or '.join(targets)}" if line.mark == "partly" else ""
 
@@ -164,7 +164,8 @@ def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
     """The values that a field takes, in words.
 
     Parameters:
-        of_sample: whether they are those in a sample of the states.
+        field: the coverage of the field.
+        of_sample: whether they were counted in a sample of the states.
     """
     count = f"{field.count:,}" if field.is_exact else f"more than {field.count:,}"
     if of_sample:
@@ -173,7 +174,7 @@ def field_values(field: FieldCoverage, *, of_sample: bool) -> str:
 
 
 def statistics_lines(statistics: Statistics) -> list[str]:
-    """The counts of a run and what it took, in a few lines."""
+    """The counts of a run and the memory and calls that it needed, in a few lines."""
     queue = "" if statistics.queue is None else f", {statistics.queue:,} on queue"
     outside = f", {statistics.outside:,} more outside of the constraint" if statistics.outside else ""
     return [
@@ -187,7 +188,7 @@ def statistics_lines(statistics: Statistics) -> list[str]:
 
 
 def walked_lines(statistics: Statistics) -> list[str]:
-    """What a random search has covered, and what that is worth; none for other engines."""
+    """What a random search covered, and how far its counts can be trusted; no lines for other engines."""
     walked = statistics.walked
     if walked is None:
         return []
@@ -215,7 +216,7 @@ def walked_lines(statistics: Statistics) -> list[str]:
 
 
 def _table_lines(statistics: Statistics) -> list[str]:
-    """What the compiled engine took, and whether the spec suits it; none for other engines."""
+    """The memory and calls that the compiled engine needed, with advice; no lines for other engines."""
     if not statistics.calls:
         return []
     learning = statistics.learning
@@ -231,12 +232,15 @@ def _table_lines(statistics: Statistics) -> list[str]:
 
 
 def _why_slow(learning: Learning) -> str:
-    """Which part of the state keeps the compiled engine from learning, and what would help."""
-    text = f"This took {learning.share:.0%} of the calls that the oracle would have made."
+    """Which part of the state prevents the compiled engine from learning more, and how to change it."""
+    text = f"The search made {learning.share:.0%} of the calls that the oracle would have made."
     if (widest := learning.widest) is None:
         return text
     helps = {
         "tuple": "If the order of its elements does not matter, use a frozenset or a Bag; otherwise bound its length.",
-        "frozenset": "It has more different members than can be read one by one; divide it.",
-    }.get(widest.type, "Actions and properties that read it have to be called for each value: bound it, or divide it.")
-    return f"{text} {visible(widest.path)} is read as a whole, and takes {widest.values:,} values. {helps}"
+        "frozenset": "It has more different members than can be read one by one; divide it into several fields.",
+    }.get(
+        widest.type,
+        "Actions and properties that read it must be called for each value: bound it, or divide it into fields.",
+    )
+    return f"{text} {visible(widest.path)} is read as a whole and has {widest.values:,} values. {helps}"

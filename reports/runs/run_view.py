@@ -1,26 +1,25 @@
-"""What is shown of a run, whether it has just ended or was saved: the same for terminal, page and JSON."""
+"""A run as the terminal, the HTML page and JSON show it, whether it has just ended or was read from a file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import attrs
 
 from leadline.checker.properties import Kind
-from leadline.checker.result import Result, Statistics, StopKind, Verdict
+from leadline.checker.result import Result, Statistics, Stop, Verdict
 from leadline.reports.origin import Origin
 
 
 @attrs.frozen(kw_only=True)
 class PropertyView:
-    """What a run says of one property.
+    """The result of a run for one property.
 
     Attributes:
-        name, kind, sentence, source: the property's own.
+        name, kind, sentence, source: those of the property.
         verdict: the verdict.
-        trace_length: the states of the first trace; None if there is none.
-        premise: whether its premise was true in any state that was searched; None if it has none.
+        trace_length: number of states of the first trace; None if there is no trace.
+        premise: whether its premise was true in any searched state; None if it has no premise.
     """
 
     name: str
@@ -39,34 +38,41 @@ class PropertyView:
 
 @attrs.frozen(kw_only=True)
 class RunView:
-    """What is shown of a run.
+    """A run, as reports show it.
 
     Attributes:
         spec: the spec's name.
         bounds: its bounds by name.
-        engine, settings: what searched it, and how.
-        verdict: the verdict on the whole.
-        reason: why the run stopped early; None if the space was exhausted.
-        exhausted: whether every reachable state was searched.
-        note: what else has to be said of the run; empty for most.
+        engine: the name of the engine.
+        settings: the engine's settings by name.
+        verdict: the verdict on the run as a whole.
+        stop: why the run stopped early; None if every reachable state was searched.
+        note: a further remark; usually empty.
         statistics: the counts.
-        properties: what it says of each property.
-        origin: what made it; None if that is not known.
-        stopped_by: what stopped the run early; None if nothing did, or that is not known.
+        properties: the result for each property.
+        origin: the version and command that made it; None if that is not known.
     """
 
     spec: str
-    bounds: Mapping[str, Any]
+    bounds: Mapping[str, object]
     engine: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     verdict: Verdict
-    reason: str | None
-    exhausted: bool
+    stop: Stop | None
     note: str
     statistics: Statistics
     properties: tuple[PropertyView, ...]
     origin: Origin | None = None
-    stopped_by: StopKind | None = None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every reachable state was searched."""
+        return self.stop is None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the run stopped early, in words; None if every reachable state was searched."""
+        return None if self.stop is None else self.stop.text
 
     @property
     def missed(self) -> list[PropertyView]:
@@ -75,11 +81,11 @@ class RunView:
 
 
 def view_of_result(result: Result, origin: Origin | None = None) -> RunView:
-    """What is shown of a result.
+    """The view of a result.
 
     Parameters:
         result: the result.
-        origin: what made it.
+        origin: the version and command that made it.
     """
     return RunView(
         spec=result.spec.name,
@@ -87,8 +93,7 @@ def view_of_result(result: Result, origin: Origin | None = None) -> RunView:
         engine=result.engine,
         settings=result.settings,
         verdict=result.verdict,
-        reason=result.reason,
-        exhausted=result.exhausted,
+        stop=result.stop,
         note="; ".join(filter(None, [result.note, lone_state(result)])),
         statistics=result.statistics,
         properties=tuple(
@@ -104,7 +109,6 @@ def view_of_result(result: Result, origin: Origin | None = None) -> RunView:
             for item in result.properties
         ),
         origin=origin,
-        stopped_by=None if result.stop is None else result.stop.kind,
     )
 
 

@@ -15,7 +15,7 @@ from leadline.checker.support.names import counted
 from leadline.checker.support.visible import visible
 from leadline.reports.lines import say
 from leadline.reports.mutation import EXPLAINED, INTERRUPTED, Report, place, reason
-from leadline.reports.terminal.run import console
+from leadline.reports.terminal.console import console
 
 LINE_SECONDS = 60.0
 """Seconds between two lines of progress where there is no terminal."""

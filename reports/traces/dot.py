@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TypeVar
 
 from graphviz import Digraph, escape
 
@@ -14,11 +14,13 @@ from leadline.checker.trace import Trace
 from leadline.checker.traces.graph import StateGraph
 from leadline.reports.traces.rows import rows_of
 
+S = TypeVar("S")
+
 VIOLATING = "#f6c5c0"
 """The colour of a state that violates an invariant, and of the last state of a counterexample."""
 
 
-def dot(spec: Spec[Any], graph: StateGraph, trace: Trace[Any] | None = None) -> str:
+def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
     """A state graph in the DOT language.
 
     Initial states have a double border. A trace in the graph is drawn in bold, and its last state is filled; without a
@@ -51,11 +53,11 @@ def dot(spec: Spec[Any], graph: StateGraph, trace: Trace[Any] | None = None) -> 
     return str(drawing.source).expandtabs(4)
 
 
-def _violates(spec: Spec[Any], state: Any) -> bool:
+def _violates(spec: Spec[S], state: S) -> bool:
     return any(spec.complaint(item, state) is not None for item in spec.checks_of(Kind.INVARIANT))
 
 
-def _lines(spec: Spec[Any], state: Any) -> Iterator[str]:
+def _lines(spec: Spec[S], state: S) -> Iterator[str]:
     for name, row in rows_of(spec, state).items():
         if texts := "  ".join(f"{column} {text}" for column, text in row.columns.items() if text):
             yield f"{name}: {texts}"

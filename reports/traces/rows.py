@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -14,6 +14,8 @@ from leadline.checker.state import element_name, is_component, variables
 from leadline.checker.support.visible import visible
 from leadline.checker.traces.itf import Json, shown
 
+S = TypeVar("S")
+
 Rows = dict[str, Row]
 """The rows of a state by name, in the order in which they are shown."""
 
@@ -21,7 +23,7 @@ REST = "state"
 """The row of what belongs to no component."""
 
 
-def rows_of(spec: Spec[Any], state: Any) -> Rows:
+def rows_of(spec: Spec[S], state: S) -> Rows:
     """The rows of a state.
 
     Raises:
@@ -63,7 +65,7 @@ def _generic(
     parts: dict[str, tuple[Any, str]],
     components: set[str],
     items: Callable[[Any], Sequence[Any] | None],
-    fields: Callable[[Any], dict[str, Any] | None],
+    fields: Callable[[Any], dict[str, object] | None],
     text: Callable[[Any], str],
 ) -> Rows:
     """A row for each component, and one for the rest.
@@ -97,7 +99,7 @@ def _items(value: Any) -> Sequence[Any] | None:
     return value if isinstance(value, tuple) else None
 
 
-def _fields(value: Any) -> dict[str, Any] | None:
+def _fields(value: Any) -> dict[str, object] | None:
     if not attrs.has(type(value)):
         return None
     return {field.name: getattr(value, field.name) for field in variables(value)}
@@ -107,7 +109,7 @@ def _items_in_file(value: Json) -> Sequence[Any] | None:
     return value["#tup"] if isinstance(value, dict) and "#tup" in value else None
 
 
-def _fields_in_file(value: Json) -> dict[str, Any] | None:
+def _fields_in_file(value: Json) -> dict[str, object] | None:
     match value:
         case {"tag": str(), "value": dict(inner)} if len(value) == 2:
             return _fields_in_file(inner)

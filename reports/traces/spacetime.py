@@ -6,7 +6,6 @@ A spec says by its drawing what is sent between rows. Without one, a step happen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import attrs
 
@@ -38,7 +37,7 @@ class SpaceTime:
         return any(row.cells or row.marks or row.badges for rows in self.rows for row in rows.values())
 
 
-def space_time(rows: Sequence[Rows], trace: Trace[Any] | None = None) -> SpaceTime:
+def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> SpaceTime:
     """Where the steps of a trace happened.
 
     Parameters:

@@ -72,7 +72,7 @@ class Story:
     diagram: SpaceTime
     ending: tuple[str, ...]
     happened: tuple[Event, ...] = ()
-    trace: Trace[Any] | None = attrs.field(default=None, eq=False, repr=False)
+    trace: Trace[object] | None = attrs.field(default=None, eq=False, repr=False)
 
     def turns(self, state: int) -> tuple[Event, ...]:
         """The turning points at a state, counted from 0; of those with one label the first."""
@@ -107,7 +107,7 @@ def story_of(trace: Trace[Any]) -> Story:
     )
 
 
-def what_happened(trace: Trace[Any]) -> tuple[Event, ...]:
+def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
     """What decided the outcome of a trace, and what its property sees at the end.
 
     The spec's drawing says it. Where it says nothing, the steps that wrote what the property and later steps read do.
@@ -125,7 +125,7 @@ def what_happened(trace: Trace[Any]) -> tuple[Event, ...]:
     return (*(trace.spec.events(tuple(trace.steps)) or _events_of(causes(trace), trace)), end)
 
 
-def _events_of(found: Sequence[Cause], trace: Trace[Any]) -> list[Event]:
+def _events_of(found: Sequence[Cause], trace: Trace[object]) -> list[Event]:
     """The causes of a trace's end; of many, the last ones, and how many more there are."""
     shown = [_event_of(cause, trace) for cause in found[-MOST_CAUSES:]]
     if not (earlier := found[:-MOST_CAUSES]):
@@ -134,7 +134,7 @@ def _events_of(found: Sequence[Cause], trace: Trace[Any]) -> list[Event]:
     return [Event(earlier[-1].state, more), *shown]
 
 
-def _event_of(cause: Cause, trace: Trace[Any]) -> Event:
+def _event_of(cause: Cause, trace: Trace[object]) -> Event:
     instance = trace.instances[cause.state - 1]
     steps = [str(state + 1) for state in cause.readers]
     listed = " and ".join(filter(None, [", ".join(steps[:-1]), *steps[-1:]]))
@@ -158,7 +158,7 @@ def story_of_file(recorded: TraceFile) -> Story:
     )
 
 
-def _title(spec: str, bounds: Mapping[str, Any]) -> str:
+def _title(spec: str, bounds: Mapping[str, object]) -> str:
     return visible(f"{spec}  {bounds_text(bounds)}".rstrip())
 
 

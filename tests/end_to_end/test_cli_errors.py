@@ -374,7 +374,7 @@ def test_what_is_nested_too_deeply_is_one_line(folder: Path) -> None:
     write(folder, nested=nested)
     for engine in ("compiled", "oracle"):
         complaint = call("explore", "nested.py", "--engine", engine, folder=folder).complaint
-        assert complaint == "a value is nested too deeply: a state, a parameter, or what a file holds"
+        assert complaint == "a value is nested too deeply: a state, a parameter, or the contents of a file"
     (folder / "suite.toml").write_text(f"x = {'[' * 3000}{']' * 3000}")
     assert call("check", "suite.toml", folder=folder).complaint == "suite.toml is not a suite: it is nested too deeply"
     deep = f'{{"vars": ["x"], "states": [{{"x": {"[" * 490}{"]" * 490}}}]}}'

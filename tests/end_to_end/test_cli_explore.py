@@ -20,7 +20,8 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.result import Statistics
 from leadline.invariants.catalog import CATALOG
-from leadline.reports.terminal.run import estimated_total, heading, progress_line
+from leadline.reports.terminal.progress import estimated_total, progress_line
+from leadline.reports.terminal.run import heading
 from tests.suite.command import (
     COMMAND,
     ESCAPE,

@@ -192,7 +192,7 @@ def test_a_trace_of_an_own_spec_is_shown_as_recorded_with_the_line_to_type_to_re
     run = run_leadline("trace", CLIMB, folder=climb)
     assert run.code == 0
     assert run.err == (
-        "leadline: shown as recorded, not replayed: stairs.py:spec is a Python file, which runs only if you name it. "
+        "leadline: shown as recorded, not replayed: stairs.py:spec is a Python file, which is run only if you name it. "
         f"To replay the trace, type: leadline trace {CLIMB} --spec stairs.py:spec\n"
     )
     assert run.lines == [
@@ -241,11 +241,11 @@ def test_a_trace_of_another_tool_is_shown_although_it_names_no_spec_and_no_actio
     run = call("trace", "apalache.itf.json", folder=tmp_path)
     assert run.code == 0
     assert run.err.count("\n") == 1
-    assert "the file does not name its spec: name it with --spec" in run.err
+    assert "the file does not name its spec: pass it with --spec" in run.err
     assert " 2/2  ?" in run.lines
     assert "       state  end*    {1, 2}*" in run.lines
     replayed = call("replay", "apalache.itf.json", folder=tmp_path)
-    assert replayed.complaint == "the file does not name its spec: name it with --spec"
+    assert replayed.complaint == "the file does not name its spec: pass it with --spec"
 
 
 # Which spec

@@ -17,10 +17,10 @@ import leadline.reports.cli.diff
 from leadline.checker.engines.oracle import explore
 from leadline.checker.stateful import Move, PropertyViolated
 from leadline.checker.support.visible import visible
-from leadline.reports.cli.trace import FORMATS as FORMATS_OF_TRACES
+from leadline.reports.formats import TRACE_FORMATS
 from leadline.reports.lines import say, say_json
 from leadline.reports.loading import load_spec
-from leadline.reports.terminal.run import console
+from leadline.reports.terminal.console import console
 from leadline.reports.testing import assert_holds, assert_violated
 from tests.suite.command import ESCAPE, call, on_terminal
 
@@ -282,7 +282,7 @@ RUNS: dict[str, tuple[list[str], int]] = {
     "replay of a raw trace on a spec": (["replay", SAVED["raw"], "--spec", PLAIN], 2),
     **{
         f"raw trace as {form}": (["trace", SAVED["raw"], "--format", form], 2 if form in ("dot", "itf") else 0)
-        for form in FORMATS_OF_TRACES
+        for form in ("text", *TRACE_FORMATS)
     },
     "a spec that raises": (["explore", f"{FILE}:raising"], 2),
     "no such spec in the file": (["explore", f"{FILE}:{NAME}"], 2),
@@ -315,7 +315,7 @@ RUNS: dict[str, tuple[list[str], int]] = {
         )
         for name, file in SAVED.items()
         if name in TYPED
-        for form in FORMATS_OF_TRACES
+        for form in ("text", *TRACE_FORMATS)
         for with_spec in (0, 1)
     },
 }  # fmt: skip

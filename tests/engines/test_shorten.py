@@ -18,7 +18,7 @@ from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits, PropertyResult, Result, Statistics, Stop, StopKind, Verdict
 from leadline.checker.settings import CompiledSettings, RandomSettings
 from leadline.checker.trace import Trace
-from leadline.reports.terminal.run import progress_lines
+from leadline.reports.terminal.progress import progress_lines
 
 
 @attrs.frozen

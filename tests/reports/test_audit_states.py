@@ -21,7 +21,7 @@ from leadline.invariants.catalog import CATALOG
 from leadline.invariants.logs import follower_log_is_prefix
 from leadline.invariants.promises import committed_never_lost
 from leadline.invariants.view import Complaint
-from leadline.reports.bugs import Run, read_archive
+from leadline.reports.bugs import BugSearch, read_archive
 from leadline.reports.loading import load_spec
 from leadline.reports.suite import SHIPPED, read_suite
 from tests.disks.states import write_state
@@ -112,7 +112,7 @@ def test_the_end_of_every_counterexample_is_wrong_on_disks_as_it_is_in_the_spec(
             assert item.property.name in found
 
 
-def archived() -> list[Run]:
+def archived() -> list[BugSearch]:
     """The runs of the archive in which a bug shows: all, or of each bug the last."""
     archive = read_archive()
     runs = [[run for run in archive.runs(bug) if run.expected == "violated"] for bug in archive.bugs]
@@ -120,7 +120,7 @@ def archived() -> list[Run]:
 
 
 @pytest.mark.parametrize("run", archived(), ids=lambda run: f"{run.bug.ticket}-{run.spec.name}")
-def test_the_disks_of_a_bug_of_the_archive_show_what_the_spec_shows(run: Run, tmp_path: Path) -> None:
+def test_the_disks_of_a_bug_of_the_archive_show_what_the_spec_shows(run: BugSearch, tmp_path: Path) -> None:
     """Every state of the trace, so that what leads to the bug raises no false alarm either."""
     (trace, *_) = run.searched().result.properties[0].traces
     spec = load_spec(trace.spec.name)

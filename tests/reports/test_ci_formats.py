@@ -22,7 +22,7 @@ from leadline.checker import Limits, Verdict, invariant
 from leadline.checker.engines import ENGINES
 from leadline.checker.result import PropertyResult
 from leadline.invariants import durability
-from leadline.reports.ci.findings import Finding, Place, findings, place_of
+from leadline.reports.ci.findings import Finding, SourceLocation, findings, location_of
 from leadline.reports.ci.github import summary, workflow_commands
 from leadline.reports.ci.junit import junit
 from leadline.reports.ci.sarif import sarif
@@ -196,7 +196,7 @@ def test_a_shipped_property_is_placed_where_it_is_imported_from(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     _, line = inspect.getsourcelines(durability.weak_isr.function)
-    assert place_of(durability.weak_isr) == Place("invariants/durability.py", line)
+    assert location_of(durability.weak_isr) == SourceLocation("invariants/durability.py", line)
 
 
 def test_a_shipped_property_is_placed_at_the_check_of_the_suite_that_violates_it(tmp_path: Path) -> None:

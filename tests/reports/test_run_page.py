@@ -13,15 +13,25 @@ import pytest
 from playwright.sync_api import Browser
 
 from leadline.checker import Limits, Result
+from leadline.checker.coverage import CoverageCounts, FieldCoverage, FunctionCoverage, InstanceCoverage, SourceLine
 from leadline.checker.engines import ENGINES, EXHAUSTIVE
 from leadline.checker.engines.progress import MOST_SAMPLES, Pace, paced
-from leadline.checker.result import Statistics
+from leadline.checker.properties import Kind
+from leadline.checker.result import (
+    FIRST_VIOLATION,
+    ActionCount,
+    Learning,
+    Statistics,
+    Verdict,
+    WalkCounts,
+    Widest,
+)
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.html.plots import levels_plot, rates
 from leadline.reports.html.run import run_page, with_traces
 from leadline.reports.origin import Origin
 from leadline.reports.runs.json_report import read_run, result_object
-from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.runs.run_view import PropertyView, RunView, view_of_result
 from tests.browser.chromium import chromium, needs_chromium
 from tests.browser.opened_page import Opened
 from tests.suite.command import STAIRS, call, write
@@ -95,8 +105,65 @@ def test_a_run_is_read_as_it_was_written() -> None:
     result = paced(lambda progress: ENGINES["oracle"](small().spec, Limits(), progress))
     run = view_of_result(result, Origin("0.1", "leadline explore", "2026-01-01T00:00:00+00:00"))
     read = read_run(json.loads(json.dumps(result_object(run, {}))))
-    seconds: dict[str, Any] = {"seconds": round(run.statistics.seconds, 3), "level_done": None}
-    assert read == attrs.evolve(run, statistics=attrs.evolve(run.statistics, **seconds))
+    assert read == run
+
+
+def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
+    learning = Learning({"up": 3}, {"safe": 2}, called=4, by_oracle=5, memory=6, widest=Widest("State.log", 7, "tuple"))
+    walked = WalkCounts(1, 2, 3, 4, True, (0, 1), (2, 3), 5, 6, {"up": 7})
+    line = SourceLine(8, "return", "partly", (9, 0))
+    covered = CoverageCounts(
+        {"up()": InstanceCoverage(1, 2, 3)},
+        {"safe": 4},
+        {"State.log": FieldCoverage(2, True, ("0", "1"))},
+        (FunctionCoverage("up", "stairs.py", (line,)),),
+        sampled=5,
+    )
+    statistics = Statistics(
+        distinct=1,
+        generated=2,
+        depth=3,
+        queue=4,
+        expanded=3_001,
+        successors=6_002,
+        out_degree_min=7,
+        out_degree_max=8,
+        deadlocks=9,
+        seconds=10.123456,
+        actions={"up": ActionCount(11, 12)},
+        level_done=0.13,
+        memory=14,
+        calls=15,
+        learning=learning,
+        compared=16,
+        levels=(17, 18),
+        outside=19,
+        samples=((0.5, 20), (1.5, 21)),
+        shards=22,
+        skew=0.23,
+        spilled=24,
+        walked=walked,
+        covered=covered,
+        activity="shortening",
+    )
+    names = {"name": "safe", "sentence": "nothing is lost", "source": "KIP-101"}
+    seen = PropertyView(kind=Kind.WITNESS, verdict=Verdict.HOLDS, trace_length=1, premise=True, **names)
+    run = RunView(
+        spec="stairs",
+        bounds={"top": 3, "acks": "all"},
+        engine="compiled",
+        settings={"seed": 1},
+        verdict=Verdict.VIOLATED,
+        stop=FIRST_VIOLATION,
+        note="a remark",
+        statistics=statistics,
+        properties=(seen,),
+        origin=Origin("0.1", "leadline explore", "2026-01-01T00:00:00+00:00"),
+    )
+    for kind, value in ((Statistics, statistics), (RunView, run), (PropertyView, seen)):
+        for field in attrs.fields(kind):
+            assert getattr(value, field.name) != field.default, f"this test gives {field.name} no value of its own"
+    assert read_run(json.loads(json.dumps(result_object(run, {})))) == run
 
 
 @needs_chromium

@@ -24,7 +24,7 @@ from leadline.checker.engines.oracle import explore
 from leadline.checker.traces.graph import neighbourhood
 from leadline.checker.traces.itf import decode_trace
 from leadline.invariants.catalog import CATALOG
-from leadline.reports.terminal import run as terminal
+from leadline.reports.terminal import trace as terminal
 from leadline.reports.traces.dot import dot
 from leadline.reports.traces.mermaid import MOST_CHARACTERS, mermaid
 from leadline.reports.traces.shiviz import PATTERN, shiviz
@@ -383,7 +383,7 @@ def test_graph_draws_what_is_around_the_counterexample_of_a_large_space(tmp_path
 
 def test_graph_refuses_a_large_space_without_a_counterexample(tmp_path: Path) -> None:
     complaint = call("graph", "atomic/kip-320", folder=tmp_path).complaint
-    assert complaint.startswith("atomic/kip-320 has more than 200 states, and no counterexample to draw: make")
+    assert complaint.startswith("atomic/kip-320 has more than 200 states, and no counterexample to draw: use")
 
 
 @needs_graphviz

@@ -1,0 +1,187 @@
+"""The registry of report formats: for each, the class that it needs and the function that writes it.
+
+There is a table for each kind of report: a trace, a run, a suite, an audit, the archive of bugs. The commands take
+their options from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import attrs
+
+from leadline.checker.result import Result
+from leadline.checker.trace import Trace
+from leadline.checker.traces.graph import neighbourhood
+from leadline.checker.traces.itf import encode_trace
+from leadline.reports.audit.findings import AuditReport, audit_findings, audit_markdown
+from leadline.reports.audit.json_audit import audit_object
+from leadline.reports.audit.page import audit_page
+from leadline.reports.bugs import BugsReport, bugs_object
+from leadline.reports.ci.findings import suite_findings
+from leadline.reports.ci.github import summary, workflow_commands
+from leadline.reports.ci.junit import junit
+from leadline.reports.ci.sarif import sarif
+from leadline.reports.html.run import run_page, title_of, with_traces
+from leadline.reports.lines import json_text
+from leadline.reports.origin import Origin
+from leadline.reports.runs.json_report import result_object, story_object
+from leadline.reports.runs.run_view import RunView, view_of_result
+from leadline.reports.suite import SuiteRun
+from leadline.reports.traces.dot import dot
+from leadline.reports.traces.mermaid import mermaid
+from leadline.reports.traces.shiviz import shiviz
+from leadline.reports.traces.story import Story
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Format(Generic[T]):
+    """A format.
+
+    Attributes:
+        needs: the class of the values that can be written in it.
+        write: returns the text for a value.
+        help: what the text is, for the help of a command.
+        metavar: what its option takes: ``FILE``, or ``DIR`` for a file ``index.html`` in a folder; empty if the text is
+            written to standard output.
+        appends: whether the text is added to the end of the file.
+    """
+
+    needs: type[T]
+    write: Callable[[T], str]
+    help: str
+    metavar: str = "FILE"
+    appends: bool = False
+
+    def text(self, *values: object) -> str | None:
+        """The text for the first of some values that has the class needed; None if none has it."""
+        return next((self.write(value) for value in values if isinstance(value, self.needs)), None)
+
+
+@attrs.frozen(eq=False)
+class FinishedRun:
+    """A run that has ended.
+
+    Attributes:
+        result: its result.
+        view: what reports show of it.
+        trace_files: the trace files written for each property, by its name.
+    """
+
+    result: Result
+    view: RunView
+    trace_files: Mapping[str, list[Path]]
+
+
+def _graph_around(trace: Trace[object]) -> str:
+    return dot(trace.spec, neighbourhood(trace), trace)
+
+
+def _suite_page(run: SuiteRun) -> str:
+    origin = Origin.now()
+    runs = [
+        with_traces(each.result, view_of_result(each.result, origin), each.prepared.title, each.failure)
+        for each in run.outcomes
+    ]
+    return run_page(f"leadline: {run.summary}", runs)
+
+
+def _bugs_page(bugs: BugsReport) -> str:
+    origin, shown = Origin.now(), []
+    for outcome in bugs.outcomes:
+        failure = "" if outcome.as_expected else f"expected {outcome.run.expected}"
+        title = f"{outcome.run.bug.ticket}, {outcome.run.spec.name}"
+        shown.append(with_traces(outcome.result, view_of_result(outcome.result, origin), title, failure))
+    return run_page("leadline: known bugs of Kafka's replication", shown)
+
+
+TRACE_FORMATS: dict[str, Format[Story] | Format[Trace[object]]] = {
+    "mermaid": Format(Story, mermaid, "a sequence diagram for Markdown"),
+    "dot": Format(Trace, _graph_around, "the trace among the states next to it, for Graphviz"),
+    "shiviz": Format(Story, shiviz, "a log with vector clocks"),
+    "itf": Format(Trace, lambda trace: json_text(encode_trace(trace), indent=1), "the Informal Trace Format"),
+    "json": Format(Story, lambda story: json_text(story_object(story), indent=1), "what the text shows"),
+}
+"""Formats of a trace. Those that need a `Trace` are not available when its spec is not."""
+
+RUN_FORMATS: dict[str, Format[FinishedRun]] = {
+    "json": Format(
+        FinishedRun,
+        lambda run: json_text(result_object(run.view, run.trace_files), indent=2),
+        "Write the result to a file as a JSON object. With -, write it to standard output, and nothing else.",
+        "FILE|-",
+    ),
+    "html": Format(
+        FinishedRun,
+        lambda run: run_page(title_of(run.view), [with_traces(run.result, run.view)]),
+        "Write an HTML page of the run and its traces.",
+    ),
+}
+"""Formats of the result of a search."""
+
+SUITE_FORMATS: dict[str, Format[SuiteRun]] = {
+    "junit": Format(
+        SuiteRun,
+        lambda run: junit(run.name, suite_findings(run)),
+        "Write JUnit XML: a test case for each check and property.",
+    ),
+    "sarif": Format(SuiteRun, lambda run: sarif(suite_findings(run)), "Write SARIF, for code scanning."),
+    "markdown": Format(
+        SuiteRun,
+        lambda run: summary(run.outcomes, len(run.checks)),
+        "Append a Markdown summary, for $GITHUB_STEP_SUMMARY.",
+        appends=True,
+    ),
+    "html": Format(
+        SuiteRun, _suite_page, "Write an HTML page of the run and its traces: DIR/index.html.", metavar="DIR"
+    ),
+    "github": Format(
+        SuiteRun,
+        lambda run: "\n".join(workflow_commands(run.outcomes)),
+        "Print GitHub workflow commands that annotate the code with findings.",
+        metavar="",
+    ),
+}
+"""Formats of a run of a suite."""
+
+AUDIT_FORMATS: dict[str, Format[AuditReport]] = {
+    "json": Format(
+        AuditReport,
+        lambda audit: json_text(audit_object(audit.result), indent=2),
+        "Write the result to a file as a JSON object. With -, write it to standard output, and nothing else.",
+        "FILE|-",
+    ),
+    "html": Format(
+        AuditReport,
+        lambda audit: audit_page(f"leadline audit {audit.directories}", audit.result, audit.examples),
+        "Write an HTML page.",
+    ),
+    "junit": Format(
+        AuditReport,
+        lambda audit: junit("audit", audit_findings(audit.result)),
+        "Write JUnit XML: a test case for each violation.",
+    ),
+    "sarif": Format(AuditReport, lambda audit: sarif(audit_findings(audit.result)), "Write SARIF, for code scanning."),
+    "markdown": Format(
+        AuditReport,
+        lambda audit: audit_markdown(audit.result, audit.examples),
+        "Append a Markdown summary, for $GITHUB_STEP_SUMMARY.",
+        appends=True,
+    ),
+}
+"""Formats of an audit."""
+
+BUGS_FORMATS: dict[str, Format[BugsReport]] = {
+    "json": Format(
+        BugsReport,
+        lambda bugs: json_text(bugs_object(bugs.outcomes, bugs.unreached), indent=2),
+        "Write the results to a file as a JSON object. With -, write it to standard output, and nothing else.",
+        "FILE|-",
+    ),
+    "html": Format(BugsReport, _bugs_page, "Write an HTML page of the runs and traces."),
+}
+"""Formats of the searches for known bugs."""

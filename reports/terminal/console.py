@@ -1,0 +1,129 @@
+"""Consoles: coloured on a terminal, plain elsewhere.
+
+Names and values must be `visible` before they are laid out, so that none of them starts a line of its own. Every
+line that a `console` prints is `inert`, whatever it contains.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from leadline.checker.result import Verdict
+from leadline.reports.lines import inert
+
+STYLES = {Verdict.HOLDS: "green", Verdict.VIOLATED: "bold red", Verdict.INCOMPLETE: "yellow"}
+
+
+def console(stderr: bool = False, live: bool = False) -> Console:
+    """A console for standard output or standard error, as wide as its terminal.
+
+    Without a terminal, it has no colours and is 100 columns wide unless ``COLUMNS`` is set. With ``NO_COLOR``, it has
+    no colours.
+
+    Parameters:
+        stderr: whether it is for standard error.
+        live: whether its lines are overwritten, as for progress. This needs control characters, so everything that is
+            printed must already be `visible`.
+    """
+    stream = sys.stderr if stderr else sys.stdout
+    out = WholeConsole(
+        stderr=stderr,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        width=None if stream.isatty() or "COLUMNS" in os.environ else 100,
+    )
+    if not live:
+        out.push_render_hook(PlainLines())
+    return out
+
+
+class WholeConsole(Console):
+    """A console that does not cut off long lines, and raises an error when its output is closed."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print without cutting off lines that are longer than the terminal is wide."""
+        super().print(*objects, **{"crop": False, **options})
+
+    def on_broken_pipe(self) -> None:
+        """Called by `rich` while it handles a `BrokenPipeError`."""
+        raise BrokenPipeError
+
+
+class PlainLines(RenderHook):
+    """Prints lines without the padding that `rich` adds, and makes them `inert`."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """Called by `rich` with the objects that are printed."""
+        return [_Plain(renderable) for renderable in renderables]
+
+
+@attrs.frozen
+class _Plain:
+    renderable: ConsoleRenderable
+
+    def __rich_console__(self, out: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        lines = list(Segment.split_lines(out.render(self.renderable, options)))
+        for number, line in enumerate(lines, start=1):
+            while line and not line[-1].text.rstrip():
+                line.pop()
+            starts = True
+            for place, segment in enumerate(line, start=1):
+                text = segment.text.rstrip() if place == len(line) else segment.text
+                yield Segment(inert(text, starts=starts), segment.style)
+                starts = starts and not text.strip()
+            if number < len(lines) or options.max_width:
+                yield Segment.line()
+
+
+def is_plain(out: Console) -> bool:
+    """Whether a console shows no colours, so that changes need a mark."""
+    return out.no_color or out.color_system is None
+
+
+@attrs.frozen
+class WrappedBounds:
+    """Text with bounds, which may also wrap after commas, so that names that fit in a line are not broken.
+
+    It is not a `Text`, because `rich` would join it with others and wrap them in its own way.
+    """
+
+    text: Text
+
+    def __rich_console__(self, out: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        breaks, begin = [], 0
+        for part in re.finditer(r"[^ ,]+[ ,]*", self.text.plain):
+            end = part.start() + len(part[0].rstrip())
+            if begin < part.start() and end - begin > options.max_width:
+                begin = part.start()
+                breaks.append(begin)
+        for line in self.text.divide(breaks):
+            line.rstrip()
+            yield line
+
+
+def empty_table(title: str, columns: tuple[str, ...], numbers: int = 0) -> Table:
+    """A table without rows.
+
+    Parameters:
+        title: its title; may be empty.
+        columns: the headings of its columns.
+        numbers: how many of the last columns contain numbers.
+    """
+    heading = f"\n{title}" if title else " "
+    table = Table(title=heading, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for place, column in enumerate(columns):
+        is_number = place >= len(columns) - numbers
+        table.add_column(column, header_style="dim", overflow="fold", justify="right" if is_number else "left")
+    return table

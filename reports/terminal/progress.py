@@ -1,0 +1,96 @@
+"""The progress of a run on standard error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from leadline.checker.engines import memory
+from leadline.checker.result import Statistics
+from leadline.checker.support.names import counted
+from leadline.checker.support.visible import visible
+from leadline.reports.terminal.console import console, is_plain
+
+
+def progress_lines(statistics: Statistics) -> list[str]:
+    """The counts of a run so far, in lines of about 80 columns."""
+    if statistics.activity:
+        found = [f"{statistics.distinct:,} distinct  depth {statistics.depth}"] if statistics.distinct else []
+        return [f"{_elapsed(statistics.seconds)}  {visible(statistics.activity)}", *found]
+    rate = statistics.distinct / statistics.seconds if statistics.seconds else 0.0
+    counts = f"{statistics.distinct:,} distinct  {statistics.generated:,} generated  {rate:,.0f}/s"
+    share = "" if statistics.level_done is None else f", {statistics.level_done:.0%} of this level"
+    queue = "" if statistics.queue is None else f"  queue {statistics.queue:,}"
+    tables = f"  {memory.described(statistics.memory)}  {statistics.calls:,} calls" if statistics.calls else ""
+    total = estimated_total(statistics.levels)
+    estimate = "" if total is None else f"  about {statistics.distinct / total:.0%} of an estimated {total:,} states"
+    lines = [f"{_elapsed(statistics.seconds)}  {counts}", f"depth {statistics.depth}{share}{queue}{tables}{estimate}"]
+    if statistics.shards:
+        spilled = memory.described(statistics.spilled)
+        lines.append(f"{counted(statistics.shards, 'shard')}  skew {statistics.skew:.0%}  {spilled} spilled to files")
+    return lines
+
+
+def estimated_total(levels: Sequence[int]) -> int | None:
+    """An estimate of the total number of states, once the levels shrink.
+
+    The sizes of levels usually have the shape of a bell. The estimate assumes that the remaining levels shrink by the
+    ratio of the last two complete levels.
+
+    Parameters:
+        levels: the distinct states at each depth; the last level may not be complete.
+
+    Returns:
+        The estimate; None if the levels do not shrink yet.
+    """
+    if len(levels) < 4 or not levels[-4] > levels[-3] > levels[-2] > 0:
+        return None
+    ratio = levels[-2] / levels[-3]
+    return max(round(sum(levels[:-1]) + levels[-2] * ratio / (1 - ratio)), sum(levels))
+
+
+def _elapsed(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+@contextmanager
+def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statistics], None]]:
+    """Show progress on standard error: live lines on a terminal, otherwise one line a minute.
+
+    Parameters:
+        what: the name of the run.
+        every: seconds between two lines without a terminal. A shorter run prints none.
+
+    Returns:
+        A context manager that provides the progress function.
+    """
+    out, what = console(stderr=True, live=True), visible(what)
+    if not out.is_terminal or is_plain(out):
+        yield _minutely(what, every)
+        return
+    line = TextColumn("{task.description}", markup=False)
+    with Progress(SpinnerColumn(), line, console=out, transient=True) as progress:
+        task = progress.add_task(what)
+
+        def show(statistics: Statistics) -> None:
+            progress.update(task, description="\n".join(filter(None, [what, *progress_lines(statistics)])))
+
+        yield show
+
+
+def _minutely(what: str, every: float) -> Callable[[Statistics], None]:
+    """A progress function that prints a line at most every `every` seconds."""
+    out, due = console(stderr=True), time.monotonic() + every
+
+    def show(statistics: Statistics) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + every
+            out.print("  ".join(filter(None, [what, *progress_lines(statistics)])), soft_wrap=True)
+
+    return show

@@ -1,0 +1,45 @@
+"""Specs on a terminal: the list of them, or one with its bounds, actions and properties."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from leadline.checker.bounds import bounds_text, describe_bounds
+from leadline.checker.properties import Property
+from leadline.checker.spec import Spec
+from leadline.checker.support.visible import visible
+from leadline.reports.terminal.console import empty_table
+
+
+def specs_view(specs: list[Spec[object]]) -> RenderableType:
+    """A list of specs, one on each line."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    for spec in specs:
+        table.add_row(Text(visible(spec.name), style="bold"), visible(spec.summary))
+    return table
+
+
+def spec_view(spec: Spec[object]) -> RenderableType:
+    """One spec: its bounds with their defaults, its actions, its properties with their sentences."""
+    bounds = empty_table("bounds", ("-b", "default", "bounds", "possible"))
+    for name, value, text, right in describe_bounds(spec.bounds):
+        given = bounds_text({name: value}).partition("=")[2]
+        bounds.add_row(*map(visible, (name, given, text)), Text(visible(right), style="dim"))
+    actions = empty_table("actions", ("action", "a step"))
+    for action in spec.actions:
+        actions.add_row(*map(visible, (f"{action.name}({', '.join(action.domains)})", action.sentence)))
+    properties = empty_table("properties", ("-i", "kind", "says"))
+    for item in spec.checks:
+        properties.add_row(visible(item.name), item.kind.value, _explanation(item))
+    return Group(Text(visible(spec.name), style="bold"), Text(visible(spec.summary)), bounds, actions, properties)
+
+
+def _explanation(item: Property) -> Text:
+    text = Text(visible(item.sentence))
+    if item.source:
+        text.append(f"\n{visible(item.source)}", style="dim")
+    if item.fails_in:
+        text.append(f"\nknown to fail in {visible(', '.join(item.fails_in))}", style="yellow")
+    return text

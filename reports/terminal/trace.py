@@ -1,0 +1,199 @@
+"""Traces on a terminal, step by step or side by side."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from leadline.checker.result import Result, Verdict
+from leadline.checker.trace import Trace
+from leadline.reports.terminal.console import PlainLines, WholeConsole, WrappedBounds, is_plain
+from leadline.reports.traces.story import Frame, Story, story_of
+
+CHANGED_STYLE = "bold yellow"
+
+CHANGED_MARK = "*"
+
+MARGIN = 7
+"""Columns to the left of a step's text, for its number."""
+
+MOST_STATES = 1_000
+"""The most states of a trace that are shown."""
+
+
+def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) -> RenderableType:
+    """A trace step by step: each step in words, then the rows of the state, with the changed cells marked.
+
+    Columns that do not fit in the terminal are shown below each row, on lines of their own. If a trace has more than
+    `MOST_STATES` states, the first state and the last ones are shown.
+
+    Parameters:
+        story: the trace.
+        plain: whether changed cells are marked with a star instead of a colour.
+        width: the width of the terminal in columns.
+        titled: whether to show the spec and its bounds first.
+    """
+    count = len(story.frames)
+    numbers = range(count) if count <= MOST_STATES else [0, *range(count - MOST_STATES + 1, count)]
+    frames = [story.frames[number] for number in numbers]
+    columns = list(dict.fromkeys(column for frame in frames for row in frame.rows.values() for column in row.columns))
+    widths = {column: max([len(column), *_cell_widths(frames, column)]) + plain for column in columns}
+    label_width = max((len(name) for frame in frames for name, row in frame.rows.items() if row.columns), default=0)
+    ends = itertools.accumulate((2 + column_width for column_width in widths.values()), initial=MARGIN + label_width)
+    fitting = dict(list(widths.items())[: sum(end <= width for end in ends) - 1])
+    parts: list[RenderableType] = [WrappedBounds(Text(story.title, style="bold"))] if titled else []
+    if story.legend:
+        parts.append(Text(_legend(story, plain), style="dim"))
+    parts += turning_points(story)
+    for before, number, frame in zip([0, *numbers], numbers, frames, strict=False):
+        if number > before + 1:
+            left_out = f"\n{number - before - 1:,} states are left out; `leadline trace FILE --format json` has all"
+            parts.append(Text(left_out, style="yellow"))
+        parts.append(_step_title(number + 1, count, frame, story))
+        parts += [_header(label_width, fitting)] if fitting else []
+        for row in (name for name, row in frame.rows.items() if row.columns):
+            parts.append(_row(frame, row, label_width, fitting, plain))
+            parts.extend(_cells(frame, row, [column for column in columns if column not in fitting], plain))
+        parts.extend(_under_way(frame, plain))
+    parts.extend(
+        Padding(
+            Text(paragraph, style="bold red" if not index else ""), (not index, 0, 0, 4 * bool(index)), expand=False
+        )
+        for index, paragraph in enumerate(story.ending)
+    )
+    return Group(*parts)
+
+
+def turning_points(story: Story) -> Iterator[RenderableType]:
+    """The events that decided the outcome of a trace, with their steps; nothing if the violation is the only one."""
+    if len(story.happened) < 2:
+        return
+    yield Text("\nwhat happened", style="bold")
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for event in story.happened:
+        label = Text(event.label, style="bold green" if event.good else "bold red")
+        table.add_row(f"step {event.state + 1}", label, event.text)
+    yield table
+
+
+def _legend(story: Story, plain: bool) -> str:
+    arrows = ["a → b: on its way from a to b"] if any(frame.under_way for frame in story.frames) else []
+    return "; ".join([story.legend, *arrows, *([f"{CHANGED_MARK} changed"] if plain else [])])
+
+
+def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -> RenderableType:
+    """Two traces in two columns, state by state.
+
+    Parameters:
+        left, right: the traces; they may differ in length.
+        first_number: the number of their first states.
+        plain: whether changed cells are marked with a star instead of a colour.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), expand=True)
+    for story in (left, right):
+        table.add_column(story.title.partition("  ")[0], ratio=1, overflow="fold")
+    count = first_number - 1 + max(len(left.frames), len(right.frames))
+    for number, pair in enumerate(itertools.zip_longest(left.frames, right.frames), start=first_number):
+        table.add_row(*[Group(*_narrow(number, count, frame, plain)) if frame else "" for frame in pair])
+    return table
+
+
+def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[RenderableType]:
+    """A state, with only the rows that its step changed."""
+    yield _step_title(number, count, frame)
+    for row in dict.fromkeys(row for row in frame.rows if any(row == touched for touched, _ in frame.changed)):
+        yield _row(frame, row, 0, {}, plain)
+        yield from _cells(frame, row, list(frame.rows[row].columns), plain)
+    yield from _under_way(frame, plain)
+
+
+def plain_text(trace: Trace[object]) -> str:
+    """A trace as shown by a terminal without colours that has 100 columns."""
+    out = WholeConsole(file=io.StringIO(), width=100, no_color=True, highlight=False, markup=False, emoji=False)
+    out.push_render_hook(PlainLines())
+    with out.capture() as captured:
+        out.print(story_view(story_of(trace), plain=True, width=out.width))
+    return captured.get()
+
+
+def show_traces(out: Console, result: Result, *, only: int | None = None, titled: bool = True) -> None:
+    """Print the counterexamples of a result.
+
+    Parameters:
+        out: the console to print on.
+        result: the result.
+        only: how many to print; by default all.
+        titled: whether to show the spec and its bounds with each.
+    """
+    traces = [trace for item in result.properties if item.verdict is Verdict.VIOLATED for trace in item.traces]
+    for trace in traces[:only]:
+        out.print(story_view(story_of(trace), plain=is_plain(out), width=out.width, titled=titled))
+        out.print()
+
+
+def _cell_widths(frames: Sequence[Frame], column: str) -> Iterator[int]:
+    rows = (row.columns for frame in frames for row in frame.rows.values())
+    return (len(columns[column]) for columns in rows if column in columns)
+
+
+def _step_title(number: int, count: int, frame: Frame, story: Story | None = None) -> Text:
+    title = Text(f"\n{number:>2}/{count}  ", style="bold")
+    if not frame.label:
+        return title.append("the initial state")
+    title.append(frame.sentence or frame.label)
+    for event in story.turns(number - 1) if story is not None else ():
+        title.append(f"  [{event.label}]", style="green" if event.good else "red")
+    if frame.sentence:
+        title.append(f"\n{'':{MARGIN}}{frame.label}", style="dim not bold")
+    if frame.losses:
+        title.append(f"\n{'':{MARGIN}}{frame.losses}", style="red not bold")
+    return title
+
+
+def _cells(frame: Frame, row: str, columns: list[str], plain: bool) -> Iterator[RenderableType]:
+    """The cells of a row that are not empty or have changed, each on a line of its own, wrapped if necessary."""
+    for column in columns:
+        text, changed = frame.rows[row].columns.get(column, ""), (row, column) in frame.changed
+        if not text and not changed:
+            continue
+        cell = Text(f"{column}: {text}{CHANGED_MARK * (changed and plain)}", style=CHANGED_STYLE if changed else "dim")
+        yield Padding(cell, (0, 0, 0, MARGIN + 2))
+
+
+def _under_way(frame: Frame, plain: bool) -> Iterator[RenderableType]:
+    """The messages in flight, a line for each message with all its receivers, and the messages that were lost."""
+    receivers: dict[tuple[str, str, bool], list[str]] = {}
+    for message in frame.under_way:
+        receivers.setdefault((message.source, message.whole, message in frame.sent), []).append(message.target)
+    for (source, text, is_new), targets in receivers.items():
+        line = f"{source} → {', '.join(targets)}: {text}{CHANGED_MARK * (is_new and plain)}"
+        yield Padding(Text(line, style=CHANGED_STYLE if is_new else "dim"), (0, 0, 0, MARGIN))
+    for message in frame.lost:
+        line = f"{message.source} → {message.target}: {message.whole} is lost"
+        yield Padding(Text(line, style="red"), (0, 0, 0, MARGIN))
+
+
+def _header(label_width: int, widths: dict[str, int]) -> Text:
+    cells = "  ".join(column.ljust(width) for column, width in widths.items())
+    return Text(f"{'':{MARGIN}}{'':<{label_width}}  {cells}".rstrip(), style="dim")
+
+
+def _row(frame: Frame, row: str, label_width: int, widths: dict[str, int], plain: bool) -> Text:
+    touched = any(changed_row == row for changed_row, _ in frame.changed)
+    line = Text(f"{'':{MARGIN}}{row:<{label_width}}", style="" if touched else "dim")
+    for column, width in widths.items():
+        changed = (row, column) in frame.changed
+        text = frame.rows[row].columns.get(column, "")
+        line.append("  ")
+        line.append((text + CHANGED_MARK * (changed and plain)).ljust(width), style=CHANGED_STYLE if changed else "")
+    line.rstrip()
+    return line
