@@ -61,11 +61,11 @@ def test_the_way_is_saved_as_a_trace_that_replays(tmp_path: Path) -> None:
     ("target", "status", "text"),
     [
         ("/?path=0,99", 400, "there is no choice 99"),
-        ("/?path=0,-1", 400, "a path is up to 1,000 numbers"),
-        ("/?path=" + "0," * 1000 + "0", 400, "a path is up to 1,000 numbers"),
-        ("/?path=0," + "1" * 5000, 400, "a path is up to 1,000 numbers"),
+        ("/?path=0,-1", 400, "a path must be at most 1,000 numbers"),
+        ("/?path=" + "0," * 1000 + "0", 400, "a path must be at most 1,000 numbers"),
+        ("/?path=0," + "1" * 5000, 400, "a path must be at most 1,000 numbers"),
         ("http://[/", 400, "this is not an address"),
-        ("/etc/passwd", 404, "there is nothing at this address"),
+        ("/etc/passwd", 404, "there is no page at this address"),
     ],
 )
 def test_other_addresses_are_refused_in_a_line(target: str, status: int, text: str) -> None:
