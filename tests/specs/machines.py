@@ -69,11 +69,12 @@ def good_step(before: Walker, after: Walker) -> bool:
 
 
 def walk_spec(graph: Graph, *properties: Property, check_deadlock: bool = False) -> Spec[Walker]:
-    """A walk on a graph, with one instance of one action for each label."""
+    """A walk on a graph, with one instance of one action for each label; without edges, for one that no edge has."""
+    labels = sorted({label for _, label, _ in graph.edges}) or ["none"]
     return Spec(
         name="walk",
         initial_states=lambda _: [Walker(node, graph) for node in graph.starts],
-        actions=[action("by {label}", label=sorted({label for _, label, _ in graph.edges}))(walk)],
+        actions=[action("by {label}", label=labels)(walk)],
         properties=properties,
         check_deadlock=check_deadlock,
     )
