@@ -1,122 +1,342 @@
-"""Fingerprint: a digest of the code a spec is made of, to tell whether a saved run is of the same."""
+"""Digests: whether a saved run is of the spec that there is now, by its code and by the data that its code can reach.
+
+What is read when the code runs, such as a file, the environment or a cache, is not seen.
+"""
 
 from __future__ import annotations
 
+import collections
+import enum
 import functools
+import gc
 import hashlib
 import sys
-import sysconfig
-from collections.abc import Iterable
+from array import array
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from types import FunctionType, MethodType, ModuleType
-from typing import Any
-
-import attrs
+from types import CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MemberDescriptorType, ModuleType
+from typing import TypeVar, cast
 
 from leadline import checker
+from leadline.checker.bag import Bag
+from leadline.checker.observing.nodes import HASH
+from leadline.checker.observing.objects import Origin, origin, origin_of_file, referents
 from leadline.checker.spec import Spec
 from leadline.checker.support.inert import is_a, stored
 
-_LIBRARIES = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib"))
-_HOUSE = Path(checker.__file__).resolve().parent.parent
-_PLAIN = (bool, int, float, str, bytes, type(None))
+S = TypeVar("S")
+
+_PACKAGE = Path(checker.__file__).resolve().parent.parent
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
+
+_BUFFERS = (array, bytearray)
+"""Types that the garbage collector sees nothing in."""
+
+_NO_MEMBERS = frozenset(
+    ("__dict__", "__weakref__", "__doc__", "__module__", "__static_attributes__", "__firstlineno__", "_abc_impl", HASH)
+)
+"""Members of classes and instances that say nothing of what they do, or that change as they are used."""
+
+_LOOKS_UP_NAMES = frozenset(("getattr", "globals", "vars", "eval", "exec", "__dict__", "attrgetter", "import_module"))
+"""Names in code that may use any member of a module."""
 
 
-def code_digest(spec: Spec[Any], *engine: str) -> str:
-    """A digest of the source files that a spec comes from, and of the plain values that it reaches.
+def code_digest(spec: Spec[S]) -> str:
+    """A digest of leadline, of a spec's source files, and of the objects that its functions can reach.
 
     Parameters:
-        spec: its functions and classes say where to begin; whatever their modules hold leads on. Modules
-            of Python and of installed libraries do not count, but leadline's own do.
-        engine: the names of modules to begin at too.
+        spec: its functions and classes say where to begin. Of the standard library and of installed libraries, only the
+            objects in the spec's data count, not their code.
 
     Returns:
-        Hexadecimal digits: the same in every process, other ones after any change of the code.
+        Hexadecimal digits: the same in every process, others after any change of the code or the data, such as of
+        the order of a dictionary.
     """
-    modules, plain = _reached([*_begin(spec), *map(sys.modules.__getitem__, engine)])
-    digest = hashlib.sha256()
-    for source in sorted({_source(module) or Path() for module in modules}):
+    objects = _Objects()
+    found = objects.digest([*_begin(spec), *_ends(spec)])
+    digest = hashlib.sha256(found + _leadline())
+    for source in sorted(set(_sources(objects.modules).values())):
         digest.update(source.read_bytes())
-    digest.update(repr(sorted(plain)).encode())
     return digest.hexdigest()
 
 
-def own_modules(spec: Spec[Any]) -> dict[str, Path]:
-    """The source file of each module that a spec comes from, but for leadline's own, by the module's name."""
-    sources = {module.__name__: _source(module) for module in _reached([*_begin(spec), spec.distance])[0]}
-    return {name: source for name, source in sources.items() if source is not None and not _is_ours(source)}
+@functools.cache
+def _leadline() -> bytes:
+    """The digest of leadline's own files, which this process has imported."""
+    digest = hashlib.sha256()
+    for source in sorted(_PACKAGE.glob("checker/**/*.py")):
+        digest.update(source.read_bytes())
+    return digest.digest()
 
 
-def _begin(spec: Spec[Any]) -> list[Any]:
+def own_modules(spec: Spec[S]) -> dict[str, Path]:
+    """The source file of each module that a spec comes from, apart from leadline's own, by the module's name."""
+    objects = _Objects()
+    objects.digest([*_begin(spec), spec.distance])
+    sources = _sources(objects.modules)
+    return {name: source for name, source in sources.items() if not _is_ours(source)}
+
+
+def _begin(spec: Spec[S]) -> list[object]:
     return [spec.initial_states, spec.bounds, spec.initials()[0], spec.within, *spec.actions, *spec.properties]
 
 
-def _reached(values: Iterable[Any]) -> tuple[list[ModuleType], list[str]]:
-    """The modules that some values come from and what they hold comes from; and the plain values met on the way."""
-    modules: list[ModuleType] = []
-    plain: list[str] = []
-    seen: dict[int, Any] = {}  # the values are kept, so that no other gets the same identity
-    waiting = list(values)
-    while waiting:
-        value = waiting.pop()
-        if is_a(value, *_PLAIN):
-            plain.append(repr(value))
-        elif id(value) not in seen:
-            seen[id(value)] = value
-            waiting += _held(value)
-            module = value if is_a(value, ModuleType) else _module_of(value)
-            if module is not None and module not in modules and _source(module) is not None:
-                modules.append(module)
-                waiting += _names(module)
-    return modules, plain
+def _ends(spec: Spec[S]) -> list[object]:
+    """The names of the properties and actions in their order, and whether deadlocks are checked."""
+    return [spec.check_deadlock, *(item.name for item in spec.properties), *map(str, spec.instances)]
 
 
-def _module_of(value: Any) -> ModuleType | None:
-    """The module that a function or a class comes from; of another object, the one that its class comes from."""
-    name = stored(value, "__module__")
-    return sys.modules.get(name) if type(name) is str else None
+class _Objects:
+    """Digests objects by what they hold.
 
+    An object that is found by its name in a module, a function or a class, is part of another's digest by its name
+    only, and has a digest of its own. So it does not matter from where it is reached first.
 
-def _names(module: ModuleType) -> list[Any]:
-    """What a module's names stand for, but for those that Python gives it.
-
-    A package of ours holds each of its modules as soon as anybody imports it, needed or not.
+    Attributes:
+        modules: the spec's modules that were met, by name.
     """
-    own = _is_ours(Path(module.__file__ or "").resolve())
-    return [
-        value
-        for name, value in vars(module).items()
-        if name[:2] != "__" and not (own and is_a(value, ModuleType) and value.__name__.startswith(module.__name__))
-    ]
+
+    def __init__(self) -> None:
+        self.modules: dict[str, ModuleType] = {}
+        self._named: dict[str, object] = {}
+        self._digests: dict[int, bytes] = {}
+        self._held: list[object] = []  # so that nothing else gets the identity of what was digested
+
+    def digest(self, values: Iterable[object]) -> bytes:
+        """The digest of some values, and of all that they lead to."""
+        found = hashlib.sha256(b"".join([self._of(value) for value in values]))
+        done: dict[str, bytes] = {}
+        while len(done) < len(self._named):
+            for name, value in list(self._named.items()):
+                if name not in done:
+                    done[name] = self._of(value, by_name=False)
+        for name in sorted(done):
+            found.update(_hash(name, done[name]))
+        return found.digest()
+
+    def _of(self, value: object, by_name: bool = True) -> bytes:
+        """The digest of one value. It needs no recursion, as data may be nested deeply."""
+        under_way: list[tuple[int, Generator[object, bytes, bytes]]] = [(id(value), self._parts(value, by_name))]
+        answer: bytes | None = None
+        while under_way:
+            identity, parts = under_way[-1]
+            try:
+                part = next(parts) if answer is None else parts.send(answer)
+            except StopIteration as stop:
+                under_way.pop()
+                answer = cast(bytes, stop.value)
+                if under_way or by_name:
+                    self._digests[identity] = answer
+                continue
+            answer = self._known(part, [identity for identity, _ in under_way])
+            if answer is None:
+                self._held.append(part)
+                under_way.append((id(part), self._parts(part)))
+        assert answer is not None
+        return answer
+
+    def _known(self, value: object, under_way: list[int]) -> bytes | None:
+        if is_a(value, *_PLAIN):
+            return _hash(type(value).__qualname__, repr(value))
+        if id(value) not in under_way:
+            return self._digests.get(id(value))
+        name = self._name(value)
+        return _hash("named", name) if name else _hash("itself", len(under_way) - under_way.index(id(value)))
+
+    def _parts(self, value: object, by_name: bool = True) -> Generator[object, bytes, bytes]:
+        """Yields what a value is made of, is sent the digest of each, and returns the digest of the value."""
+        if is_a(value, *_PLAIN):
+            return _hash(type(value).__qualname__, repr(value))
+        name = self._name(value)
+        if name and by_name:
+            self._named.setdefault(name, value)
+            return _hash("named", name)
+        if is_a(value, ModuleType):
+            return _hash("module", name)
+        found: list[str | int | bytes] = [f"{type(value).__module__}.{type(value).__qualname__}", name]
+        if is_a(value, set, frozenset):
+            members = []
+            for member in cast(frozenset[object], value):
+                members.append((yield member))
+            return _hash(*found, *sorted(members))
+        if is_a(value, Bag):
+            members = []
+            for pair in cast(Bag[object], value).items():
+                members.append((yield pair))
+            return _hash(*found, *sorted(members))
+        for label, part in self._references(value):
+            found += [label, (yield part)]
+        return _hash(*found)
+
+    def _name(self, value: object) -> str:
+        """The name by which a module has a class or a function, or that of a module; empty if there is none."""
+        if is_a(value, ModuleType):
+            module = cast(ModuleType, value)
+            self._meet(module.__name__)
+            return module.__name__
+        if not is_a(value, type, FunctionType):
+            self._meet(stored(type(value), "__module__"))
+            return ""
+        module_name, qualified = stored(value, "__module__"), stored(value, "__qualname__")
+        self._meet(module_name)
+        found: object = sys.modules.get(module_name) if type(module_name) is str else None
+        for part in str(qualified).split("."):
+            found = stored(found, part)
+        return f"{module_name}.{qualified}" if found is value else ""
+
+    def _meet(self, module: object) -> None:
+        if type(module) is str and module in sys.modules and origin(module) is Origin.SPEC:
+            self.modules[module] = sys.modules[module]
+
+    def _references(self, value: object) -> Iterator[tuple[str, object]]:
+        if is_a(value, FunctionType):
+            yield from self._of_function(cast(FunctionType, value))
+        elif is_a(value, type):
+            yield from self._of_class(cast(type, value))
+        elif is_a(value, enum.Enum):
+            yield "class", type(value)
+            yield "name", stored(value, "_name_")
+            yield "value", stored(value, "_value_")
+        elif is_a(value, functools._lru_cache_wrapper):
+            yield "cached", stored(value, "__wrapped__")
+        elif is_a(value, MemberDescriptorType, GetSetDescriptorType):
+            yield "descriptor", stored(value, "__name__")
+        else:
+            yield "class", type(value)
+            yield from _of_object(value)
+
+    def _of_function(self, function: FunctionType) -> Iterator[tuple[str, object]]:
+        if origin(function.__module__) is not Origin.SPEC:
+            yield "library", f"{function.__module__}.{function.__qualname__}"
+            return
+        generated = function.__name__ == "__hash__" and function.__code__.co_filename.startswith("<attrs generated")
+        if not generated:  # by attrs, with a number that differs from process to process
+            yield "code", _code(function.__code__)
+        for reference in referents(function):
+            yield reference.name, reference.value
+        names = set(_names(function.__code__))
+        for name in sorted(names & function.__globals__.keys()):
+            yield f"global {name}", function.__globals__[name]
+        for place in sorted(names & function.__globals__.keys()):
+            module = function.__globals__[place]
+            if is_a(module, ModuleType):
+                yield from self._of_module(module, names, place)
+
+    def _of_module(self, module: ModuleType, names: set[str], path: str) -> Iterator[tuple[str, object]]:
+        """The members of a module, and of modules in it, that code may use."""
+        if origin(module.__name__) is not Origin.SPEC:
+            return
+        members = vars(module)
+        used = [name for name in members if name[:2] != "__"] if names & _LOOKS_UP_NAMES else names & members.keys()
+        for name in sorted(used):
+            yield f"member {path}.{name}", members[name]
+            if is_a(members[name], ModuleType) and path.count(".") < _DEEPEST:
+                yield from self._of_module(members[name], names, f"{path}.{name}")
+
+    def _of_class(self, cls: type) -> Iterator[tuple[str, object]]:
+        if origin(stored(cls, "__module__")) is not Origin.SPEC:
+            yield "library", f"{cls.__module__}.{cls.__qualname__}"
+            return
+        for reference in referents(cls):
+            if reference.name.removeprefix(".") not in _NO_MEMBERS:
+                yield reference.name, reference.value
 
 
-def _held(value: Any) -> list[Any]:
-    """What a value holds."""
-    if is_a(value, dict):
-        return [*dict.keys(value), *dict.values(value)]
-    for kind in (tuple, list, set, frozenset):
-        if is_a(value, kind):
-            return list(kind.__iter__(value))
-    if is_a(value, functools.partial):
-        return [value.func, *value.args, *value.keywords.values()]
-    if is_a(value, MethodType):
-        return [value.__func__, value.__self__]
-    if attrs.has(type(value)):
-        return [stored(value, field.name) for field in attrs.fields(type(value))]
-    if is_a(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != type(cell)()]  # not the empty ones
-        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-    return []
+_DEEPEST = 5
+"""Most dots in the name of a module that is reached from one in use; modules may hold each other."""
+
+
+def _of_object(value: object) -> Iterator[tuple[str, object]]:
+    """What an instance holds: its items, its fields, and the rest that Python's garbage collector knows."""
+    if is_a(value, *_BUFFERS):
+        yield "content", bytes(memoryview(cast(bytearray, value)).cast("B"))
+    elif is_a(value, collections.deque):
+        yield "items", list(collections.deque.__iter__(cast(collections.deque[object], value)))
+    elif is_a(value, MappingProxyType):
+        yield "mapping", next(iter(gc.get_referents(value)), None)
+    elif is_a(value, CodeType):
+        yield "code", _code(cast(CodeType, value))
+    else:
+        count = 0
+        for reference in referents(value):
+            if reference.value is not type(value) and reference.name.removeprefix(".") not in _NO_MEMBERS:
+                count += 1
+                yield reference.name, reference.value
+        if not count and origin(type(value).__module__) is not Origin.SPEC:
+            yield "text", _text(value)
+
+
+def _text(value: object) -> object:
+    """What a value of a library's class without visible parts holds, such as a date, as the class itself says it."""
+    try:
+        made = value.__reduce_ex__(4)
+    except Exception:
+        return "unknown"
+    return [*made[1:3]] if isinstance(made, tuple) else made
+
+
+def _code(code: CodeType) -> tuple[object, ...]:
+    """What a function's code does, without the places of its lines."""
+    constants = [_code(constant) if isinstance(constant, CodeType) else constant for constant in code.co_consts]
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    return code.co_code, *constants, *names, code.co_argcount, code.co_kwonlyargcount, code.co_flags
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names of globals and attributes in code, and in the code of functions within."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _hash(*parts: str | int | bytes) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode(errors="surrogatepass")
+        digest.update(b"%d:" % len(data) + data)
+    return digest.digest()
+
+
+def _sources(modules: dict[str, ModuleType]) -> dict[str, Path]:
+    """The source file of each of the spec's modules among some, and of those that they name, by the module's name."""
+    found: dict[str, Path] = {}
+    waiting = list(modules.values())
+    while waiting:
+        module = waiting.pop()
+        path = _source(module)
+        if module.__name__ not in found and path is not None:
+            found[module.__name__] = path
+            waiting += _named_by(module)
+    return found
+
+
+def _named_by(module: ModuleType) -> Iterator[ModuleType]:
+    """The modules that a module's names stand for, and those that the functions, classes and objects there come from.
+
+    A package of leadline's holds each of its modules as soon as one is imported, in use or not.
+    """
+    is_ours = _is_ours(_source(module) or Path())
+    for name, value in list(vars(module).items()):
+        if name[:2] == "__":
+            continue
+        if is_a(value, ModuleType):
+            if not (is_ours and value.__name__.startswith(module.__name__)):
+                yield value
+        else:
+            for owner in (value, type(value)):
+                comes_from = stored(owner, "__module__")
+                if type(comes_from) is str and comes_from in sys.modules:
+                    yield sys.modules[comes_from]
 
 
 def _source(module: ModuleType) -> Path | None:
-    """A module's file; None of one that is Python's or an installed library's."""
+    """A module's file, if it is one of a spec."""
     name = getattr(module, "__file__", None)
-    if name is None:
-        return None
-    path = Path(name).resolve()
-    return path if _is_ours(path) or not any(path.is_relative_to(library) for library in _LIBRARIES) else None
+    path = Path(name).resolve() if name else None
+    return path if path is not None and path.is_file() and origin_of_file(path) is Origin.SPEC else None
 
 
 def _is_ours(path: Path) -> bool:
-    return path.is_relative_to(_HOUSE) and path.relative_to(_HOUSE).parts[0] in ("checker", "model", "invariants")
+    return path.is_relative_to(_PACKAGE) and path.relative_to(_PACKAGE).parts[0] in ("checker", "model", "invariants")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import gc
+from collections.abc import Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -21,6 +23,16 @@ class NewKind(Exception):
     def __init__(self, slot: int) -> None:
         self.slot = slot
         super().__init__(slot)
+
+
+class NoValue(enum.Enum):
+    """See `NO_VALUE`."""
+
+    NO_VALUE = enum.auto()
+
+
+NO_VALUE = NoValue.NO_VALUE
+"""Stands for the value of a number that no saved state has."""
 
 
 class StandIn:
@@ -131,6 +143,18 @@ class Domain:
             raise error
         return number
 
+    def restore(self, values: Sequence[object]) -> None:
+        """Number values as an earlier run has numbered them. A number whose value is `NO_VALUE` stays without one.
+
+        Parameters:
+            values: in the order of their numbers. Those that have values already keep them.
+        """
+        for value in values[len(self.values) :]:
+            if value is NO_VALUE:
+                self.values.append(self.values[0])  # which has another number, so nothing will use this one
+            else:
+                self.number(value)
+
     def can_be_copied(self, told_apart: frozenset[type]) -> bool:
         """Whether copying it is no read for code that may tell values of some types apart by identity."""
         return not self.read_when_copied and self.types.isdisjoint(told_apart)
@@ -148,5 +172,6 @@ class Domain:
     def forget(self, first: int) -> None:
         """Take back the numbers from the first on."""
         for value in self.values[first:]:
-            del self._numbers[value]
+            if self._numbers.get(value, -1) >= first:  # not so where a number has no value of its own
+                del self._numbers[value]
         del self.values[first:]

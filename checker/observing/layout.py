@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.bag import Bag
-from leadline.checker.observing.domains import Domain, Kinds
+from leadline.checker.observing.domains import NO_VALUE, Domain, Kinds
 from leadline.checker.observing.nodes import (
     HASH,
     Collection,
@@ -209,10 +209,14 @@ class Layout:
         """Give slots to members of collections, in order.
 
         Parameters:
-            members: the path of the collection, and the member. See `members`.
+            members: the path of the collection, and the member; see `members`. If it is `NO_VALUE`, the slot stays
+                unused.
+
+        Raises:
+            KeyError: there is no such collection.
         """
         for path, member in members:
-            self.slot_of(self._collections[path], member)
+            self.slot_of(self._collections[path], object() if member is NO_VALUE else member)
 
     def state(self, numbers: Sequence[int]) -> Any:
         """The state with these numbers in its slots. Components are shared with the states built before.

@@ -31,11 +31,9 @@ from numpy.typing import NDArray
 from leadline.checker import LeadlineError, Limits, Spec, Verdict, action
 from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import checkpoint, kernel, store
-from leadline.checker.engines.compiled.checkpoint import Snapshot
 from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.workers import Workers
-from leadline.checker.errors import Damaged
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.support.durable import sealed, unsealed
 from leadline.checker.support.locks import FolderLock
@@ -109,7 +107,7 @@ def test_kill_9_in_the_middle_and_resume(tmp_path: Path) -> None:
 
 
 def test_what_is_not_whole_does_not_count(tmp_path: Path) -> None:
-    """Killed while the arrays grow: the last `search.pickle` says how many entries count."""
+    """Killed while the arrays grow: the last `search.json` says how many entries count."""
     folder = tmp_path / "saved"
     learning.explore(SPEC, Limits(keep_going=True, depth=7), settings=CompiledSettings(checkpoint=folder))
     for name in folder.glob("*.bin"):
@@ -180,7 +178,7 @@ def test_a_checkpoint_of_other_code_is_refused(tmp_path: Path) -> None:
         before = file.read_text()
         file.write_text(before.replace(old, new))
         refused = run_leadline("explore", "count.py", "--resume", "saved", folder=tmp_path)
-        assert "saved is a checkpoint of other code: the spec or leadline has changed since" in refused.complaint, name
+        assert "saved is a checkpoint of other code: the spec or its data has changed since" in refused.complaint, name
         file.write_text(before)
 
 
@@ -296,12 +294,15 @@ def test_a_result_is_not_lost_with_its_last_checkpoint(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_at_the_start_is_an_error(tmp_path: Path) -> None:
-    with small_files(1024), pytest.raises(LeadlineError, match=r"cannot write .*search.pickle: File too large"):
+    with (
+        small_files(1024),
+        pytest.raises(LeadlineError, match=r"cannot write .*(calls.bin|search.json): File too large"),
+    ):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
-    assert not (tmp_path / "saved" / "search.pickle.new").exists()
+    assert not (tmp_path / "saved" / "search.json.new").exists()
 
 
-def test_states_that_cannot_be_pickled_are_refused_at_the_start(tmp_path: Path) -> None:
+def test_states_of_local_classes_are_saved(tmp_path: Path) -> None:
     @attrs.frozen
     class Local:
         number: int = 0
@@ -312,11 +313,44 @@ def test_states_that_cannot_be_pickled_are_refused_at_the_start(tmp_path: Path) 
 
     @action()
     def hold(state: Holder) -> Iterator[Holder]:
-        yield Holder(Local(1))
+        if state.held.number < 5:
+            yield Holder(Local(state.held.number + 1))
 
     spec = Spec(name="local", initial_states=lambda bounds: [Holder(Local())], actions=[hold])
-    with pytest.raises(LeadlineError, match="a checkpoint needs states that can be pickled"):
-        learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    learning.explore(spec, Limits(depth=3), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    resumed = learning.explore(spec, settings=CompiledSettings(resume=tmp_path / "saved"))
+    assert answers(resumed) == answers(learning.explore(spec))
+
+
+class Silent:
+    """Its text does not say what it holds."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Silent) and self.number == other.number
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+    def __repr__(self) -> str:
+        return "Silent()"
+
+
+@attrs.frozen
+class Holds:
+    silent: Silent
+
+
+def test_values_that_look_alike_are_refused(tmp_path: Path) -> None:
+    @action()
+    def speak(state: Holds) -> Iterator[Holds]:
+        yield Holds(Silent(1 - state.silent.number))
+
+    spec = Spec(name="silent", initial_states=lambda bounds: [Holds(Silent(0))], actions=[speak])
+    result = learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
+    assert result.note.endswith("a checkpoint needs values that differ in what they hold, not two such as Silent()")
 
 
 def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path) -> None:
@@ -361,7 +395,7 @@ def test_a_folder_that_is_in_use_is_refused(tmp_path: Path) -> None:
         learning.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
     lock.release()
     assert learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(resume=folder)).reason == "reached depth 3"
-    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".bin") == ["search.pickle", "spec.json"]
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".bin") == ["search.json", "spec.json"]
 
 
 STOPPED = """
@@ -372,7 +406,7 @@ from leadline.checker.settings import CompiledSettings
 from leadline.invariants.catalog import CATALOG
 spec = CATALOG["atomic/kip-320"].with_bounds({"brokers": 3, "log_size": 2, "records": 2, "max_epoch": 3})
 settings = CompiledSettings(checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, workers=3)
-compiled.explore(spec.with_properties([]), settings=settings)
+learning.explore(spec.with_properties([]), settings=settings)
 """
 
 
@@ -428,7 +462,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["spec.json", "search.pickle", "parents.bin", "arrivals.bin", "states-*.bin"])
+@pytest.mark.parametrize("name", ["spec.json", "search.json", "parents.bin", "arrivals.bin", "states-*.bin"])
 def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: str, whole: Path, tmp_path: Path) -> None:
     """41 damages of each file: 205 in all."""
     (original,) = whole.glob(name)
@@ -454,31 +488,41 @@ def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: st
     assert refusals >= 35
 
 
-def rewritten(folder: Path, change: Callable[[Snapshot, dict[str, NDArray[Any]]], None]) -> None:
+def rewritten(folder: Path, change: Callable[[dict[str, Any], dict[str, NDArray[Any]]], object]) -> None:
     """Change what a checkpoint holds and give it checksums that match."""
-    path = folder / "search.pickle"
-    saved = pickle.loads(unsealed(path.read_bytes(), path))
-    count = int(saved.counters[kernel.STATES])
-    kinds = {"parents.bin": np.uint32, "arrivals.bin": np.uint16, f"states-{saved.packings}.bin": np.uint64}
+    path = folder / "search.json"
+    found = json.loads(unsealed(path.read_bytes(), path))
+    saved = found["search"]
+    count = int(saved["counters"][kernel.STATES])
+    kinds = {"parents.bin": np.uint32, "arrivals.bin": np.uint16, f"states-{saved['packings']}.bin": np.uint64}
     arrays = {name: np.fromfile(folder / name, kind).reshape(count, -1) for name, kind in kinds.items()}
-    change(saved, {name.partition("-")[0].partition(".")[0]: array for name, array in arrays.items()})
+    change(found, {name.partition("-")[0].partition(".")[0]: array for name, array in arrays.items()})
     for name, array in arrays.items():
         array.tofile(folder / name)
-        saved.checksums[name] = zlib.crc32(array.tobytes())
-    path.write_bytes(sealed(pickle.dumps(saved)))
+        found["checksums"][name] = zlib.crc32(array.tobytes())
+    path.write_bytes(sealed(json.dumps(found).encode()))
 
 
-IMPOSSIBLE: dict[str, Callable[[Snapshot, dict[str, NDArray[Any]]], Any]] = {
+IMPOSSIBLE: dict[str, Callable[[dict[str, Any], dict[str, NDArray[Any]]], object]] = {
     "states that are equal": lambda saved, arrays: arrays["states"].__setitem__(400, arrays["states"][70]),
     "a hole of zeros": lambda saved, arrays: arrays["states"].__setitem__(slice(200, 300), 0),
     "a parent behind its state": lambda saved, arrays: arrays["parents"].__setitem__(400, 401),
     "parents in another order": lambda saved, arrays: arrays["parents"].__setitem__(400, 0),
     "an action that there is not": lambda saved, arrays: arrays["arrivals"].__setitem__(400, 999),
-    "a level that ends behind the states": lambda saved, arrays: setattr(saved.progression, "level_end", 10**9),
-    "a sighting that is not a state": lambda saved, arrays: saved.progression.seen[0].append(10**9),
-    "fewer values than are used": lambda saved, arrays: saved.values[0].clear(),
-    "another number of slots": lambda saved, arrays: saved.values.pop(),
+    "a level that ends behind the states": lambda saved, arrays: set_progress(saved, "level_end", 10**9),
+    "a position that is text": lambda saved, arrays: set_progress(saved, "next", "1"),
+    "a sighting that is not a state": lambda saved, arrays: saved["search"]["progression"]["seen"][0].append(10**9),
+    "fewer values than are used": lambda saved, arrays: saved["values"][0].clear(),
+    "another number of slots": lambda saved, arrays: saved["values"].pop(),
+    "slots that share bits": lambda saved, arrays: saved["search"]["places"].__setitem__(
+        0, saved["search"]["places"][1]
+    ),
+    "no calls": lambda saved, arrays: saved.pop("calls"),
 }
+
+
+def set_progress(saved: dict[str, Any], name: str, value: object) -> None:
+    saved["search"]["progression"][name] = value
 
 
 @pytest.mark.parametrize("what", IMPOSSIBLE)
@@ -492,8 +536,8 @@ def test_what_no_search_can_have_saved_is_refused_whatever_its_checksums(
         learning.explore(SPEC, attrs.evolve(KEEP_GOING, depth=9), settings=CompiledSettings(resume=folder)).reason
         == "reached depth 9"
     )
-    rewritten(folder, lambda saved, arrays: IMPOSSIBLE[what](saved, arrays))
-    with pytest.raises(Damaged, match="is damaged: "):
+    rewritten(folder, IMPOSSIBLE[what])
+    with pytest.raises(LeadlineError, match=r"is damaged: |cannot be continued: the spec or its data has changed"):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 
 
@@ -541,3 +585,57 @@ def test_the_interval_is_an_option(tmp_path: Path) -> None:
     )
     alone = run_leadline("explore", "stairs.py", "--checkpoint-every", "5", folder=tmp_path)
     assert "--checkpoint-every needs --checkpoint or --resume" in alone.complaint
+
+
+# --- other users ---
+
+
+class Malice:
+    """Unpickling it makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return os.system, (f"touch {self.path}",)
+
+
+@pytest.mark.parametrize("name", ["search.pickle", "search.json", "spec.json", "calls.bin"])
+def test_no_pickle_in_a_folder_is_executed(name: str, whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    shutil.copytree(whole, folder)
+    (folder / name).write_bytes(sealed(pickle.dumps(Malice(tmp_path / "executed"))))
+    with contextlib.suppress(LeadlineError):
+        learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_new_folder_is_private(tmp_path: Path) -> None:
+    folder = tmp_path / "outer" / "saved"
+    learning.explore(SPEC, Limits(depth=2), settings=CompiledSettings(checkpoint=folder))
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("name", ["", "search.json", "parents.bin"])
+def test_what_others_can_write_is_refused(name: str, whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    shutil.copytree(whole, folder)
+    folder.chmod(0o755)
+    (folder / name).chmod(0o777)
+    with pytest.raises(LeadlineError, match=f"other users can write to {folder / name}: run chmod"):
+        learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with pytest.raises(LeadlineError, match=f"other users can write to {shared}: run chmod"):
+        learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=shared))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("name", ["", "search.json", "parents.bin"])
+def test_what_belongs_to_another_user_is_refused(name: str, whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    shutil.copytree(whole, folder)
+    os.chown(folder / name, 12345, 12345)
+    with pytest.raises(LeadlineError, match=f"{folder / name} belongs to another user"):
+        learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))

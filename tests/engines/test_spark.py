@@ -345,7 +345,7 @@ def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
     ).code
     write(tmp_path, stairs=STAIRS.replace("third step", "3rd step"))
     refused = run_leadline("explore", "stairs.py", "--engine", "spark", "--resume", "w", folder=tmp_path)
-    assert "holds a search of other code: the spec or leadline has changed since" in refused.complaint
+    assert "holds a search of other code: the spec or its data has changed since" in refused.complaint
 
 
 @pytest.mark.parametrize("fault", ["missing", "torn", "changed", "torn level"])

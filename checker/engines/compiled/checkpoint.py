@@ -1,166 +1,181 @@
 """Checkpoints: a search saved to disk, from which it can be resumed.
 
-A folder holds what was searched (`spec.json`), the states and the steps they were found by as plain arrays,
-which only ever grow, and `search.pickle`: how far the search was, how many entries of the arrays count, and their
-checksums. It is replaced as a whole after the arrays are on the disk, so that a folder is whole at any moment. While
-a search uses a folder, it is locked.
+A folder holds what is searched (``spec.json``); the states, the steps that they were found by and the calls learned
+from, as plain arrays that only grow; and ``search.json``: the position of the search, how many entries of the arrays
+count, and their checksums. It is replaced after the arrays are on the disk, so the folder is whole at any moment.
+While a search uses a folder, it is locked.
+
+The folder holds numbers and names only, and nothing in it is executed. Values are not stored: `Resumption` derives them
+from the spec.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import json
 import os
-import pickle
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.bounds import describe_bounds
-from leadline.checker.engines.compiled import kernel
-from leadline.checker.engines.compiled.position import Position
-from leadline.checker.engines.learning.packing import Packing
-from leadline.checker.engines.learning.restart import Adjustments
+from leadline.checker.content import content
+from leadline.checker.engines.compiled.resumption import Hashes, Resumption, SavedStates, SpecChanged
+from leadline.checker.engines.compiled.search_identity import identity, refuse_other, refuse_other_format
+from leadline.checker.engines.compiled.snapshot import Snapshot
+from leadline.checker.engines.compiled.store import arrival_type
+from leadline.checker.engines.learning import call_log
 from leadline.checker.errors import Damaged, LeadlineError
-from leadline.checker.observing.digest import code_digest
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
 from leadline.checker.support.durable import replace_file, sealed, sealed_json, sync_folder, unsealed, unsealed_json
 from leadline.checker.support.locks import FolderLock
+from leadline.checker.support.ownership import make_private, refuse_others
 
-FORMAT = 5
-_SPEC, _SEARCH, _PARENTS, _ARRIVALS = "spec.json", "search.pickle", "parents.bin", "arrivals.bin"
+S = TypeVar("S")
+
+_ENGINE = "compiled"
+_SPEC, _SEARCH = "spec.json", "search.json"
+_PARENTS, _ARRIVALS, _CALLS = "parents.bin", "arrivals.bin", "calls.bin"
 
 _PIECE = 2**26
 """Bytes of an array that are written or read at a time."""
 
+Array = NDArray[np.generic]
+
 
 @attrs.define
-class Snapshot:
-    """What `search.pickle` holds.
+class _Written:
+    """What the files hold.
 
     Attributes:
-        adjustments: see `Adjustments`.
-        values: for each slot, its values in the order of their numbers.
-        members: see `Layout`.
-        slots_read: see `TransitionTables`.
-        sizes: of the packing.
-        packings: how many packings there were before; the states' file is named for it.
-        counters: see `kernel.append`.
-        outside: see `Store`; one bit for each state.
-        progression: see `Position`.
+        states: how many states.
+        packings: see `Snapshot`; -1 if there are no states.
         checksums: CRC-32 of each array, as far as it counts, by the name of its file.
+        hashes: of the values and members.
+        unused: the numbers, each with its slot, that no state had when the search was resumed.
     """
 
-    adjustments: Adjustments
-    values: list[list[Any]]
-    members: list[tuple[str, Any]]
-    slots_read: list[set[int]]
-    sizes: list[int]
-    packings: int
-    counters: NDArray[np.int64]
-    outside: NDArray[np.uint8]
-    progression: Position
+    states: int = 0
+    packings: int = -1
     checksums: dict[str, int] = attrs.field(factory=dict)
-
-    def check(self, spec: Spec[Any]) -> None:
-        """Check that the parts fit each other and a spec.
-
-        Raises:
-            ValueError, TypeError, AttributeError, IndexError: they do not.
-        """
-        at, count = self.progression, int(self.counters[kernel.STATES])
-        begins = [*at.levels, at.level_end]
-        steps = [step for steps in at.steps_seen for step in steps]
-        places = [*itertools.chain(*at.seen), *(before for before, _, _ in steps)]
-        dead = at.dead
-        slots = len(self.values)
-        fits = (
-            len(self.counters) == kernel.COUNTERS
-            and len(self.sizes) == slots
-            and Packing(self.sizes).fits([len(values) for values in self.values])
-            and at.counts.shape == (len(spec.instances), 2)
-            and 0 <= at.next <= at.level_end <= count
-            and 0 <= at.checked <= count
-            and all(first < last for first, last in itertools.pairwise(begins))
-            and (not at.levels or at.levels[0] == 0 <= at.levels[-1] <= at.next)
-            and all(0 <= place < count for place in [*places, *dead])
-            and all(0 <= tree < len(spec.instances) and len(row) <= slots for _, tree, row in steps)
-            and len(self.members) <= slots
-            and len(self.outside) == (0 if spec.constraint is None else -(-count // 8))
-        )
-        if not fits:
-            raise ValueError("its parts do not fit each other")
+    hashes: Hashes = attrs.field(factory=lambda: Hashes([], []))
+    unused: frozenset[tuple[int, int]] = frozenset()
 
 
 class Checkpoint:
     """The folder of one search, locked from `begin` or `load` until `close`.
 
     Parameters:
-        folder: where it is, or is to be.
+        folder: the folder; a new search makes it.
         every: seconds between two checkpoints.
     """
 
     def __init__(self, folder: Path, every: float) -> None:
         self.folder, self.every = folder, every
         self._lock: FolderLock | None = None
-        self._written = 0
-        self._packings = -1
-        self._checksums: dict[str, int] = {}
+        self._written = _Written()
 
     @property
     def note(self) -> str:
         """Why the folder could not be locked; empty if it was."""
         return self._lock.note if self._lock is not None else ""
 
-    def begin(self, spec: Spec[Any], limits: Limits) -> None:
+    def begin(self, spec: Spec[S], limits: Limits) -> None:
         """Make the folder for a new search.
 
         Raises:
-            LeadlineError: it holds a search already, is used by another process, or cannot be written.
+            LeadlineError: it holds a search already, is used by another process or by other users, or cannot be
+                written.
         """
         with _trouble(f"cannot write {self.folder}"):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_private(self.folder)
+            refuse_others(self.folder)
         self._lock = FolderLock(self.folder)
         if (self.folder / _SPEC).exists():
             raise LeadlineError(f"{self.folder} already holds a search: continue it with --resume, or choose another")
         with _trouble(f"cannot write {self.folder / _SPEC}"):
-            replace_file(self.folder / _SPEC, sealed_json(identity(spec, limits)))
+            replace_file(self.folder / _SPEC, sealed_json(identity(spec, limits, _ENGINE)))
 
-    def load(self, spec: Spec[Any], limits: Limits) -> Snapshot | None:
-        """How far the search was; None if it was ended before its first checkpoint.
+    def load(self, spec: Spec[S], limits: Limits) -> Snapshot | None:
+        """The position of the saved search; None if it ended before its first checkpoint.
 
         Raises:
-            LeadlineError: the folder holds no search, or one of something else; says of what. It is used by
-                another process, or it is damaged.
+            LeadlineError: the folder holds no search or that of another spec, is used by another process or by other
+                users, or is damaged; or the spec does not do what it did then.
         """
         try:
             written = (self.folder / _SPEC).read_bytes()
         except OSError as error:
             raise LeadlineError(f"{self.folder} holds no checkpoint to resume") from error
+        with _trouble(f"cannot read {self.folder}"):
+            refuse_others(self.folder)
         refuse_other_format(written, f"{self.folder} is a checkpoint")
         self._lock = FolderLock(self.folder)
         found = unsealed_json(written, self.folder / _SPEC)
-        refuse_other(found, identity(spec, limits), f"{self.folder} is a checkpoint")
+        refuse_other(found, identity(spec, limits, _ENGINE), f"{self.folder} is a checkpoint")
         path = self.folder / _SEARCH
         with _trouble(f"cannot read {path}"):
             if not path.exists():
                 return None
             data = path.read_bytes()
-        content = unsealed(data, path)
         try:
-            saved: Snapshot = pickle.loads(content)
-            saved.check(spec)
-        except Exception as error:
+            return self._resumed(spec, json.loads(unsealed(data, path)))
+        except SpecChanged as change:
+            why = f"the spec or its data has changed since it was saved: {change}"
+            raise LeadlineError(f"{self.folder} cannot be continued: {why}") from change
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
             raise Damaged(f"{path} is damaged: {error}") from error
+
+    def _resumed(self, spec: Spec[S], found: dict[str, Any]) -> Snapshot:
+        """The position of the saved search with the values of its numbers, which the spec still leads to."""
+        saved = Snapshot.of_json(found["search"])
+        hashes = Hashes(found["values"], [(path, hashed) for path, hashed in found["members"]])
+        saved.check(spec, hashes)
+        self._written = _Written(saved.count, saved.packings, found["checksums"], hashes)
+        count, kind = saved.count, arrival_type(len(spec.instances))
+        states = self._mapped(_states(saved.packings), np.dtype(np.uint64), (count, saved.packing.words))
+        parents, arrivals = (
+            self._mapped(_PARENTS, np.dtype(np.uint32), (count,)),
+            self._mapped(_ARRIVALS, kind, (count,)),
+        )
+        calls = self._mapped(_CALLS, call_log.NUMBER, (found["calls"],))
+        outside = np.unpackbits(saved.outside, count=count if len(saved.outside) else 0).view(np.bool_)
+        arrays = SavedStates(saved.packing, states, parents, arrivals, saved.initials, saved.progression.next, outside)
+        resumption = Resumption(spec, saved.adjustments, hashes, arrays)
+        resumption.compare(saved.log.read(calls))
+        self._written.unused = resumption.unused
+        saved.values, saved.members = resumption.values, resumption.members
         return saved
+
+    def _mapped(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """An array in a file, which is read as it is used.
+
+        Raises:
+            LeadlineError: the file cannot be read.
+            Damaged: it is not as it was written.
+        """
+        path, size = self.folder / name, kind.itemsize * int(np.prod(shape))
+        if not size:
+            return np.zeros(shape, kind)
+        with _trouble(f"cannot read {path}"):
+            if path.stat().st_size < size:
+                raise Damaged(f"{path} is damaged: it is too short")
+            mapped: NDArray[Any] = np.memmap(path, kind, "r", shape=shape)
+        checksum = 0
+        for piece in _pieces(mapped):
+            checksum = zlib.crc32(piece, checksum)
+        self._check_checksum(name, checksum)
+        return mapped
+
+    def _check_checksum(self, name: str, checksum: int) -> None:
+        if checksum != self._written.checksums.get(name):
+            raise Damaged(f"{self.folder / name} is damaged: its checksum does not match")
 
     def close(self) -> None:
         """Unlock the folder."""
@@ -168,67 +183,96 @@ class Checkpoint:
             self._lock.release()
 
     def start_over(self) -> None:
-        """Forget what was saved: the states are taken apart in another way from now on."""
+        """Remove what was saved: from now on, the states are taken apart in another way."""
         with _trouble(f"cannot write {self.folder}"):
             (self.folder / _SEARCH).unlink(missing_ok=True)
             self._remove_states()
-        self._written, self._packings, self._checksums = 0, -1, {}
+        self._written = _Written()
 
-    def read(
-        self, saved: Snapshot, count: int, states: NDArray[Any], parents: NDArray[Any], arrivals: NDArray[Any]
-    ) -> None:
-        """Read the states that were found, and the steps they were found by, into arrays.
+    def read(self, saved: Snapshot, states: Array, parents: Array, arrivals: Array) -> None:
+        """Read the states that were found, and the steps that they were found by, into arrays.
 
         Raises:
             LeadlineError: a file cannot be read.
             Damaged: a file is not as it was written.
         """
-        for name, array in self._files(saved.packings, states, parents, arrivals):
+        for name, array in _files(saved.packings, states, parents, arrivals):
             path, checksum = self.folder / name, 0
             with _trouble(f"cannot read {path}"), path.open("rb") as file:
-                for piece in _pieces(array[:count]):
+                for piece in _pieces(array[: saved.count]):
                     if file.readinto(piece) != len(piece):
                         raise Damaged(f"{path} is damaged: it is too short")
                     checksum = zlib.crc32(piece, checksum)
-            if checksum != saved.checksums.get(name):
-                raise Damaged(f"{path} is damaged: its checksum does not match")
-        self._written, self._packings, self._checksums = count, saved.packings, saved.checksums
+            self._check_checksum(name, checksum)
 
-    def save(
-        self, saved: Snapshot, count: int, states: NDArray[Any], parents: NDArray[Any], arrivals: NDArray[Any]
-    ) -> None:
-        """Write down a search.
+    def save(self, saved: Snapshot, states: Array, parents: Array, arrivals: Array) -> None:
+        """Save a search.
 
         Parameters:
-            saved: how far it is; its checksums are filled in.
-            count: how many entries of the arrays count.
+            saved: its position.
             states, parents, arrivals: see `Store`.
 
         Raises:
-            LeadlineError: a file cannot be written, or a value of the states cannot be pickled. What was saved before
-                still counts.
+            LeadlineError: a file cannot be written, or two values of the states cannot be told apart by what they
+                hold. What was saved before stays valid.
         """
-        for name, array in self._files(saved.packings, states, parents, arrivals):
-            path, same = self.folder / name, array is not states or saved.packings == self._packings
-            begin = self._written if same else 0
-            checksum = self._checksums.get(name, 0) if begin else 0
-            with _trouble(f"cannot write {path}"), path.open("r+b" if path.exists() else "wb", buffering=0) as file:
-                file.seek(begin * array[:1].nbytes)
-                file.truncate()
-                for piece in _pieces(array[begin:count]):
-                    _write(file, piece)
-                    checksum = zlib.crc32(piece, checksum)
-                os.fsync(file.fileno())
-            saved.checksums[name] = checksum
-        try:
-            data = pickle.dumps(saved)
-        except Exception as error:
-            raise LeadlineError(f"a checkpoint needs states that can be pickled: {error}") from error
+        hashes = self._hashes(saved)
+        written = _Written(saved.count, saved.packings, {}, hashes, self._written.unused)
+        for name, array in _files(saved.packings, states, parents, arrivals):
+            is_grown = array is not states or saved.packings == self._written.packings
+            begin = self._written.states if is_grown else 0
+            written.checksums[name] = self._append(name, begin, array[begin : saved.count])
+        calls = np.array(saved.log.pending, call_log.NUMBER)
+        written.checksums[_CALLS] = self._append(_CALLS, saved.log.written, calls)
+        found = {
+            "search": saved.as_json(),
+            "values": hashes.values,
+            "members": hashes.members,
+            "calls": saved.log.written + len(calls),
+            "checksums": written.checksums,
+        }
         with _trouble(f"cannot write {self.folder / _SEARCH}"):
             sync_folder(self.folder)
-            replace_file(self.folder / _SEARCH, sealed(data))
+            replace_file(self.folder / _SEARCH, sealed(json.dumps(found).encode()))
             self._remove_states(but=_states(saved.packings))
-        self._written, self._packings, self._checksums = count, saved.packings, saved.checksums
+        saved.log.keep_written()
+        self._written = written
+
+    def _append(self, name: str, begin: int, array: Array) -> int:
+        """Write an array to a file, behind the entries that stay; returns the checksum of all.
+
+        Parameters:
+            name: the file.
+            begin: how many entries stay.
+            array: the entries after them.
+        """
+        path, checksum = self.folder / name, self._written.checksums.get(name, 0) if begin else 0
+        size = array.itemsize * int(np.prod(array.shape[1:]))
+        with _trouble(f"cannot write {path}"), path.open("r+b" if path.exists() else "wb", buffering=0) as file:
+            file.seek(begin * size)
+            file.truncate()
+            for piece in _pieces(array):
+                _write(file, piece)
+                checksum = zlib.crc32(piece, checksum)
+            os.fsync(file.fileno())
+        return checksum
+
+    def _hashes(self, saved: Snapshot) -> Hashes:
+        """The hashes of the values and members; those of values that were saved before are kept.
+
+        Raises:
+            LeadlineError: two values of a slot have the same.
+        """
+        before, unused = self._written.hashes, self._written.unused
+        members, values = list(before.members), []
+        members += [(path, content("", member)) for path, member in saved.members[len(members) :]]
+        first = len(saved.values) - len(members)
+        _refuse_equal(saved.members, members, {slot - first for slot, number in unused if slot >= first and not number})
+        for slot, known in enumerate(saved.values):
+            hashes = before.values[slot] if slot < len(before.values) else []
+            values.append([*hashes, *(content("", value) for value in known[len(hashes) :])])
+            _refuse_equal(known, values[-1], {number for of, number in unused if of == slot})
+        return Hashes(values, members)
 
     def _remove_states(self, but: str = "") -> None:
         """Remove states that were packed in other ways."""
@@ -236,18 +280,32 @@ class Checkpoint:
             if path.name != but:
                 path.unlink(missing_ok=True)
 
-    @staticmethod
-    def _files(
-        packings: int, states: NDArray[Any], parents: NDArray[Any], arrivals: NDArray[Any]
-    ) -> list[tuple[str, NDArray[Any]]]:
-        return [(_states(packings), states), (_PARENTS, parents), (_ARRIVALS, arrivals)]
+
+def _files(packings: int, states: Array, parents: Array, arrivals: Array) -> list[tuple[str, Array]]:
+    return [(_states(packings), states), (_PARENTS, parents), (_ARRIVALS, arrivals)]
 
 
 def _states(packings: int | str) -> str:
     return f"states-{packings}.bin"
 
 
-def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
+def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:
+    """Refuse values that have the same hash, as one could not tell which of them a saved state has.
+
+    Parameters:
+        values: the values.
+        hashes: of each value.
+        unused: the places of those that do not count.
+    """
+    met: set[Hashable] = set()
+    for place, (value, hashed) in enumerate(zip(values, hashes, strict=True)):
+        if hashed in met and place not in unused:
+            raise LeadlineError(f"a checkpoint needs values that differ in what they hold, not two such as {value!r}")
+        if place not in unused:
+            met.add(hashed)
+
+
+def _pieces(array: Array) -> Iterator[memoryview]:
     """The bytes of an array, in pieces."""
     content = array.reshape(-1).view(np.uint8).data
     for first in range(0, len(content), _PIECE):
@@ -255,79 +313,9 @@ def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
 
 
 def _write(file: io.FileIO, piece: memoryview) -> None:
-    """Write all of a piece. Raises OSError: it cannot be, as on a full disk."""
+    """Write all of a piece. Raises OSError: it cannot be written, as on a full disk."""
     while piece:
         piece = piece[file.write(piece) :]
-
-
-def identity(
-    spec: Spec[Any], limits: Limits, engine: str = "leadline.checker.engines.compiled.search"
-) -> dict[str, Any]:
-    """What must be the same for a search to go on. Other limits may change: a search may go on deeper.
-
-    Parameters:
-        spec, limits: of the search.
-        engine: the module that searches.
-    """
-    return {
-        "spec": spec.name,
-        "bounds": {name: value for name, value, *_ in describe_bounds(spec.bounds)},
-        "properties": [item.name for item in spec.checks_and_premises],
-        "keep_going": limits.keep_going,
-        "traces": limits.traces,
-        "code": code_digest(spec, engine),
-        "format": FORMAT,
-    }
-
-
-def refuse_other_format(written: bytes, what: str) -> None:
-    """Refuse a search that another version of leadline has saved.
-
-    Parameters:
-        written: the file with its `identity`.
-        what: what was saved, for the message.
-
-    Raises:
-        LeadlineError: says so.
-    """
-    with contextlib.suppress(ValueError, RecursionError):
-        found = json.loads(written)
-        if isinstance(found, dict) and type(found.get("format")) is int and found["format"] != FORMAT:
-            raise LeadlineError(f"{what} of {_other('format', found)}: it cannot continue as this one")
-
-
-def refuse_other(found: Any, wanted: dict[str, Any], what: str) -> None:
-    """Refuse to go on with a search whose `identity` is not the one wanted.
-
-    Parameters:
-        found: what was saved as its identity.
-        wanted: the identity of the search that is to go on.
-        what: what was saved, for the message.
-
-    Raises:
-        LeadlineError: says of what the saved search is.
-    """
-    for name, value in wanted.items():
-        if not isinstance(found, dict) or found.get(name) != value:
-            raise LeadlineError(f"{what} of {_other(name, found)}: it cannot continue as this one")
-
-
-def _other(name: str, found: Any) -> str:
-    value = found.get(name) if isinstance(found, dict) else None
-    match name:
-        case "spec":
-            return f"{value}"
-        case "bounds" if isinstance(value, dict):
-            return "other bounds, " + ",".join(f"{bound}={chosen}" for bound, chosen in value.items())
-        case "properties" if isinstance(value, list):
-            return f"other properties, {', '.join(value) or 'none'}"
-        case "keep_going":
-            return f"a search {'with' if value else 'without'} --keep-going"
-        case "traces":
-            return f"a search with --traces {value}"
-        case "code":
-            return "other code: the spec or leadline has changed since"
-    return "another version of leadline"
 
 
 @contextlib.contextmanager

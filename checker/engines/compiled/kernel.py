@@ -490,6 +490,27 @@ def first_impossible(first, last, initials, instances, sizes, states, parents, a
 
 
 @njit(nogil=True)
+def note_holders(first, last, begins, states, word, shift, mask, holders):
+    """Note for each number of each slot the first of some states that has it.
+
+    Parameters:
+        begins: for each slot, the place of its number 0 in `holders`; at last, where these end.
+        holders: the first state so far; -1 if there is none.
+
+    Returns:
+        The first state that has a number which a slot does not have; -1 if there is none.
+    """
+    for index in range(first, last):
+        for slot in range(len(word)):
+            place = begins[slot] + np.int64((states[index, word[slot]] >> shift[slot]) & mask[slot])
+            if place >= begins[slot + 1]:
+                return index
+            if holders[place] < 0:
+                holders[place] = index
+    return -1
+
+
+@njit(nogil=True)
 def hash_all(states, hashes):
     """The hash of each state."""
     for index in range(len(states)):

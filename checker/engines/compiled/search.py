@@ -19,15 +19,17 @@ from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.compiled import coverage as tally
 from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
-from leadline.checker.engines.compiled.checkpoint import Checkpoint, Snapshot
+from leadline.checker.engines.compiled.checkpoint import Checkpoint
 from leadline.checker.engines.compiled.evidence import action_counts, sightings, violated
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.forecast import Forecast
 from leadline.checker.engines.compiled.paths import Paths
 from leadline.checker.engines.compiled.position import Position
 from leadline.checker.engines.compiled.predecessors import steps_into
+from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import NotASearch, Store
 from leadline.checker.engines.evidence import property_results, states_shown
+from leadline.checker.engines.learning.call_log import CallLog
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments, Crowded
@@ -102,9 +104,11 @@ class CompiledSearch(Generic[S]):
         numbers = None if saved is None else Numbers(saved.values, saved.members)
         tables = TransitionTables.of(spec, first, adjustments, numbers, purity=purity, tuning=tuning)
         self._shown = np.zeros(len(tables.state_checks), np.int64)
-        packing = Packing(tables.layout.sizes() if saved is None else saved.sizes)
+        packing = Packing(tables.layout.sizes()) if saved is None else saved.packing
         if saved is not None:
-            tables.slots_read = saved.slots_read
+            tables.slots_read, tables.reads_all, tables.log = saved.slots_read, saved.reads_all, saved.log
+        elif checkpoint is not None:
+            tables.log = CallLog()
         self.at = Position(
             counts=np.zeros((len(spec.instances), 2), np.int64),
             seen=[[] for _ in tables.state_checks],
@@ -127,7 +131,7 @@ class CompiledSearch(Generic[S]):
         if no_room or store.count > store.room:
             reason = no_room or self.expander.no_room()
             raise LeadlineError(f"{self.checkpoint.folder} holds {store.count:,} states, too many: {reason}")
-        self.checkpoint.read(saved, store.count, store.states, store.parents, store.arrivals)
+        self.checkpoint.read(saved, store.states, store.parents, store.arrivals)
         store.outside[: store.count] = np.unpackbits(saved.outside, count=len(store.outside[: store.count]))
         try:
             store.check(len(self._initials), self.expander.sizes(), len(self.spec.instances))
@@ -151,20 +155,24 @@ class CompiledSearch(Generic[S]):
         """Write a checkpoint, if one is asked for. Raises LeadlineError: it cannot be written."""
         if self.checkpoint is None:
             return
-        store, layout = self.expander.store, self.expander.layout
+        store, layout, tables = self.expander.store, self.expander.layout, self.expander.tables
+        assert tables.log is not None
         saved = Snapshot(
             adjustments=self._adjustments,
             values=[domain.values for domain in layout.domains],
             members=layout.members,
-            slots_read=self.expander.tables.slots_read,
-            sizes=store.packing.sizes,
+            slots_read=tables.slots_read,
+            reads_all=tables.reads_all,
+            packing=store.packing,
             packings=store.packings,
+            initials=len(self._initials),
             counters=store.counters,
             outside=np.packbits(store.outside[: store.count]),
             progression=attrs.evolve(self.at, seconds=self.at.seconds + self.budget.seconds),
+            log=tables.log,
         )
         with interrupts_wait():
-            self.checkpoint.save(saved, store.count, store.states, store.parents, store.arrivals)
+            self.checkpoint.save(saved, store.states, store.parents, store.arrivals)
 
     def run(self) -> Result:
         """Search until the space is exhausted, a violation's level is complete, or a limit is reached.

@@ -64,7 +64,7 @@ class Store:
         self.packing, self.workers = packing, workers
         self.packings = 0
         self.counters = np.zeros(kernel.COUNTERS, np.int64)
-        self._arrival_type = np.dtype(np.uint16 if instances < 2**16 else np.uint32)
+        self._arrival_type = arrival_type(instances)
         room = max(first, SMALLEST_ROOM, min(MOST_STATES, memory // self._bytes_without_table))
         self.states, room = _reserve(room, np.uint64, packing.words)
         self.parents, room = _reserve(room, np.uint32)
@@ -183,6 +183,15 @@ class Store:
         self.packing, self.states, self.room = packing, states, min(self.room, room)
         self.packings += 1
         self.rebuild()
+
+
+def arrival_type(instances: int) -> np.dtype[Any]:
+    """The type in which the number of an action instance is kept.
+
+    Parameters:
+        instances: how many there are.
+    """
+    return np.dtype(np.uint16 if instances < 2**16 else np.uint32)
 
 
 def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:

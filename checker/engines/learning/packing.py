@@ -41,6 +41,32 @@ class Packing:
         self._places = [(word, shift, (1 << widths[slot]) - 1) for slot, word, shift in places]
         self._make_arrays()
 
+    @property
+    def places(self) -> list[tuple[int, int, int]]:
+        """For each slot: its word, the bits to the right of it, and how many bits it has."""
+        return [(word, shift, mask.bit_length()) for word, shift, mask in self._places]
+
+    @classmethod
+    def of_places(cls, sizes: Sequence[int], words: int, places: Sequence[tuple[int, int, int]]) -> Packing:
+        """The packing with these `sizes`, `words` and `places`: slots that were added may lie anywhere.
+
+        Raises:
+            ValueError: a slot has too few bits, or shares bits with another.
+        """
+        made, taken = cls([]), [0] * words
+        for size, (word, shift, width) in zip(sizes, places, strict=True):
+            bits = ((1 << width) - 1) << shift
+            if not (0 <= word < words and shift >= 0 and shift + width <= WORD and (size - 1).bit_length() <= width):
+                raise ValueError("a slot has too few bits")
+            if taken[word] & bits:
+                raise ValueError("two slots share bits")
+            taken[word] |= bits
+        made.sizes, made.words = list(sizes), words
+        made._places = [(word, shift, (1 << width) - 1) for word, shift, width in places]
+        made._used = [bits.bit_length() for bits in taken]
+        made._make_arrays()
+        return made
+
     def _make_arrays(self) -> None:
         self.word = np.array([word for word, _, _ in self._places], np.int64)
         self.shift = np.array([shift for _, shift, _ in self._places], np.uint64)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.checker.engines.learning.arrays import Learned
+from leadline.checker.engines.learning.call_log import CallLog
 from leadline.checker.engines.learning.calls import Call, Caller, Changes, Row
 from leadline.checker.engines.learning.effort import Effort
 from leadline.checker.engines.learning.forest import Forest, TablesFull, with_room
@@ -42,18 +43,17 @@ class Numbers:
 
     Attributes:
         values: for each slot, its values in the order of their numbers.
-        members: see `Layout`.
+        members: see `Layout`. Of values and members, those that no saved state has may be `NO_VALUE`.
     """
 
-    values: Sequence[Sequence[Any]]
-    members: list[tuple[str, Any]]
+    values: Sequence[Sequence[object]]
+    members: Sequence[tuple[str, object]]
 
     def give(self, layout: Layout) -> None:
         """Number the values of a new layout in the same way."""
         layout.add_members(self.members)
         for domain, values in zip(layout.domains, self.values, strict=True):
-            for value in values:
-                domain.number(value)
+            domain.restore(values)
 
 
 class TransitionTables(Generic[S]):
@@ -78,6 +78,8 @@ class TransitionTables(Generic[S]):
         compared: comparisons made; see `comparison`.
         rows: some states as rows of numbers; see `of`.
         agreed: how many values of each slot have numbers that other processes know too; None: there are no others.
+        log: notes the calls learned from; None: nobody needs them.
+        reads_all: the predicates that were called without a recording, so that they may have read any slot.
     """
 
     def __init__(self, caller: Caller[S]) -> None:
@@ -94,9 +96,10 @@ class TransitionTables(Generic[S]):
         self.slots_read: list[set[int]] = [set() for _ in (*self.state_checks, *self.step_checks)]
         self.compared = 0
         self.agreed: list[int] | None = None
+        self.log: CallLog | None = None
         self._unsure: set[int] = set()
         self.effort = Effort(len(self.forest.names), caller.tuning)
-        self._reads_all: set[int] = set()
+        self.reads_all: set[int] = set()
         self._packed, self._packing = 0, Packing([])
         self._leaves: dict[tuple[tuple[tuple[int, int], ...], ...], int] = {}
         self._leaves_of_distances: dict[float, int] = {}
@@ -156,7 +159,8 @@ class TransitionTables(Generic[S]):
         arrays = self.leaf_start, self.leaf_count, self.keep, self.put
         values = sum(self.layout.sizes())
         objects = len(self.outcomes) * OUTCOME_BYTES + values * VALUE_BYTES
-        return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects
+        log = self.log.nbytes if self.log is not None else 0
+        return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects + log
 
     def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
         """What was learned, for a person.
@@ -246,6 +250,8 @@ class TransitionTables(Generic[S]):
         self.forest.learn(tree, reads, leaf)
         if tree in self.predicates:
             self._note_reads(tree - self.instances, call.reads)
+        if self.log is not None:
+            self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, call)
 
     def _recorded_as(self) -> list[tuple[Precision, frozenset[type]]]:
         """What decides how the calls of each tree are recorded."""
@@ -255,15 +261,15 @@ class TransitionTables(Generic[S]):
         noted = self.slots_read[predicate]
         if not noted.issuperset(slots) or (self.reads[predicate] == ALL_BITS).all():
             noted.update(slots)
-            if predicate not in self._reads_all:
+            if predicate not in self.reads_all:
                 self.reads[predicate] = self._bits(noted)
 
     def note_called(self, tree: int) -> None:
         """Note that a call was not recorded. What a predicate may have read is everything."""
         self.effort.called[tree] += 1
         predicate = tree - self.instances
-        if tree in self.predicates and predicate not in self._reads_all:
-            self._reads_all.add(predicate)
+        if tree in self.predicates and predicate not in self.reads_all:
+            self.reads_all.add(predicate)
             self.reads[predicate] = ALL_BITS
 
     def read_by_slot(self, words: int) -> NDArray[np.uint64]:
@@ -304,7 +310,7 @@ class TransitionTables(Generic[S]):
             self.keep, self.put = (np.zeros((16, packing.words), np.uint64) for _ in range(2))
             self.reads = np.zeros((len(self.slots_read), packing.words), np.uint64)
             for predicate, slots in enumerate(self.slots_read):
-                self.reads[predicate] = ALL_BITS if predicate in self._reads_all else self._bits(slots)
+                self.reads[predicate] = ALL_BITS if predicate in self.reads_all else self._bits(slots)
         self.keep, self.put = with_room(self.keep, len(self.outcomes)), with_room(self.put, len(self.outcomes))
         for number in range(self._packed, len(self.outcomes)):
             self.keep[number], self.put[number] = packing.change(self.outcomes[number])

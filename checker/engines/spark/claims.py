@@ -18,6 +18,7 @@ from pathlib import Path
 from leadline.checker.engines.spark.storage import Storage
 from leadline.checker.errors import LeadlineError
 from leadline.checker.support.locks import FolderLock, owner, owner_named
+from leadline.checker.support.ownership import make_private, refuse_others
 
 FILE = "owner.json"
 
@@ -48,7 +49,7 @@ def claimed(storage: Storage) -> Iterator[Claim]:
     """Claim a work directory until the end of this block.
 
     Raises:
-        LeadlineError: another search is using it.
+        LeadlineError: another search is using it, or other users can write to it.
     """
     if not storage.is_local:
         lease = Lease(storage)
@@ -59,7 +60,8 @@ def claimed(storage: Storage) -> Iterator[Claim]:
         return
     folder = Path(storage.root)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
+        refuse_others(folder)  # pickles in it are executed
     except OSError as error:
         raise LeadlineError(f"cannot write {folder}: {error.strerror}") from error
     lock, claim = FolderLock(folder), Claim()

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.compiled.checkpoint import identity, refuse_other, refuse_other_format
+from leadline.checker.engines.compiled.search_identity import identity, refuse_other, refuse_other_format
 from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.engines.spark.numbering import Numbering
 from leadline.checker.engines.spark.storage import Storage
@@ -139,4 +139,4 @@ class Manifest:
 
 
 def _identity(spec: Spec[Any], limits: Limits) -> dict[str, Any]:
-    return identity(spec, limits, "leadline.checker.engines.spark.search")
+    return identity(spec, limits, "spark")

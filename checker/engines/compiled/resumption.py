@@ -1,0 +1,359 @@
+"""Resumption: a saved search is derived again from its spec, and compared with it, before it is continued.
+
+A checkpoint holds numbers only. The value that a number stands for is found by calling the spec's actions again, on the
+way from an initial state to the first state that has the number; a 64-bit hash of what the value holds tells which of
+the next states is meant. Then every call that the search has learned from is made again, and some states are expanded.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.content import content
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.learning.call_log import LoggedCall
+from leadline.checker.engines.learning.calls import Caller, Changes, Row
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.restart import CHANGES, Adjustments
+from leadline.checker.engines.learning.tables import Numbers, TransitionTables
+from leadline.checker.errors import SpecError
+from leadline.checker.observing.domains import NO_VALUE
+from leadline.checker.observing.layout import Layout
+from leadline.checker.observing.nodes import Collection, Leaf, Node, Parts, Struct
+from leadline.checker.observing.step_slots import SECOND
+from leadline.checker.spec import Spec
+from leadline.checker.values import difference
+
+S = TypeVar("S")
+
+SLICE = 2**22
+"""States that are looked at before Ctrl-C is noticed again."""
+
+EXPANDED_AGAIN = 500
+"""Expanded states whose next states are generated again and looked up among the saved ones."""
+
+
+class SpecChanged(Exception):
+    """The spec does not do what it did when the search was saved. The text says where."""
+
+
+@attrs.frozen
+class Hashes:
+    """A 64-bit hash of what each number stands for.
+
+    Attributes:
+        values: for each slot, of its values in the order of their numbers.
+        members: the path of a collection and the hash of a member of it, in the order of their slots.
+    """
+
+    values: list[list[int]]
+    members: list[tuple[str, int]]
+
+    @property
+    def first_member(self) -> int:
+        """The slot of the first member."""
+        return len(self.values) - len(self.members)
+
+
+@attrs.frozen(eq=False)
+class SavedStates:
+    """The states of a saved search, and the steps that they were found by.
+
+    Attributes:
+        packing: how the states are packed.
+        states: shape (states, words).
+        parents, arrivals: for each state, the state and the action instance that it was found by.
+        initials: how many of them are initial states.
+        expanded: how many were expanded, from the first on.
+        outside: for each state, whether it is outside of `Spec.within`; empty if the spec does not have it.
+    """
+
+    packing: Packing
+    states: NDArray[np.uint64]
+    parents: NDArray[np.uint32]
+    arrivals: NDArray[np.uint16] | NDArray[np.uint32]
+    initials: int
+    expanded: int
+    outside: NDArray[np.bool_]
+
+    def row(self, index: int) -> list[int]:
+        """The numbers of a state's slots."""
+        return self.packing.unpack(self.states[index])
+
+
+class Resumption(Generic[S]):
+    """What a saved search's numbers stand for, by its spec as it is now.
+
+    Parameters:
+        spec: the spec.
+        adjustments: those of the saved search.
+        hashes: of the values and members.
+        saved: the states.
+
+    Attributes:
+        values: for each slot, its values in the order of their numbers; `NO_VALUE` where no saved state has the number.
+        members: the path of a collection and a member of it, in the order of their slots; likewise.
+
+    Raises:
+        SpecChanged: the spec does not lead to the saved states.
+        ValueError, IndexError: the parts of the saved search do not fit each other.
+    """
+
+    def __init__(self, spec: Spec[S], adjustments: Adjustments, hashes: Hashes, saved: SavedStates) -> None:
+        self.spec, self._adjustments, self._hashes, self._saved = spec, adjustments, hashes, saved
+        layout = self._layout()
+        if layout.slots != hashes.first_member:
+            raise SpecChanged("its states have other parts")
+        self._root = layout.root
+        self.values: list[list[object]] = [[NO_VALUE] * len(known) for known in hashes.values]
+        self.members: list[tuple[str, object]] = [(path, NO_VALUE) for path, _ in hashes.members]
+        holders = self._holders()
+        self._numbers = [
+            {hashed: number for number, hashed in enumerate(known) if holders[slot][number] >= 0}
+            for slot, known in enumerate(hashes.values)
+        ]
+        self._known: list[dict[object, int]] = [{} for _ in hashes.values]
+        self._slots = self._slots_of_members(holders)
+        self._states: dict[int, S] = {}
+        found = {index for known in holders for index in known if index >= 0}
+        with _changed():
+            self._replay(found | set(self._sample()))
+        for slot in self._slots.values():
+            self.values[slot][0] = 0  # no replay meets it, as states do not say what their collections do not hold
+
+    def _layout(self) -> Layout:
+        given = self._adjustments
+        return Layout(self.spec.initials()[0], given.whole, given.apart, given.read_when_copied)
+
+    def _holders(self) -> list[list[int]]:
+        """For each number of each slot, the first state that has it; -1 if none has it."""
+        saved, sizes = self._saved, [len(known) for known in self._hashes.values]
+        packing, begins = saved.packing, np.cumsum([0, *sizes])
+        holders = np.full(begins[-1], -1, np.int64)
+        for first in range(0, len(saved.states), SLICE):
+            last = min(first + SLICE, len(saved.states))
+            wrong = kernel.note_holders(
+                first, last, begins, saved.states, packing.word, packing.shift, packing.mask, holders
+            )
+            if wrong >= 0:
+                raise ValueError(f"state {wrong} has a number without a value")
+        return [holders[begin:end].tolist() for begin, end in itertools.pairwise(begins)]
+
+    def _slots_of_members(self, holders: Sequence[Sequence[int]]) -> dict[tuple[str, int], int]:
+        """The slot of each member that a saved state holds, by its collection's path and its hash."""
+        slots = enumerate(self._hashes.members, self._hashes.first_member)
+        return {member: slot for slot, member in slots if max(holders[slot][1:], default=-1) >= 0}
+
+    def _sample(self) -> list[int]:
+        """The expanded states that are expanded again."""
+        expanded, outside = self._saved.expanded, self._saved.outside
+        within = np.flatnonzero(~outside[:expanded]) if len(outside) else np.arange(expanded)
+        places = np.linspace(0, len(within) - 1, min(EXPANDED_AGAIN, len(within)), dtype=np.int64)
+        return [int(index) for index in within[places]]
+
+    def _replay(self, wanted: Iterable[int]) -> None:
+        """Derive some states, and those on the way to them, from the initial states."""
+        initials = {tuple(self._row(state)): state for state in self.spec.initials()}
+        rows = [tuple(self._saved.row(index)) for index in range(self._saved.initials)]
+        if initials.keys() != set(rows):
+            raise SpecChanged("it has other initial states")
+        self._states.update(enumerate(map(initials.__getitem__, rows)))
+        before: tuple[int, int] = (-1, -1)
+        after: dict[tuple[int, ...], S] = {}
+        for index in self._ancestry(wanted):
+            step = int(self._saved.parents[index]), int(self._saved.arrivals[index])
+            if step != before:
+                instance = self.spec.instances[step[1]]
+                successors = self.spec.take(instance, self._states[step[0]])
+                before, after = step, {tuple(self._row(state)): state for state in successors}
+            row = tuple(self._saved.row(index))
+            if row not in after:
+                raise SpecChanged(f"action {self.spec.instances[step[1]]} leads to other states")
+            self._states[index] = after[row]
+
+    def _ancestry(self, wanted: Iterable[int]) -> list[int]:
+        """Some states and those on the way to them, in the order in which they were found, without the initial ones."""
+        found: set[int] = set()
+        for index in wanted:
+            while index not in self._states and index not in found:
+                found.add(index)
+                if self._saved.parents[index] >= index:
+                    raise ValueError(f"state {index} was not found from an earlier one")
+                index = int(self._saved.parents[index])
+        return sorted(found)
+
+    def _row(self, state: S) -> list[int]:
+        """The numbers of a state's slots. Raises SpecChanged: a value has none."""
+        numbers = [0] * len(self.values)
+        self._number(self._root, state, numbers)
+        return numbers
+
+    def _number(self, node: Node, value: object, numbers: list[int]) -> None:
+        match node:
+            case Leaf():
+                numbers[node.slot] = self._number_of(node.slot, node.path, value)
+            case Struct():
+                _check_type(node, value)
+                for name, child in node.children.items():
+                    self._number(child, getattr(value, name), numbers)
+            case Parts():
+                _check_type(node, value)
+                assert isinstance(value, tuple)
+                if len(value) != len(node.elements):
+                    raise SpecChanged(f"{node.path} has another length")
+                for element, item in zip(node.elements, value, strict=True):
+                    self._number(element, item, numbers)
+            case Collection():
+                _check_type(node, value)
+                for member, count in node.counts(value).items():
+                    slot = self._slots.get((node.path, content("", member)))
+                    if slot is None:
+                        raise SpecChanged(f"{node.path} holds other members")
+                    self.members[slot - self._hashes.first_member] = node.path, member
+                    numbers[slot] = self._number_of(slot, node.path, count)
+
+    def _number_of(self, slot: int, path: str, value: object) -> int:
+        number = self._known[slot].get(value)
+        if number is not None and not difference(self.values[slot][number], value):
+            return number
+        number = self._numbers[slot].get(content("", value))
+        if number is None:
+            raise SpecChanged(f"{path or 'the state'} takes other values")
+        self._known[slot][value] = number
+        if self.values[slot][number] is NO_VALUE:
+            self.values[slot][number] = value
+        return number
+
+    @property
+    def unused(self) -> frozenset[tuple[int, int]]:
+        """The numbers, each with its slot, that have no value; number 0 in the slot of a member that no state has."""
+        slots = enumerate(self.values)
+        return frozenset(
+            (slot, number) for slot, known in slots for number, value in enumerate(known) if value is NO_VALUE
+        )
+
+    def compare(self, calls: Iterable[LoggedCall]) -> None:
+        """Make the calls again that the search has learned from, and expand some of its states again.
+
+        Raises:
+            SpecChanged: a call reads or gives something else, or a state leads to other states.
+        """
+        with _changed():
+            numbers = Numbers(self.values, self.members)
+            tables = TransitionTables.of(self.spec, [], self._adjustments, numbers)
+            comparison = _Calls(tables.caller, self._hashes)
+            for call in calls:
+                if self._has_values(call.rows):
+                    comparison.make_again(call)
+            self._expand_sample()
+
+    def _has_values(self, rows: Sequence[Row]) -> bool:
+        """Whether each number of some rows has a value. No saved state rests on a call where that is not so."""
+        first = self._hashes.first_member
+        numbers = [(slot, number) for row in rows for slot, number in enumerate(row) if number or slot < first]
+        return all(self.values[slot][number] is not NO_VALUE for slot, number in numbers)
+
+    def _expand_sample(self) -> None:
+        """See that the next states of some expanded states are among the saved states."""
+        wanted: dict[int, str] = {}
+        for index in self._sample():
+            for instance in self.spec.instances:
+                for successor in self.spec.take(instance, self._states[index]):
+                    packed = self._saved.packing.pack(self._row(successor)).reshape(1, -1)
+                    wanted[int(_hashes(packed)[0])] = str(instance)
+        missing = np.array(sorted(wanted), np.uint64)
+        for first in range(0, len(self._saved.states), SLICE):
+            if not len(missing):
+                return
+            hashes = _hashes(self._saved.states[first : first + SLICE])
+            places = np.minimum(np.searchsorted(missing, hashes), len(missing) - 1)
+            missing = np.delete(missing, np.unique(places[missing[places] == hashes]))
+        if len(missing):
+            raise SpecChanged(f"action {wanted[int(missing[0])]} leads to other states")
+
+
+class _Calls(Generic[S]):
+    """Makes learned calls again.
+
+    Parameters:
+        caller: makes calls with the values of the search.
+        hashes: of these values.
+    """
+
+    def __init__(self, caller: Caller[S], hashes: Hashes) -> None:
+        self._caller, self._layout, self._hashes = caller, caller.layout, hashes
+        self._hash_of: dict[tuple[int, int], int] = {}
+
+    def make_again(self, logged: LoggedCall) -> None:
+        """Make a call again. What was learned from it stands if it reads no more than then, and gives the same.
+
+        Raises:
+            SpecChanged: it does not.
+        """
+        caller, tree = self._caller, logged.tree
+        caller.precision[tree] = logged.precision
+        if not self._is_as_logged(logged):
+            told_apart, caller.told_apart[tree] = caller.told_apart[tree], frozenset()
+            caller.precision[tree] = logged.precision
+            if not self._is_as_logged(logged):  # now without the types of values that were met after it
+                raise SpecChanged(f"{caller.name_of(tree)} does something else")
+            caller.told_apart[tree] = told_apart
+
+    def _is_as_logged(self, logged: LoggedCall) -> bool:
+        call = self._caller.make(logged.tree, logged.rows)
+        reads = {slot for slot in call.reads if slot % SECOND < logged.slots}
+        if not reads <= logged.reads:
+            return False
+        if isinstance(call.gave, list) and isinstance(logged.gave, list):
+            then = [self._written(logged, step, self._saved_hash) for step in logged.gave]
+            now = [self._written(logged, step, self._hash) for step in call.gave]
+            return sorted(then) == sorted(now)
+        return call.gave == logged.gave
+
+    def _written(self, logged: LoggedCall, step: Changes, hashed: Callable[[int, int], int]) -> list[tuple[int, int]]:
+        """What a step writes as slots and hashes of values, without values that the call has read there."""
+        (row,) = logged.rows
+        written = []
+        for slot, number in sorted(step.items()):
+            if slot >= logged.slots and not number:
+                continue  # a member that was met later and is not there
+            if slot not in logged.reads or slot >= len(row) or row[slot] != number:
+                written.append((slot, hashed(slot, number)))
+        return written
+
+    def _saved_hash(self, slot: int, number: int) -> int:
+        return self._hashes.values[slot][number]
+
+    def _hash(self, slot: int, number: int) -> int:
+        if (slot, number) not in self._hash_of:
+            self._hash_of[slot, number] = content("", self._layout.domains[slot].values[number])
+        return self._hash_of[slot, number]
+
+
+def _hashes(states: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    hashes = np.empty(len(states), np.uint64)
+    kernel.hash_all(np.ascontiguousarray(states), hashes)
+    return hashes
+
+
+def _check_type(node: Struct | Parts | Collection, value: object) -> None:
+    if type(value) is not (tuple if isinstance(node, Parts) else node.cls):
+        raise SpecChanged(f"{node.path or 'the state'} is of another type")
+
+
+@contextmanager
+def _changed() -> Iterator[None]:
+    """Take any misbehaviour of the spec as a change: it did not misbehave when the search was saved."""
+    try:
+        yield
+    except SpecError as error:
+        raise SpecChanged(str(error)) from error
+    except CHANGES as error:
+        raise SpecChanged("its calls read other parts of the states") from error

@@ -1,0 +1,90 @@
+"""Search identity: what must be the same for a saved search to be continued."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TypeVar
+
+from leadline.checker.bounds import describe_bounds
+from leadline.checker.errors import LeadlineError
+from leadline.checker.observing.digest import code_digest
+from leadline.checker.result import Limits
+from leadline.checker.spec import Spec
+
+FORMAT = 6
+"""The version of the files of a saved search."""
+
+
+S = TypeVar("S")
+
+
+def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
+    """What must be the same for a search to be continued. Other limits may change, such as the depth.
+
+    Parameters:
+        spec, limits: of the search.
+        engine: the name of the engine.
+    """
+    return {
+        "spec": spec.name,
+        "bounds": {name: value for name, value, *_ in describe_bounds(spec.bounds)},
+        "properties": [item.name for item in spec.checks_and_premises],
+        "keep_going": limits.keep_going,
+        "traces": limits.traces,
+        "engine": engine,
+        "code": code_digest(spec),
+        "format": FORMAT,
+    }
+
+
+def refuse_other_format(written: bytes, what: str) -> None:
+    """Refuse a search that another version of leadline has saved.
+
+    Parameters:
+        written: the file with its `identity`.
+        what: what was saved, for the message.
+
+    Raises:
+        LeadlineError: the format is another one.
+    """
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(written)
+        if isinstance(found, dict) and type(found.get("format")) is int and found["format"] != FORMAT:
+            raise LeadlineError(f"{what} of {_other('format', found)}: it cannot continue as this one")
+
+
+def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str) -> None:
+    """Refuse to continue a search with another `identity`.
+
+    Parameters:
+        found: the identity that was saved.
+        wanted: the identity of the search that is to be continued.
+        what: what was saved, for the message.
+
+    Raises:
+        LeadlineError: they differ; names the first difference.
+    """
+    for name, value in wanted.items():
+        if found.get(name) != value:
+            raise LeadlineError(f"{what} of {_other(name, found)}: it cannot continue as this one")
+
+
+def _other(name: str, found: dict[str, object]) -> str:
+    value = found.get(name)
+    match name:
+        case "spec":
+            return f"{value}"
+        case "bounds" if isinstance(value, dict):
+            return "other bounds, " + ",".join(f"{bound}={chosen}" for bound, chosen in value.items())
+        case "properties" if isinstance(value, list):
+            return f"other properties, {', '.join(value) or 'none'}"
+        case "keep_going":
+            return f"a search {'with' if value else 'without'} --keep-going"
+        case "traces":
+            return f"a search with --traces {value}"
+        case "engine":
+            return f"the {value} engine"
+        case "code":
+            return "other code: the spec or its data has changed since, or leadline has"
+    return "another version of leadline"

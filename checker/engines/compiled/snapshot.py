@@ -1,0 +1,143 @@
+"""Snapshot: the position of a search between two blocks, without its large arrays."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from operator import index
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled.position import Position
+from leadline.checker.engines.compiled.resumption import Hashes
+from leadline.checker.engines.learning.call_log import CallLog
+from leadline.checker.engines.learning.packing import Packing
+from leadline.checker.engines.learning.restart import Adjustments
+from leadline.checker.spec import Spec
+
+S = TypeVar("S")
+
+
+@attrs.define
+class Snapshot:
+    """What a search needs to continue, apart from its states.
+
+    Attributes:
+        adjustments: see `Adjustments`.
+        values: for each slot, its values in the order of their numbers.
+        members: see `Layout`.
+        slots_read, reads_all: see `Tables`.
+        packing: how the states are packed.
+        packings: how many packings there were before; the states' file is named after it.
+        initials: how many initial states there are.
+        counters: see `kernel.append`.
+        outside: see `Store`; one bit for each state.
+        progression: see `Position`.
+        log: the calls learned from.
+    """
+
+    adjustments: Adjustments
+    values: Sequence[Sequence[object]]
+    members: Sequence[tuple[str, object]]
+    slots_read: list[set[int]]
+    reads_all: set[int]
+    packing: Packing
+    packings: int
+    initials: int
+    counters: NDArray[np.int64]
+    outside: NDArray[np.uint8]
+    progression: Position
+    log: CallLog = attrs.field(factory=CallLog)
+
+    @property
+    def count(self) -> int:
+        """How many states there are."""
+        return int(self.counters[kernel.STATES])
+
+    def check(self, spec: Spec[S], hashes: Hashes) -> None:
+        """Check that the parts fit each other and a spec.
+
+        Raises:
+            ValueError, TypeError, AttributeError, IndexError: they do not.
+        """
+        at, count, slots = self.progression, self.count, len(hashes.values)
+        begins = [*at.levels, at.level_end]
+        steps = [step for steps in at.steps_seen for step in steps]
+        places = [*itertools.chain(*at.seen), *(before for before, _, _ in steps), *at.dead]
+        fits = (
+            len(self.counters) == kernel.COUNTERS
+            and len(self.packing.sizes) == slots
+            and self.packing.fits([len(known) for known in hashes.values])
+            and at.counts.shape == (len(spec.instances), 2)
+            and 0 <= at.next <= at.level_end <= count
+            and 0 <= at.checked <= count
+            and 0 < self.initials <= count
+            and all(first < last for first, last in itertools.pairwise(begins))
+            and (not at.levels or at.levels[0] == 0 <= at.levels[-1] <= at.next)
+            and all(0 <= place < count for place in places)
+            and all(0 <= tree < len(spec.instances) and len(row) <= slots for _, tree, row in steps)
+            and all(0 <= number < len(hashes.values[slot]) for _, _, row in steps for slot, number in enumerate(row))
+            and len(hashes.members) <= slots
+            and len(self.outside) == (0 if spec.constraint is None else -(-count // 8))
+        )
+        if not fits:
+            raise ValueError("its parts do not fit each other")
+
+    def as_json(self) -> dict[str, object]:
+        """The snapshot without its values, members and log, as JSON."""
+        at = self.progression
+        return {
+            "adjustments": {name: sorted(found) for name, found in attrs.asdict(self.adjustments).items()},
+            "slots_read": [sorted(slots) for slots in self.slots_read],
+            "reads_all": sorted(self.reads_all),
+            "sizes": self.packing.sizes,
+            "words": self.packing.words,
+            "places": self.packing.places,
+            "packings": self.packings,
+            "initials": self.initials,
+            "counters": self.counters.tolist(),
+            "outside": self.outside.tobytes().hex(),
+            "progression": {**attrs.asdict(at), "counts": at.counts.tolist()},
+        }
+
+    @classmethod
+    def of_json(cls, found: dict[str, Any]) -> Snapshot:
+        """The snapshot that `as_json` was called on, without values and members.
+
+        Raises:
+            ValueError, TypeError, KeyError: it is of another form.
+        """
+        return cls(
+            adjustments=Adjustments(**{name: frozenset(items) for name, items in found["adjustments"].items()}),
+            values=[],
+            members=[],
+            slots_read=[set(slots) for slots in found["slots_read"]],
+            reads_all=set(found["reads_all"]),
+            packing=Packing.of_places(found["sizes"], found["words"], found["places"]),
+            packings=index(found["packings"]),
+            initials=index(found["initials"]),
+            counters=np.array(found["counters"], np.int64),
+            outside=np.frombuffer(bytes.fromhex(found["outside"]), np.uint8),
+            progression=_progression(**found["progression"]),
+        )
+
+
+def _progression(
+    counts: list[int], seen: list[list[int]], steps_seen: list[Any], seconds: float, **places: Any
+) -> Position:
+    numbers: dict[str, Any] = {
+        name: [*map(index, found)] if isinstance(found, list) else index(found) for name, found in places.items()
+    }
+    return Position(
+        counts=np.array(counts, np.int64).reshape(-1, 2),
+        seen=[[*map(index, found)] for found in seen],
+        steps_seen=[
+            [(index(before), index(tree), [*map(index, row)]) for before, tree, row in steps] for steps in steps_seen
+        ],
+        seconds=float(seconds),
+        **numbers,
+    )

@@ -1,0 +1,131 @@
+"""The call log: the calls that a search has learned from, as numbers, so that a resumed search can make them again."""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.checker.engines.learning.calls import Call, Changes, Row
+from leadline.checker.observing.recording import Precision
+from leadline.checker.observing.step_slots import SECOND
+
+NUMBER = np.dtype(np.int32)
+"""The type of all numbers of the log."""
+
+_FALSE, _TRUE = -1, -2
+"""The results of a predicate. That of an action begins with its number of steps."""
+
+_KEY_BYTES = 60
+"""Bytes that Python takes, about, for the key of a call."""
+
+
+@attrs.frozen
+class LoggedCall:
+    """A call that a search has learned from.
+
+    Attributes:
+        tree: what was called, by its place in the forest.
+        precision: how precisely the call was recorded.
+        slots: how many slots the layout had after the call.
+        rows: the state, or the two states of a step.
+        reads: the slots that were read; those of the second state are counted from `SECOND`.
+        gave: the result; see `Call.gave`.
+    """
+
+    tree: int
+    precision: Precision
+    slots: int
+    rows: tuple[Row, ...]
+    reads: frozenset[int]
+    gave: list[Changes] | bool
+
+    @property
+    def key(self) -> int:
+        """A hash of what the call showed."""
+        return _key(self.tree, {slot: self.rows[slot // SECOND][slot % SECOND] for slot in self.reads}, self.gave)
+
+
+class CallLog:
+    """The calls of one search. Calls that showed the same are noted once.
+
+    Attributes:
+        written: how many numbers of the log are in a file already.
+        pending: the numbers after them.
+    """
+
+    def __init__(self) -> None:
+        self.written = 0
+        self.pending = array("i")
+        self._keys: set[int] = set()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the log takes in memory, about."""
+        return NUMBER.itemsize * len(self.pending) + _KEY_BYTES * len(self._keys)
+
+    def note(self, tree: int, precision: Precision, slots: int, rows: Sequence[Row], call: Call) -> None:
+        """Note a call of an action or a predicate; the parameters are the attributes of a `LoggedCall`."""
+        assert not isinstance(call.gave, float), "distances are not logged"
+        key = _key(tree, call.reads, call.gave)
+        if key in self._keys:
+            return
+        self._keys.add(key)
+        numbers = [tree, int(precision), slots, len(rows)]
+        for row in rows:
+            numbers += [*row, *[0] * (slots - len(row))]
+        numbers += [len(call.reads), *call.reads]
+        if isinstance(call.gave, bool):
+            numbers.append(_TRUE if call.gave else _FALSE)
+        else:
+            numbers.append(len(call.gave))
+            for step in call.gave:
+                numbers.append(len(step))
+                for change in step.items():
+                    numbers += change
+        self.pending.extend(numbers)
+
+    def keep_written(self) -> None:
+        """Forget the numbers that are pending: they are in the file now."""
+        self.written += len(self.pending)
+        self.pending = array("i")
+
+    def read(self, numbers: NDArray[np.int32]) -> Iterator[LoggedCall]:
+        """The calls in the file, in the order in which they were made. They count as noted from here on.
+
+        Raises:
+            ValueError, IndexError: the numbers are not those of a log.
+        """
+        self.written = len(numbers)
+        rest = iter(numbers.tolist())
+        for tree in rest:
+            call = _read_call(tree, rest)
+            self._keys.add(call.key)
+            yield call
+
+
+def _read_call(tree: int, rest: Iterator[int]) -> LoggedCall:
+    def some(count: int) -> list[int]:
+        found = list(itertools.islice(rest, count))
+        if len(found) != count:
+            raise ValueError("it ends within a call")
+        return found
+
+    precision, slots, states = some(3)
+    rows = tuple([some(slots) for _ in range(states)])
+    reads = frozenset(some(*some(1)))
+    (result,) = some(1)
+    gave: list[Changes] | bool = result == _TRUE
+    if result >= 0:
+        pairs = [some(2 * some(1)[0]) for _ in range(result)]
+        gave = [dict(zip(numbers[::2], numbers[1::2], strict=True)) for numbers in pairs]
+    return LoggedCall(tree, Precision(precision), slots, rows, reads, gave)
+
+
+def _key(tree: int, reads: Mapping[int, int], gave: list[Changes] | bool) -> int:
+    shown = gave if isinstance(gave, bool) else tuple(sorted(tuple(sorted(step.items())) for step in gave))
+    return hash((tree, frozenset(reads.items()), shown))

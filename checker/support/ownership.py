@@ -1,0 +1,40 @@
+"""Ownership: files that only their user can have written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from leadline.checker.errors import LeadlineError
+
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_OPEN_TO_OTHERS = stat.S_IXGRP | stat.S_IXOTH
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that only this user can use, with the folders above it; or leave it as it is.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def refuse_others(folder: Path) -> None:
+    """Refuse a folder if another user owns it or a file in it, or can write to one of them.
+
+    In a folder that others cannot enter, they cannot write to files whatever the mode of these.
+
+    Raises:
+        LeadlineError: it is so; says what to do.
+        OSError: the folder cannot be read.
+    """
+    is_open = bool(folder.stat().st_mode & (_OPEN_TO_OTHERS | _WRITABLE_BY_OTHERS))
+    for path in (folder, *sorted(folder.iterdir())):
+        found = path.stat()
+        if found.st_uid != os.geteuid():
+            raise LeadlineError(f"{path} belongs to another user: copy {folder} to use it as your own")
+        if is_open and found.st_mode & _WRITABLE_BY_OTHERS:
+            raise LeadlineError(f"other users can write to {path}: run chmod -R go-w {folder} if its content is yours")
