@@ -32,14 +32,14 @@ def assert_holds(
     """Search a spec's whole space, and fail the test unless all its properties hold.
 
     Parameters:
-        spec: the spec, or what `leadline explore` calls it.
+        spec: the spec, or its name as for `leadline explore`.
         properties: the properties checked; by default all of the spec's.
-        limits: what may stop the search early.
-        allow_incomplete: whether a search that was stopped early before anything was violated is enough.
+        limits: the limits of the search.
+        allow_incomplete: whether the test passes if a limit ended the search and no property was violated.
         bounds: the bounds that differ from the spec's own.
 
     Returns:
-        The result, for what else the test asks.
+        The result.
 
     Raises:
         AssertionError: a property is violated, with the trace; or the search is incomplete.
@@ -71,10 +71,10 @@ def assert_violated(
     """Search a spec for a counterexample to a property, and fail the test if there is none.
 
     Parameters:
-        spec: the spec, or what `leadline explore` calls it.
+        spec: the spec, or its name as for `leadline explore`.
         name: the property.
-        length: how many states a shortest counterexample has, if that is to be checked.
-        limits: what may stop the search early.
+        length: the expected number of states of a shortest counterexample; None: do not check it.
+        limits: the limits of the search.
         bounds: the bounds that differ from the spec's own.
 
     Returns:
@@ -120,7 +120,7 @@ def assert_not_violated(
         spec: the spec, or what `leadline fuzz` calls it.
         settings: the number of behaviours, their length, the seed, and how to search.
         properties: the properties checked; by default all of the spec's.
-        limits: what may stop the search early.
+        limits: the limits of the search.
         bounds: the bounds that differ from the spec's own.
 
     Returns:
@@ -152,6 +152,6 @@ def _chosen(spec: Spec[Any] | str, bounds: Mapping[str, Value], properties: Iter
 
 
 def _shown(result: Result) -> str:
-    """The first counterexample, below the message."""
+    """The first counterexample, as the end of a message."""
     violated = (item for item in result.properties if item.verdict is Verdict.VIOLATED)
     return next((f"\n\n{plain_text(trace)}" for item in violated for trace in item.traces), "")

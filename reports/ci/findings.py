@@ -1,4 +1,4 @@
-"""Findings: what a check says of each of its properties, as CI systems have it: passed, failed, incomplete."""
+"""Findings: the result of a check for each of its properties, as CI systems show it: passed, failed or incomplete."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from leadline.reports.runs.phrases import PREMISE_FALSE
 from leadline.reports.suite import Outcome, PreparedCheck, SuiteRun
 
 WHOLE = "as expected"
-"""What the finding on a check as a whole is called."""
+"""The name of the finding on a check as a whole."""
 
 
 @attrs.frozen
 class SourceLocation:
-    """A line in a source file: relative to the working directory if it is there, else to where it was imported from."""
+    """A line in a source file. The path is relative to the working directory if possible, else to the import path."""
 
     path: str
     line: int
@@ -31,18 +31,16 @@ class SourceLocation:
 
 @attrs.frozen(eq=False)
 class Finding:
-    """What a check says of one property, or as a whole.
-
-    Its texts are `visible`.
+    """The result of a check for one property, or as a whole. Its texts are `visible`.
 
     Attributes:
         check: the check's title.
         name: the property's name, or `WHOLE`.
-        status: ``passed`` if it is as expected; ``incomplete`` if no verdict was reached that was expected.
-        message: what is wrong, in a line; of what passed, what was found.
-        property: the property; None of a check as a whole.
-        trace: the evidence, if there is any.
-        seconds: of the first finding of a check, what the check took.
+        status: ``passed`` if it is as expected; ``incomplete`` if the expected verdict was not reached.
+        message: what is wrong, in one line; if it passed, the result.
+        property: the property; None for a check as a whole.
+        trace: the trace, if there is one.
+        seconds: for the first finding of a check, the time that the check took.
         location: where it is; None if that is not known.
     """
 
@@ -57,10 +55,10 @@ class Finding:
 
 
 def findings(outcome: Outcome) -> list[Finding]:
-    """The findings of a check: that on the whole check first, unless its properties say why it failed.
+    """The findings of a check. The first is on the check as a whole, unless its properties explain why it failed.
 
-    Where the verdicts are as expected, what an expected violation or limit left open is no finding: nothing is known
-    of it, so it neither passed nor failed.
+    If the verdicts are as expected, properties that an expected violation or limit left open have no finding: they
+    neither passed nor failed.
     """
     own = list(_of_properties(outcome))
     explained = any(finding.status != "passed" for finding in own)
@@ -75,7 +73,7 @@ def suite_findings(run: SuiteRun) -> list[Finding]:
 
 
 def not_run(check: str) -> Finding:
-    """The finding on a check that a run did not come to, or that its spec broke off."""
+    """The finding on a check that was not run, or that was ended by an error of its spec."""
     return Finding(check, WHOLE, "incomplete", "it was not run to its end")
 
 
@@ -107,7 +105,7 @@ def _of_properties(outcome: Outcome) -> Iterator[Finding]:
 
 
 def _said(item: PropertyResult) -> str:
-    """The verdict on a property, with what is wrong or else its sentence."""
+    """The verdict on a property, with the reason for a violation or else its sentence."""
     trace = next(iter(item.traces), None)
     if item.verdict is Verdict.VIOLATED:
         verb = "is never shown" if item.property.kind.is_witness else "is violated"
@@ -119,16 +117,16 @@ def _said(item: PropertyResult) -> str:
 
 
 def location_of(item: Property, prepared: PreparedCheck | None = None) -> SourceLocation | None:
-    """Where a CI system shows a violation: at the property's function, if that is in the working directory.
+    """Where a CI system shows a violation: at the property's function if it is in the working directory.
 
-    The function of a shipped property is in no file of its user's repository. Then it is the check in the suite's file.
+    Otherwise, as for shipped properties, it is the check in the suite's file.
 
     Parameters:
         item: the property.
         prepared: the check; None if there is none.
 
     Returns:
-        None if the property has no source file (a callable object, for instance), and the check none either.
+        None if neither the property (a callable object, for instance) nor the check has a source file.
     """
     here = Path.cwd()
     function = inspect.unwrap(item.function)

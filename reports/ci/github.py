@@ -1,4 +1,4 @@
-"""GitHub: workflow commands that put findings beside the code, and a summary of the job in Markdown."""
+"""GitHub: workflow commands that show findings next to the code, and a summary of the job in Markdown."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from leadline.reports.traces.mermaid import mermaid
 from leadline.reports.traces.story import story_of
 
 MOST_BYTES = 1_000_000
-"""Bytes of the largest summary: GitHub shows nothing of one above 1 MiB."""
+"""The most bytes of a summary: GitHub does not show summaries above 1 MiB."""
 
 
 def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
     """A workflow command for each finding that is not as expected, at its property's function.
 
-    GitHub shows the first ten of a step: what failed comes first, and what is incomplete is one for each check.
+    GitHub shows the first ten of a step. So failures come first, and each incomplete check has one command.
     """
     failed, left_open = list[Finding](), list[Finding]()
     for outcome in outcomes:
@@ -36,7 +36,7 @@ def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25")  # line breaks, which must be escaped too, are in no visible text
+    return text.replace("%", "%25")  # line breaks would need it too, but visible texts have none
 
 
 def _property(text: str) -> str:
@@ -49,9 +49,9 @@ def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -
     If all is as expected, the first counterexample that was expected is drawn.
 
     Parameters:
-        outcomes: the checks with their results, as far as they were run.
-        planned: how many checks there are.
-        most: bytes that it may take; diagrams that do not fit are left out, and that is said.
+        outcomes: the checks that were run, with their results.
+        planned: the number of checks in the suite.
+        most: the most bytes of the summary. Diagrams that do not fit are left out, and the summary says how many.
     """
     lines = [f"### leadline: {as_expected([outcome.exit_code for outcome in outcomes], planned)}", ""]
     lines += ["| | check | expected | found | distinct states | trace | time |", "|---|---|---|---|---:|---:|---:|"]

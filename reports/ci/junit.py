@@ -1,4 +1,4 @@
-"""JUnit XML: what Jenkins, GitLab and others show of a run."""
+"""JUnit XML, which Jenkins, GitLab and other CI systems show."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from leadline.reports.ci.findings import Finding
 from leadline.reports.terminal.trace import plain_text
 
 ELEMENTS = {"passed": "system-out", "failed": "failure", "incomplete": "error"}
-"""What is in the test case of a finding, by its status: what is incomplete is an error, never skipped."""
+"""The element in the test case of a finding, by its status. Incomplete findings are errors, never skipped tests."""
 
 
 def junit(name: str, found: Sequence[Finding]) -> str:
     """Findings as JUnit XML: a test case each, with its trace as text.
 
     Parameters:
-        name: what the suite is called.
+        name: the name of the suite.
         found: the findings.
     """
     statuses = [finding.status for finding in found]

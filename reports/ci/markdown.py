@@ -1,4 +1,4 @@
-"""Results as Markdown, for pages that are made from runs."""
+"""Results as Markdown, for generated pages."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from leadline.reports.traces.story import story_of
 
 
 def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """The lines of a page of answers: each check a question, its note, what the run says, and how to repeat it.
+    """The lines of a page of answers: for each check its question, its note, its result, and the command to repeat it.
 
     Parameters:
-        title: the page's heading.
+        title: the heading of the page.
         suite: the suite's file.
         outcomes: its checks with their results.
     """
@@ -178,7 +178,7 @@ def _remarks(report: Report) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    """A text of a cell whose names in backticks are shown as code."""
+    """A text for a cell, in which names in backticks are shown as code."""
     return "".join(part if index % 2 else cell(part) for index, part in enumerate(re.split(r"(`[\w./-]+`)", text)))
 
 
@@ -188,5 +188,5 @@ def _code(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A text that is one cell of a table, and nothing else, whatever is in it."""
+    """A text escaped for one cell of a table."""
     return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", visible(text))

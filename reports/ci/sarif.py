@@ -18,8 +18,8 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def sarif(found: Iterable[Finding]) -> str:
     """Findings as a SARIF log: a rule for each property by its name, a result for each that is not as expected.
 
-    A violation is an error, with its trace as a code flow; what is incomplete is open, and the run not successful.
-    What has no place, such as a check as a whole, is a notification.
+    A violation is an error, with its trace as a code flow. An incomplete finding is of kind ``open``, and the run is
+    not successful. A finding without a location, such as one on a check as a whole, is a notification.
     """
     wrong = [finding for finding in found if finding.status != "passed"]
     placed = [

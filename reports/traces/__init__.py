@@ -1,1 +1,1 @@
-"""A trace as a story, and in the formats of other tools."""
+"""A trace as the frames that views show, and in the formats of other tools."""

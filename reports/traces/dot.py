@@ -17,14 +17,14 @@ from leadline.reports.traces.rows import rows_of
 S = TypeVar("S")
 
 VIOLATING = "#f6c5c0"
-"""The colour of a state that violates an invariant, and of the last state of a counterexample."""
+"""The colour of states that violate an invariant, and of the last state of a counterexample."""
 
 
 def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
     """A state graph in the DOT language.
 
-    Initial states have a double border. A trace in the graph is drawn in bold, and its last state is filled; without a
-    trace, every state is filled that violates an invariant.
+    Initial states have a double border. A trace in the graph is drawn in bold, and its last state is filled. Without a
+    trace, every state that violates an invariant is filled.
 
     Parameters:
         spec: the spec of the states.

@@ -8,10 +8,10 @@ import textwrap
 from leadline.reports.traces.story import Frame, Story
 
 LINE = 40
-"""Characters of a line of a note."""
+"""The most characters of a line of a note."""
 
 MOST_CHARACTERS = 45_000
-"""Characters of the largest diagram that GitHub shows."""
+"""The most characters of a diagram that GitHub shows."""
 
 
 def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
@@ -21,8 +21,8 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
 
     Parameters:
         story: the trace.
-        most: characters of the diagram. Of a story that needs more, the first steps are left out, and a note
-            says how many; the end is what a counterexample is read for.
+        most: the most characters of the diagram. If a story needs more, its first steps are left out, and a note says
+            how many: the end of a counterexample is what matters.
     """
     rows = story.diagram.lanes
     head = ["sequenceDiagram", *(f"    participant r{number} as {_text(row)}" for number, row in enumerate(rows))]
@@ -40,7 +40,7 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
 
 
 def _step(story: Story, number: int, frame: Frame) -> list[str]:
-    """A step: its arrows, and a note that says what happens then."""
+    """A step: its arrows, and a note that describes it."""
     if not number:
         return []
     diagram = story.diagram
@@ -62,12 +62,12 @@ def _over(rows: tuple[str, ...], touched: tuple[str, ...]) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """A text in lines of a width at which the whole diagram can be read: Mermaid does not wrap notes."""
+    """A text in lines of at most `LINE` characters, because Mermaid does not wrap notes."""
     return "<br/>".join(map(_text, textwrap.wrap(text, LINE)))
 
 
 def _text(text: str) -> str:
-    """A text that Mermaid takes as it is: ``;`` and ``#`` would end it, ``<`` begin a tag, ``end`` a block."""
+    """A text escaped for Mermaid: ``;`` and ``#`` would end it, ``<`` would begin a tag, ``end`` would end a block."""
     line = " ".join(text.split())
     escaped = re.sub(r"[#;<>&\"`%{}\\]", lambda found: f"#{ord(found[0])};", line)
     return re.sub(r"\b(e)(n)(d)\b", lambda found: f"{found[1]}#{ord(found[2])};{found[3]}", escaped, flags=re.I) or "-"

@@ -1,4 +1,4 @@
-"""The rows of a state, which every view shows: by the spec's drawing, or else a row for each component."""
+"""The rows of a state, which every view shows: those of the spec's drawing, or else a row for each component."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = dict[str, Row]
 """The rows of a state by name, in the order in which they are shown."""
 
 REST = "state"
-"""The row of what belongs to no component."""
+"""The row of the values that belong to no component."""
 
 
 def rows_of(spec: Spec[S], state: S) -> Rows:
@@ -38,7 +38,7 @@ def rows_of(spec: Spec[S], state: S) -> Rows:
 
 
 def written(value: Any) -> str:
-    """A value as a person writes it."""
+    """A value in a readable notation."""
     if isinstance(value, enum.Enum):
         return value.name
     if value is None:
@@ -56,7 +56,7 @@ def written(value: Any) -> str:
 
 
 def rows_of_file(values: dict[str, Json]) -> Rows:
-    """The rows of a state as a trace file has it, where its spec is not at hand: one for each record."""
+    """The rows of a state in a trace file whose spec is not available: one for each record."""
     parts = {name: (value, name) for name, value in values.items()}
     return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)
 
@@ -71,11 +71,11 @@ def _generic(
     """A row for each component, and one for the rest.
 
     Parameters:
-        parts: each field's value, and what one element of it is called, by name.
-        components: the names of those that have rows of their own.
-        items: the elements of a tuple; None of any other value.
-        fields: the fields of a record; None of any other value.
-        text: a value as a person writes it.
+        parts: each field's value and the name of one of its elements, by the field's name.
+        components: the names of the fields that have rows of their own.
+        items: returns the elements of a tuple, and None for any other value.
+        fields: returns the fields of a record, and None for any other value.
+        text: returns a value in a readable notation.
     """
     called = [each for name, (value, each) in parts.items() if name in components and items(value) is not None]
     columns: dict[str, dict[str, str]] = {}
@@ -84,7 +84,7 @@ def _generic(
         if name in components and elements is not None:
             for index, element in enumerate(elements):
                 inner = fields(element)
-                # what two components have of one broker is one row, whose columns must not be taken for each other
+                # two components of one broker share a row, so their columns need different names
                 prefix = f"{name}." if inner is not None and called.count(each) > 1 else ""
                 cells = {name: element} if inner is None else {f"{prefix}{key}": part for key, part in inner.items()}
                 columns.setdefault(f"{each} {index}", {}).update({key: text(part) for key, part in cells.items()})

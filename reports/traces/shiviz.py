@@ -10,17 +10,17 @@ from leadline.reports.traces.spacetime import SpaceTime
 from leadline.reports.traces.story import Story
 
 PATTERN = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
-"""The pattern by which ShiViz parses the log; it is the one that ShiViz suggests."""
+"""The pattern with which ShiViz parses the log; ShiViz suggests it."""
 
 Clock = dict[str, int]
 
 
 def shiviz(story: Story) -> str:
-    """A story as a ShiViz log: for each event its host and vector clock, and a line that says what happened.
+    """A story as a ShiViz log: for each event its host and vector clock, and a line that describes it.
 
-    An event knows of the events before it in its row, and of those that sent what arrives in it. Where a step
-    happens in several rows, and nothing was sent between them, the row that acts comes before the others; a row that
-    is only read in a step, which sends what arrives in it, learns nothing of the others.
+    An event follows the earlier events of its row and the events that sent the messages that it receives. If a step
+    happens in several rows without messages between them, the row that acts comes before the others. A row that a step
+    only reads follows none of the others.
     """
     diagram = story.diagram
     clocks: dict[str, Clock] = {lane: {} for lane in diagram.lanes}
@@ -45,10 +45,9 @@ def shiviz(story: Story) -> str:
 
 
 def _acting_first(diagram: SpaceTime, number: int) -> tuple[str, ...]:
-    """The rows in which a step happened, first the one that acts.
+    """The rows in which a step happened, beginning with the one that acts.
 
-    It receives what was sent before, or else it changes; a row that only sends is told to. What belongs to no
-    component acts last.
+    That row receives an earlier message, or else changes. The row of values that belong to no component comes last.
     """
     touched = diagram.touched[number]
     arriving = [each for each in diagram.deliveries if each.arrives and each.ended == number]

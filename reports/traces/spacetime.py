@@ -1,6 +1,6 @@
-"""Space and time: where each step of a trace happened, and what was sent from there to where.
+"""Space-time diagrams: the rows in which each step of a trace happened, and the messages between them.
 
-A spec says by its drawing what is sent between rows. Without one, a step happens in the rows that it changes.
+The messages are those of the spec's drawing. Without a drawing, a step happens in the rows that it changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from leadline.reports.traces.rows import REST, Rows
 
 @attrs.frozen
 class SpaceTime:
-    """A trace as a diagram has it.
+    """A trace as a space-time diagram.
 
     Attributes:
         lanes: the names of the rows, in order.
@@ -38,11 +38,11 @@ class SpaceTime:
 
 
 def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> SpaceTime:
-    """Where the steps of a trace happened.
+    """The space-time diagram of a trace.
 
     Parameters:
         rows: the rows of each state.
-        trace: the trace, if its spec is at hand.
+        trace: the trace, if its spec is available.
     """
     sent = deliveries(trace) if trace is not None else ()
     lanes = dict.fromkeys([name for state in rows for name in state] or [REST])
@@ -56,7 +56,7 @@ def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> Spac
 
 
 def losses(before: Rows, after: Rows) -> Iterator[str]:
-    """What rows no longer hold after a step, in words."""
+    """The cells that rows lose in a step, in words."""
     for name, row in after.items():
         kept, held = len(row.cells), before.get(name, Row()).cells
         if held[kept:]:
@@ -64,7 +64,7 @@ def losses(before: Rows, after: Rows) -> Iterator[str]:
 
 
 def _ends(sent: Sequence[Delivery], number: int) -> Iterator[str]:
-    """The rows that send or receive in a step, a sender before its receiver, where the two are in this step."""
+    """The rows that send or receive in a step; if both happen in this step, the sender comes before its receiver."""
     arriving = [each for each in sent if each.arrives and each.ended == number]
     at_once = [each.message for each in arriving if each.at_once]
     receivers = {message.target for message in at_once}

@@ -19,7 +19,7 @@ from leadline.reports.traces.rows import Rows, rows_of, rows_of_file
 from leadline.reports.traces.spacetime import SpaceTime, losses, space_time
 
 MOST_CAUSES = 20
-"""Steps that are listed as causes of a trace's end, where the spec's drawing does not explain it."""
+"""The most steps that are listed as causes of a trace's end if the spec's drawing does not explain it."""
 
 
 @attrs.frozen
@@ -28,12 +28,12 @@ class Frame:
 
     Attributes:
         label: the action with its parameters; empty for the initial state.
-        sentence: the step in words; empty if the action does not say.
-        losses: what was lost by it, in words; empty if nothing was.
+        sentence: the step in words; empty if the action has no sentence.
+        losses: the cells that it lost, in words; empty if it lost none.
         rows: the state's rows.
         changed: the columns whose texts differ from the frame before, as (row, column).
-        under_way: the messages on their way.
-        sent: those of them that were not on their way before.
+        under_way: the messages in flight.
+        sent: those of them that the step sent.
         lost: the messages that were lost in the step.
     """
 
@@ -48,22 +48,22 @@ class Frame:
 
     @property
     def words(self) -> str:
-        """The whole step in words: what was done, and what was lost by it."""
+        """The whole step in words, with the cells that it lost."""
         return "; ".join(filter(None, [self.sentence or self.label or "the initial state", self.losses]))
 
 
 @attrs.frozen
 class Story:
-    """All that a view shows of a trace.
+    """A trace, as views show it.
 
     Attributes:
         title: the spec with its bounds.
-        legend: what the notation of the rows means.
+        legend: the meaning of the notation in the rows.
         frames: one for each state.
-        diagram: where the steps happened, and what was sent.
-        happened: what decided the outcome, in the order of the steps; the last one is what the property sees.
-        trace: the trace; None if its spec is not at hand.
-        ending: one paragraph each: what the trace shows, what is wrong at its end, where the rule is from.
+        diagram: the space-time diagram.
+        happened: the events that decided the outcome, in order; the last one is the violation or the witness.
+        trace: the trace; None if its spec is not available.
+        ending: paragraphs: what the trace shows, why its end is wrong, and the source of the rule.
     """
 
     title: str
@@ -75,13 +75,13 @@ class Story:
     trace: Trace[object] | None = attrs.field(default=None, eq=False, repr=False)
 
     def turns(self, state: int) -> tuple[Event, ...]:
-        """The turning points at a state, counted from 0; of those with one label the first."""
+        """The turning points at a state, counted from 0. If several have the same label, the first one is returned."""
         return tuple(
             {event.label: event for event in reversed(self.happened) if event.state == state and event.label}.values()
         )[::-1]
 
     def explanations(self, state: int) -> tuple[str, ...]:
-        """What is to be said of a state, counted from 0, besides what its step says; of the last one, `ending` says."""
+        """Explanations of a state, counted from 0, except those of the last event, which `ending` has."""
         return tuple(event.text for event in self.happened[:-1] if event.state == state)
 
 
@@ -108,9 +108,10 @@ def story_of(trace: Trace[Any]) -> Story:
 
 
 def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
-    """What decided the outcome of a trace, and what its property sees at the end.
+    """The events that decided the outcome of a trace, and the violation or the witness at its end.
 
-    The spec's drawing says it. Where it says nothing, the steps that wrote what the property and later steps read do.
+    They come from the spec's drawing. If it has none, they are the steps that wrote what the property or later steps
+    read.
     """
     about = trace.about
     if about is None:
@@ -126,7 +127,7 @@ def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
 
 
 def _events_of(found: Sequence[Cause], trace: Trace[object]) -> list[Event]:
-    """The causes of a trace's end; of many, the last ones, and how many more there are."""
+    """The causes of a trace's end. If there are many, the last ones and the number of the others."""
     shown = [_event_of(cause, trace) for cause in found[-MOST_CAUSES:]]
     if not (earlier := found[:-MOST_CAUSES]):
         return shown
@@ -146,7 +147,7 @@ def _event_of(cause: Cause, trace: Trace[object]) -> Event:
 
 
 def story_of_file(recorded: TraceFile) -> Story:
-    """The story of a recorded trace whose spec is not at hand: the variables as they were written."""
+    """The story of a recorded trace whose spec is not available, with the variables as they were recorded."""
     steps = [("", "")] + [(visible(state.label) if state.action else "?", "") for state in recorded.states[1:]]
     diagram = space_time([rows_of_file(state.values) for state in recorded.states])
     return Story(
