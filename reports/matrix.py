@@ -1,4 +1,4 @@
-"""The verdict matrix: specs x properties x configurations, each cell from a search."""
+"""The verdict matrix: the verdicts of searches by spec, property and configuration."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Configuration:
     """A way to configure the specs.
 
     Attributes:
-        name: what it is called.
-        bounds: the bounds that differ from the matrix's own.
-        note: what is to be said of it.
-        by_design: the properties that it does not promise: that they are violated is no bug.
+        name: its name.
+        bounds: the bounds that differ from those of the matrix.
+        note: a note on it.
+        by_design: the properties that it does not promise, so that their violation is not a bug.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Configuration:
 
 @attrs.frozen(kw_only=True)
 class Matrix:
-    """What to search.
+    """The searches of a matrix.
 
     Attributes:
         specs: the names of the specs.
-        bounds: the bounds of all searches, where a configuration does not say otherwise.
+        bounds: the bounds of all searches, unless a configuration changes them.
         configurations: the configurations.
-        properties: the properties; by default all of each spec's. With none, states are only counted.
-        labels: what it means that a property is violated, by its name.
+        properties: the properties; by default, all properties of each spec. If empty, states are only counted.
+        labels: the meaning of a violation, by the property's name.
         max_states: the distinct states after which a search stops.
         title: the heading of the page.
     """
@@ -72,11 +72,11 @@ class Matrix:
 
     @property
     def by_spec(self) -> bool:
-        """Whether tables have a row for each spec, as there are more specs than properties."""
+        """Whether tables have a row for each spec, because there are more specs than properties."""
         return self.properties is not None and len(self.specs) > len(self.properties)
 
     def label(self, name: str) -> str:
-        """What it means that a property is violated; its name, if nothing is said."""
+        """The meaning of a violation of a property; its name if it has no label."""
         return self.labels.get(name, name)
 
     def bounds_of(self, configuration: Configuration) -> Values:
@@ -93,7 +93,7 @@ class Matrix:
         return len(own) == len(self.specs) and not own[-1].result.interrupted
 
     def prepared(self) -> list[tuple[Configuration, Spec[object]]]:
-        """The searches to make, each found to make sense before any is run.
+        """The searches, all validated before the first one is run.
 
         Raises:
             LeadlineError: an unknown spec or property, an impossible bound.
@@ -123,7 +123,7 @@ class Matrix:
 
 @attrs.frozen
 class MatrixCell:
-    """A verdict on one property, with the number that goes with it.
+    """A verdict on one property, with a number.
 
     Attributes:
         verdict: the verdict.
@@ -138,7 +138,7 @@ class MatrixCell:
 
     @classmethod
     def of(cls, item: PropertyResult, result: Result, configuration: Configuration) -> MatrixCell:
-        """What a search in a configuration says of a property."""
+        """The cell for a property in the result of a search in a configuration."""
         verdict, statistics = item.verdict, result.statistics
         length = len(item.traces[0]) if item.traces else 0
         if item.property.kind.is_witness and verdict is not Verdict.INCOMPLETE:
@@ -164,13 +164,13 @@ class MatrixCell:
 
     @property
     def is_bug(self) -> bool:
-        """Whether something is violated that the configuration promises."""
+        """Whether a property that the configuration promises is violated."""
         return self.verdict is Verdict.VIOLATED and not self.by_design
 
 
 @attrs.frozen
 class Column:
-    """What a search of one spec in one configuration says, by property, and its result."""
+    """The result of a search of one spec in one configuration, with a cell for each property."""
 
     configuration: Configuration
     spec: str
@@ -184,7 +184,7 @@ class Column:
 
 
 def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
-    """What a configuration loses and in which specs, in sentences.
+    """What a configuration can lose, and in which specs, in sentences.
 
     Parameters:
         matrix: what was searched.
@@ -210,7 +210,7 @@ def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
 
 
 def _ranges(names: Sequence[str], chosen: Sequence[bool]) -> str:
-    """Those of some names in a row that are chosen: ``0.10.2 to 2.1, 2.8``."""
+    """The chosen names, with consecutive ones joined: ``0.10.2 to 2.1, 2.8``."""
     runs: list[list[str]] = []
     for name, is_chosen, before in zip(names, chosen, [False, *chosen], strict=False):
         if is_chosen:
@@ -227,7 +227,7 @@ def read_matrix(path: Path) -> Matrix:
         path: a file with ``specs``, ``[[configurations]]``, and perhaps ``bounds``, ``properties``, ``max_states``.
 
     Raises:
-        LeadlineError: the file cannot be read or makes no sense.
+        LeadlineError: the file cannot be read or is invalid.
     """
     try:
         content = tomllib.loads(file_text(path))

@@ -1,7 +1,7 @@
 """The rules and bounds in which two specs differ.
 
-A protocol is a constant of the state: an attrs value of functions and plain values. What differs there is named, in the
-`kafka` family by the table of rules (`leadline.model.kafka.rules`).
+A protocol is a constant of the state: an attrs value of functions and plain values. Fields that differ are named; in
+the `kafka` family, by the table of rules (`leadline.model.kafka.rules`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from leadline.reports.traces.rows import written
 S = TypeVar("S")
 
 NOT_RULES = frozenset({"name", "summary"})
-"""Fields that say what a protocol is called."""
+"""Fields with the name and summary of a protocol, which are not rules."""
 
 
 def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:

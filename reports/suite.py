@@ -1,4 +1,4 @@
-"""Suites: checks with what is expected of them, in a TOML file."""
+"""Suites: checks and their expected results, in a TOML file."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class Check:
 
     Attributes:
         spec: a catalog name, or a file's path relative to the suite's folder, with ``:name``.
-        expect: the verdict expected; of ``incomplete``, that nothing violated was found within the limits.
-        violates: the property expected to be violated; needed if and only if a violation is expected.
-        name: what the check is called; by default the spec's name.
-        bounds: the bounds that differ from the spec's own.
+        expect: the expected verdict; ``incomplete`` means that no violation is found within the limits.
+        violates: the property expected to be violated; required if and only if a violation is expected.
+        name: the name of the check; by default, the spec's name.
+        bounds: the bounds that differ from the spec's defaults.
         engine: ``explore`` or ``fuzz``.
         properties: the properties checked; by default ``violates``, or all if none is expected violated.
-        trace_length: states of the counterexample, if it is to be checked.
-        distinct_states: how many, if it is to be checked; only of ``explore``.
+        trace_length: the expected number of states of the counterexample; None: do not check it.
+        distinct_states: the expected number of distinct states, only for ``explore``; None: do not check it.
         depth, max_states: limits of ``explore``.
-        max_seconds: a limit of both.
+        max_seconds: a limit of both engines.
         examples, steps, seed: settings of ``fuzz``.
-        covers: what the run must have met besides: the names of actions that some state must enable, of witnesses that
-            must be shown, and of properties whose premise must be true in some state; true stands for all of them.
-        note: what the check is about, for the page that `leadline answers` writes.
+        covers: what the run must also cover: the names of actions that must be enabled in some state, of witnesses that
+            must be shown, and of properties whose premise must be true in some state; true: all of them.
+        note: a text about the check, for the page that `leadline answers` writes.
     """
 
     spec: str
@@ -80,13 +80,13 @@ class Check:
 
 @attrs.frozen
 class PreparedCheck:
-    """A check whose spec, bounds and properties were found to exist.
+    """A check whose spec, bounds and properties are known to exist.
 
     Attributes:
         check: the check.
         spec: its spec, with its bounds and properties.
         file: the suite's file; None if it is in none.
-        line: the line at which the check begins there.
+        line: the line of the file at which the check begins.
     """
 
     check: Check
@@ -101,7 +101,7 @@ class PreparedCheck:
 
     @property
     def coverable(self) -> list[str]:
-        """The names that `Check.covers` can have: of actions, witnesses, and properties with a premise."""
+        """The names that `Check.covers` may contain: those of actions, witnesses, and properties with a premise."""
         items = [item.name for item in self.spec.checks if item.kind.is_witness or item.premise is not None]
         return list(dict.fromkeys([*(action.name for action in self.spec.actions), *items]))
 
@@ -109,8 +109,8 @@ class PreparedCheck:
         """Run the check with its engine.
 
         Parameters:
-            progress: called every so often with the counts so far.
-            coverage: whether `Statistics.covered` is wanted.
+            progress: called from time to time with the counts so far.
+            coverage: whether to measure `Statistics.covered`.
 
         Raises:
             LeadlineError: the spec misbehaved; names the check.
@@ -139,7 +139,7 @@ class Outcome:
 
     @property
     def failure(self) -> str:
-        """What is not as expected, in words; empty if all is."""
+        """Why the result is not as expected, in words; empty if it is."""
         missed = "; ".join(self.uncovered.values())
         return self._unexpected or (f"not covered: {missed}" if missed else "")
 
@@ -150,7 +150,7 @@ class Outcome:
 
     @property
     def _unexpected(self) -> str:
-        """What is not as expected but for what the run covers."""
+        """Why the result is not as expected, apart from coverage; empty if it is."""
         check, result = self.prepared.check, self.result
         missed = violations(result, "{} is violated", "{} is never shown")
         if result.verdict.value != check.expect:
@@ -175,7 +175,7 @@ class Outcome:
 
     @property
     def uncovered(self) -> dict[str, str]:
-        """What the run should have covered and has not, in words, by the name of the action or property."""
+        """What the run should have covered but did not, in words, by the name of the action or property."""
         result, expected = self.result, self._expected_to_cover
         yet = "never" if result.exhausted else "not"
         idle = result.statistics.never_enabled
@@ -201,7 +201,7 @@ class Outcome:
 
     @property
     def verdicts_as_expected(self) -> bool:
-        """Whether no verdict is another than expected; if the check failed, its counts or an interrupt are why."""
+        """Whether all verdicts are as expected. The check may still fail because of its counts or an interrupt."""
         violates = self.prepared.check.violates
         if self.result.verdict.value != self.prepared.check.expect:
             return False
@@ -209,10 +209,10 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0 as expected; 3 if the run was stopped before the expected verdict; else 1.
+        """0 if the result is as expected; 3 if the run was stopped before it reached the expected verdict; else 1.
 
-        If the verdict is the expected one, a wrong count or something not covered is a failure, even of a run that is
-        expected to be incomplete.
+        If the verdict is as expected, a wrong count or missing coverage is a failure, even if the run is expected to be
+        incomplete.
         """
         if not self.failure:
             return AS_EXPECTED
@@ -265,14 +265,14 @@ def _tool_table(content: dict[str, object]) -> Any:
 
 
 def read_suite(path: Path) -> list[PreparedCheck]:
-    """The checks of a suite file, each found to make sense before any is run.
+    """The checks of a suite file, all validated before the first one is run.
 
     Parameters:
         path: a TOML file with an array of tables ``[[check]]``; in a ``pyproject.toml`` they are called
             ``[[tool.leadline.check]]``.
 
     Raises:
-        LeadlineError: the file cannot be read, or a check makes no sense; names the check.
+        LeadlineError: the file cannot be read, or a check is invalid; the message names the check.
     """
     content = _read(path)
     in_project = path.name == "pyproject.toml"
@@ -325,7 +325,7 @@ def _prepared(path: Path, number: int, entry: Any) -> PreparedCheck:
 
 
 def _check_sense(check: Check, given: set[str]) -> None:
-    """Refuse keys whose values are impossible, or that belong with others that were not given."""
+    """Refuse keys with impossible values, and keys that need other keys that are missing."""
     if (check.expect == "violated") != (check.violates is not None):
         raise LeadlineError('expect = "violated" and violates = "PROPERTY" belong together')
     if check.engine == "fuzz" and check.expect == "holds":
@@ -399,7 +399,7 @@ def _converter() -> cattrs.Converter:
 
 
 def _explained(error: cattrs.BaseValidationError) -> str:
-    """One of the things that are wrong with an entry: an unknown key before others, that may follow from it."""
+    """The first error in an entry. Unknown keys come first, because other errors may follow from them."""
     complaints = cattrs.transform_error(error, format_exception=lambda inner, _: _complaint(inner))
     first = min(complaints, key=lambda text: not text.startswith("unknown"))
     message, _, key = first.rpartition(" @ $")
@@ -417,8 +417,8 @@ def as_expected(codes: Sequence[int], planned: int) -> str:
     """How many checks of a suite are as expected, in words.
 
     Parameters:
-        codes: the exit codes of those that were run.
-        planned: how many there are.
+        codes: the exit codes of the checks that were run.
+        planned: the number of checks in the suite.
     """
     left = f", {planned - len(codes)} not run" if len(codes) < planned else ""
     return f"{list(codes).count(AS_EXPECTED)} of {planned} checks as expected{left}"

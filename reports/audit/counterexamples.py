@@ -1,6 +1,6 @@
-"""Counterexamples that match findings: an interleaving that can lead to what is on a disk.
+"""Counterexamples that match findings: interleavings that can lead to the state of the disks.
 
-They are matched by what is wrong at their ends, not by name. See `leadline.invariants.audit.shapes`.
+They are matched by the violation at their ends, not by name. See `leadline.invariants.audit.shapes`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ MOST_NAMED = 3
 
 @attrs.frozen(eq=False)
 class Counterexample:
-    """A counterexample that is known.
+    """A known counterexample.
 
     Attributes:
-        title: what it is called.
+        title: its title.
         trace: the trace.
-        shape: the shape of what is wrong at its end.
+        shape: the shape of the violation at its end.
     """
 
     title: str
@@ -39,7 +39,7 @@ class Counterexample:
 
     @property
     def command(self) -> str:
-        """How to see it."""
+        """The command that finds it."""
         spec, about = self.trace.spec, self.trace.about
         changed = {
             name: value
@@ -51,11 +51,11 @@ class Counterexample:
 
 
 def known(checks: Iterable[str], tell: Callable[[str], None] = lambda title: None) -> Iterator[Counterexample]:
-    """The counterexamples to some properties that the shipped suite has, found by searching.
+    """The counterexamples to some properties in the shipped suite, found by searching.
 
     Parameters:
-        checks: the properties' names.
-        tell: called with the title of each search that is begun.
+        checks: the names of the properties.
+        tell: called with the title of each search before it begins.
     """
     wanted = set(checks)
     for prepared in read_suite(SHIPPED):

@@ -1,4 +1,4 @@
-"""What an audit found, as CI systems have it, and in Markdown."""
+"""The findings of an audit for CI systems, and in Markdown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leadline.reports.traces.mermaid import mermaid
 from leadline.reports.traces.story import story_of
 
 COMPLETE = "everything could be decided"
-"""What the finding on an audit as a whole is called."""
+"""The name of the finding on an audit as a whole."""
 
 MOST_ROWS = 200
 """Findings in a table of Markdown."""
@@ -42,9 +42,9 @@ class AuditReport:
 
 
 def audit_findings(result: AuditResult) -> list[Finding]:
-    """The findings of an audit: each violation, each property that holds or is open, and whether all was decided.
+    """The findings of an audit: each violation, each property without one, and whether everything could be decided.
 
-    Notes are no findings: nothing is wrong.
+    Notes are not findings, because they are not errors.
     """
     found = []
     for check in result.checks:
@@ -68,7 +68,7 @@ def audit_findings(result: AuditResult) -> list[Finding]:
 
 
 def _directory(error: AuditFinding) -> SourceLocation | None:
-    """The directory that a violation is in, relative to the working directory if it is there."""
+    """The directory of a violation, relative to the working directory if possible."""
     if not error.path or "://" in error.path:
         return None
     path = Path(error.path).absolute()

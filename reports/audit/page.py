@@ -1,6 +1,6 @@
 """The page of an audit: errors by partition, with a picture of the brokers' logs by leader epoch.
 
-It is one HTML file that needs no network. Thousands of partitions are folded to those that matter.
+It is one HTML file that needs no network. Only partitions with errors are shown.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from leadline.reports.html.holdings import GROUPS
 from leadline.reports.traces.story import story_of
 
 MOST_PARTITIONS = 300
-"""Partitions with errors that are on the page."""
+"""The most partitions with errors on the page."""
 
 MOST_NOTES = 500
-"""Notes that are on the page."""
+"""The most notes on the page."""
 
 MOST_FINDINGS = 20
-"""Findings that are shown of one partition."""
+"""The most findings that are shown for one partition."""
 
 LABEL = 230
 """Pixels left of the first column, for the brokers."""
 
 COLUMN = 104
-"""Pixels that a column is wide."""
+"""The width of a column, in pixels."""
 
 ROW = 74
-"""Pixels that a row is high."""
+"""The height of a row, in pixels."""
 
 HEAD = 16
 """Pixels above the first row, for the offsets."""
@@ -82,7 +82,7 @@ class _Finding:
 
 @attrs.frozen
 class _Partition:
-    """A partition in which something is wrong, as the page has it."""
+    """A partition with errors, for the template."""
 
     name: str
     title: str
@@ -115,7 +115,7 @@ class _Check:
 
 @attrs.frozen
 class _Audit:
-    """The audit, as the page has it."""
+    """The audit, for the template."""
 
     verdict: str
     looks: str
@@ -133,9 +133,9 @@ def audit_page(title: str, result: AuditResult, examples: Sequence[Counterexampl
     """The page of an audit, as HTML.
 
     Parameters:
-        title: what it is called.
+        title: the title of the page.
         result: the audit.
-        examples: the counterexamples that are like its findings; their traces are on the page.
+        examples: the counterexamples that end like its findings; the page shows their traces.
     """
     chapters = [chapter(number, story_of(each.trace), each.title) for number, each in enumerate(examples, start=1)]
     links = {each.shape: shown for each, shown in zip(examples, chapters, strict=True)}

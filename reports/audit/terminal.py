@@ -23,18 +23,18 @@ from leadline.reports.terminal.trace import story_view
 from leadline.reports.traces.story import story_of
 
 MOST_PARTITIONS = 20
-"""Partitions with errors that are shown, and as many notes."""
+"""The most partitions with errors that are shown, and the most notes."""
 
 MOST_FINDINGS = 6
-"""Findings that are shown of one partition."""
+"""The most findings that are shown for one partition."""
 
 
 def audit_view(result: AuditResult, examples: Sequence[Counterexample], *, plain: bool, width: int) -> RenderableType:
-    """What an audit found: errors by partition, a trace that ends like them, notes, what is undecided, and the verdict.
+    """The result of an audit: errors by partition, a trace that ends like them, notes, open questions, and the verdict.
 
     Parameters:
         result: the audit.
-        examples: the counterexamples that are like what was found; the first is shown.
+        examples: the counterexamples that end like the findings; the first one is shown.
         plain, width: see `story_view`.
     """
     parts: list[RenderableType] = [*_errors(result)]
@@ -118,7 +118,7 @@ def _sentence(text: str) -> str:
 
 @contextmanager
 def searching() -> Iterator[Callable[[str], None]]:
-    """A live line on standard error with the counterexample that is looked for; nothing where there is no terminal."""
+    """Show the current search for counterexamples in a live line on standard error, if it is a terminal."""
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
         yield lambda title: None
@@ -131,7 +131,7 @@ def searching() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def audit_progress() -> Iterator[Tell | None]:
-    """A live line on standard error with how far an audit is; nothing where there is no terminal."""
+    """Show the progress of an audit in a live line on standard error, if it is a terminal."""
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
         yield None

@@ -34,10 +34,10 @@ from leadline.reports.terminal.progress import progress_line
     "out",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a page with the tables, every run and its traces, to look at in a browser.",
+    help="Write an HTML page with the tables, every run and its traces.",
 )
 def matrix(file: Path | None, markdown: bool, out: Path | None) -> int:
-    """Search specs in several configurations, and show what holds where.
+    """Search specs in several configurations, and show the verdicts as tables.
 
     FILE is a TOML file; without it, the shipped one: what each release of Kafka can lose.
 

@@ -1,5 +1,5 @@
 "use strict";
-// One state at a time: the one that the address names. Every way to step changes the address.
+// Shows one state at a time: the one in the fragment of the address. Every step changes the fragment.
 (() => {
   const chapters = [...document.querySelectorAll("article")];
   const stepper = document.querySelector(".stepper");
@@ -7,7 +7,7 @@
   const beside = document.querySelector("main").matches(".beside");
   let chapter, step;
 
-  // What a link leads to. A link to a run opens it, and the keys step through the run's own trace from then on.
+  // The target of a link. A link to a run opens it, and the keys then step through the run's own trace.
   function follow(spoken) {
     const target = named(), run = target && target.matches(".run") ? target : null;
     if (run) {
@@ -26,7 +26,7 @@
     const inTrace = target && target.closest("article");
     const state = inTrace && (target.closest("section") || document.getElementById(inTrace.dataset.start));
     step = state ? Number(state.dataset.step) : 1;
-    chapter = state && !beside ? inTrace : chapters[0];  // beside each other, the first is the longer
+    chapter = state && !beside ? inTrace : chapters[0];  // side by side, the first one is the longest
     for (const other of chapters) {
       other.hidden = !beside && other !== chapter;
       if (!other.hidden) showStep(other);
@@ -47,7 +47,7 @@
 
   const isWide = () => matchMedia("(min-width: 901px)").matches;
 
-  // Scrolls to the state and its diagram unless they are in view already: the heading, and most of the window.
+  // Scrolls to the state and its diagram, unless the heading and enough of both are visible already.
   function reveal() {
     const room = innerHeight - stepper.offsetHeight, inView = box => box.top >= 0 && box.bottom <= room;
     const heading = chapter.querySelector("section:not([hidden]) h2");
@@ -75,7 +75,7 @@
     diagram.scrollTop = Number(band.getAttribute("y")) - diagram.clientHeight / 2;
   }
 
-  // Makes a diagram end where the first screen does, if that leaves enough of it.
+  // Makes a diagram end at the bottom of the first screen, if that leaves enough of it.
   function fit(diagram) {
     if (beside || !isWide()) {
       diagram.style.maxHeight = "";
@@ -93,7 +93,7 @@
     follow(true);
   }
 
-  // In a table that is too wide for its place, the arrow keys scroll.
+  // In a table that is wider than its container, the arrow keys scroll.
   function scrollsSideways(focused) {
     return focused.matches(".wide") && focused.scrollWidth > focused.clientWidth;
   }
@@ -116,12 +116,12 @@
     addEventListener("resize", () => fit(chapter.querySelector(".diagram")));
   }
 
-  // A printed page holds every state of the trace that is shown, and all that is folded.
+  // A printed page contains all states of the trace that is shown, and all folded parts.
   addEventListener("beforeprint", () => {
     for (const folded of document.querySelectorAll("details")) folded.open = true;
   });
 
-  // What the buttons give: files of a trace, its diagram, the command.
+  // The buttons that download the files or the diagram of a trace, or copy the command.
   function save(name, type, content) {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([content], { type }));
@@ -133,7 +133,7 @@
   const DRAWN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "paint-order", "opacity", "font-size",
     "font-weight", "text-anchor"];
 
-  // The diagram with the names of its lanes as a picture of its own, drawn as it is on the page.
+  // The diagram with the names of its lanes as a separate picture, in the style of the page.
   function picture(article) {
     const parts = [...article.querySelectorAll(".diagram svg")];
     const height = parts.reduce((sum, part) => sum + Number(part.getAttribute("height")), 0);
@@ -162,7 +162,7 @@
 
   const DENSITY = 2, HIGHEST = 32767;  // pixels of the picture for one of the page; of the highest canvas
 
-  // The same as pixels, for where no SVG is taken.
+  // The same picture in pixels, for programs that do not accept SVG.
   async function pixels(article) {
     const image = new Image();
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(picture(article))}`;
