@@ -138,5 +138,6 @@ def location_of(item: Property, prepared: PreparedCheck | None = None) -> Source
         return SourceLocation(prepared.file.resolve().relative_to(here).as_posix(), prepared.line)
     if code is None or path is None:
         return None
-    imported_from = path.parents[len(function.__module__.split(".")) - (path.name != "__init__.py")]
-    return SourceLocation(path.relative_to(imported_from).as_posix(), code.co_firstlineno)
+    unresolved = Path(code.co_filename)  # in the repository, `leadline` is a folder of links
+    imported_from = unresolved.parents[len(function.__module__.split(".")) - (path.name != "__init__.py")]
+    return SourceLocation(unresolved.relative_to(imported_from).as_posix(), code.co_firstlineno)

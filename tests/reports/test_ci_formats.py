@@ -196,7 +196,7 @@ def test_a_shipped_property_is_placed_where_it_is_imported_from(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     _, line = inspect.getsourcelines(durability.weak_isr.function)
-    assert location_of(durability.weak_isr) == SourceLocation("invariants/durability.py", line)
+    assert location_of(durability.weak_isr) == SourceLocation("leadline/invariants/durability.py", line)
 
 
 def test_a_shipped_property_is_placed_at_the_check_of_the_suite_that_violates_it(tmp_path: Path) -> None:
