@@ -13,6 +13,7 @@ import attrs
 
 from leadline.checker.action import Action, ActionInstance, Step
 from leadline.checker.bounds import NoBounds, bounds_text, change_bounds, describe_bounds
+from leadline.checker.canonical import canonical
 from leadline.checker.drawing import Drawing, Event, Message, Row
 from leadline.checker.errors import LeadlineError, SpecError, raised
 from leadline.checker.properties import DEADLOCK, Kind, Premise, Property, premise_property
@@ -221,10 +222,10 @@ class Spec(Generic[S]):
         check_state_class(type(states[0]))
         for state in states:
             check_state(state, states[0])
-        return tuple(dict.fromkeys(states))
+        return tuple(map(canonical, dict.fromkeys(states)))
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:
-        """The next states of one action instance; empty if it is not enabled.
+        """The next states of one action instance, `canonical`; empty if it is not enabled.
 
         Raises:
             SpecError: the action raised an exception, or yielded something that is not such a state.
@@ -246,7 +247,7 @@ class Spec(Generic[S]):
                 raise SpecError(f"action {instance}: {error}") from error
             except RecursionError as error:
                 raise SpecError(f"action {instance} yields a state that is nested too deeply to be hashed") from error
-        return successors
+        return [canonical(successor, state) for successor in successors]
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
         """Every step from a state: the action instance that takes it, and the next state; none from outside.

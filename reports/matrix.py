@@ -12,6 +12,7 @@ import cattrs
 
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, PropertyResult, Result, Verdict
 from leadline.checker.spec import Spec
@@ -104,12 +105,16 @@ class Matrix:
         spec = load_spec(reference).with_bounds(self.bounds_of(configuration))
         return spec if self.properties is None else spec.with_properties(self.properties)
 
+    @staticmethod
+    def _searched(spec: Spec[Any], limits: Limits, progress: Progress | None) -> Result:
+        return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
+
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
         """The results, by configuration and then by spec, as they come; none after a search that was interrupted."""
         limits = Limits(keep_going=True, max_states=self.max_states)
         counted: dict[tuple[str, str], Result] = {}
         for configuration, spec in self.prepared():
-            result = ENGINES["compiled"](spec, limits, progress)
+            result = self._searched(spec, limits, progress)
             counted[configuration.name, spec.name] = result
             if self.only_counts:
                 base = counted.get((configuration.name, spec.name.partition("+")[0]), result)

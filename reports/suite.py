@@ -15,6 +15,7 @@ import cattrs
 
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress, paced
+from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, RandomSettings
@@ -116,7 +117,8 @@ class PreparedCheck:
             LeadlineError: the spec misbehaved; names the check.
         """
         try:
-            return Outcome(self, paced(functools.partial(self._result, coverage), progress))
+            search = functools.partial(self._result, coverage)
+            return Outcome(self, with_order_checked(self.spec, lambda: paced(search, progress)))
         except LeadlineError as error:
             raise LeadlineError(f"{self.title}: {error}") from error
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from leadline.checker.engines import ENGINES, searched
+from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import RandomSettings
 from leadline.checker.spec import Spec
@@ -137,7 +138,7 @@ def assert_not_violated(
         100
     """
     chosen, settings = _chosen(spec, bounds, properties), settings or RandomSettings()
-    result = ENGINES["random"](chosen, limits, settings=settings)
+    result = with_order_checked(chosen, lambda: ENGINES["random"](chosen, limits, settings=settings))
     if result.interrupted:
         raise KeyboardInterrupt
     if result.verdict is Verdict.VIOLATED:

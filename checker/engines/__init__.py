@@ -8,6 +8,7 @@ import attrs
 
 from leadline.checker.engines import oracle
 from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import SpecError
 from leadline.checker.observing.line_coverage import with_source
 from leadline.checker.result import Limits, Result
@@ -95,7 +96,7 @@ def searched(spec: Spec[S], limits: Limits | None = None) -> Result:
     Raises:
         KeyboardInterrupt: the search was interrupted.
     """
-    result = explore(spec, limits)
+    result = with_order_checked(spec, lambda: explore(spec, limits))
     if result.interrupted:
         raise KeyboardInterrupt
     return result

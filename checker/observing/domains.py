@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
+from leadline.checker.canonical import canonical
 from leadline.checker.errors import SpecError
 from leadline.checker.support.inert import is_a
 from leadline.checker.values import refusal
@@ -137,7 +138,7 @@ class Domain:
                     raise NewKind(self.slot)
                 self.types.add(kind)
             number = len(self.values)
-            self.values.append(value)  # first, so that an interrupt in between does no harm
+            self.values.append(canonical(value))  # first, so that an interrupt in between does no harm
             self._numbers[value] = number
         elif self.values[number] is not value and (error := refusal(self.path, self.values[number], value)):
             raise error

@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.bag import Bag
+from leadline.checker.canonical import canonical
 from leadline.checker.observing.domains import NO_VALUE, Domain, Kinds
 from leadline.checker.observing.nodes import (
     HASH,
@@ -193,6 +194,7 @@ class Layout:
             if len(node.members) == MOST_MEMBERS:
                 raise ShapeChanged(node.path)
             self.kinds.note(member, self._full(node.path))
+            member = canonical(member)
             slot = self.slots
             domain = Domain(slot, f"{self._full(node.path)}[{member!r}]", True, self.kinds)
             for count in (0, 1) if node.cls is Bag else (False, True):

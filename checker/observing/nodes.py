@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.bag import Bag
+from leadline.checker.canonical import canonical
 from leadline.checker.values import difference
 
 HASH = "_attrs_cached_hash"
@@ -117,10 +118,10 @@ class Collection:
         return dict(value) if self.cls is Bag else dict.fromkeys(value, True)
 
     def of(self, counts: dict[Any, Any]) -> Any:
-        """The value whose members have these counts; those that are False or 0 are not in it."""
+        """The value whose members have these counts, `canonical`; those that are False or 0 are not in it."""
         if self.cls is Bag:
-            return Bag.of({member: count for member, count in counts.items() if count})
-        return frozenset(member for member, count in counts.items() if count)
+            return canonical(Bag.of({member: count for member, count in counts.items() if count}))
+        return canonical(frozenset(member for member, count in counts.items() if count))
 
 
 Node = Leaf | Struct | Parts | Collection

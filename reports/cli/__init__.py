@@ -6,12 +6,15 @@ import sys
 import threading
 from contextlib import suppress
 
+from leadline.reports.cli.hash_seed import fix_hash_seed
 from leadline.reports.cli.signals import Interrupt, handled, leave, no_exit
 from leadline.reports.exit_codes import INCOMPLETE
 
 
 def main() -> None:
     """Run the command line and end the process, even if a spec has started a thread that never ends."""
+    with handled(leave):
+        fix_hash_seed()
     try:
         run()
     except SystemExit as end:

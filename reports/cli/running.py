@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from leadline.checker.engines.progress import Progress, paced
+from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
 from leadline.checker.support.visible import visible
@@ -54,7 +55,7 @@ def run(
     if watched:  # the search may take long; without a terminal, nothing is printed until it has ended
         console().print(heading(spec, engine, settings))
     with only_the_result_on_stdout(json_file), progress_line("" if watched else spec.name) as progress:
-        result = paced(search, progress)
+        result = with_order_checked(spec, lambda: paced(search, progress))
     if json_file != "-" and not watched:
         console().print(heading(spec, engine, settings))
     return report(result, outputs, files)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import attrs
 import pytest
 
 from leadline.checker import Verdict
-from leadline.checker.engines import oracle
+from leadline.checker.engines import oracle, set_order
+from leadline.checker.result import Limits
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
 from leadline.reports.loading import load_spec
@@ -55,3 +57,13 @@ def test_a_search_that_begins_with_many_states_takes_them_apart() -> None:
     statistics = learning.explore(spec, settings=CompiledSettings(tuning=Tuning(searched_again=1_000))).statistics
     assert (statistics.distinct, statistics.depth) == (7_742, 15)
     assert statistics.calls < 1_000
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+def test_no_protocol_depends_on_the_order_of_a_set(protocol: Protocol, caplog: pytest.LogCaptureFixture) -> None:
+    for file in protocol.files():
+        spec = load_spec(file)
+        search = functools.partial(oracle.explore, spec, Limits(max_states=10))
+        result = set_order.with_order_checked(spec, search)
+        assert result.statistics.distinct == 10
+    assert caplog.text == ""
