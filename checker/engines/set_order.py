@@ -38,7 +38,6 @@ import attrs
 
 from leadline.checker.content import content, digest, in_order
 from leadline.checker.errors import LeadlineError, SpecError
-from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.properties import Kind
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
@@ -257,12 +256,16 @@ def module_name(value: object) -> str | None:
 
 def _is_known(name: str) -> bool:
     """Whether a module makes no sets for a spec: Python's own, leadline's, and some libraries."""
+    from leadline.checker.observing.objects import Origin, origin  # it imports the package, which imports this
+
     top = name.partition(".")[0]
     return top in {"leadline", *_HARMLESS} or origin(name) in (Origin.PYTHON, Origin.LEADLINE)
 
 
 def makes_sets(module: ModuleType) -> bool:
     """Whether the code of a module may make a set. An installed library, or one without a source, may."""
+    from leadline.checker.observing.objects import Origin, origin  # it imports the package, which imports this
+
     file = getattr(module, "__file__", None)
     if file is None or not file.endswith(".py") or origin(module.__name__) is Origin.INSTALLED:
         return True
