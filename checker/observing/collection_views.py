@@ -1,14 +1,19 @@
-"""Stand-ins for sets and bags, whose members are read one by one."""
+"""Stand-ins for sets and bags, whose members are read one by one.
+
+A method of a view answers as that of the value does where the other side is a frozenset or a set. For all other types
+it works on the value itself, all of which is read.
+"""
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from leadline.checker.bag import Bag
 from leadline.checker.observing.domains import StandIn
-from leadline.checker.observing.filters import Filter, filter_of
+from leadline.checker.observing.filters import Filter, filter_of, operator_at
 from leadline.checker.observing.nodes import Collection
 
 if TYPE_CHECKING:
@@ -38,12 +43,14 @@ class CollectionView(StandIn):
 
     def _count(self, member: Any) -> Any:
         """How often it holds a member; of a set, whether it does."""
+        member = self._recorder.ordinary(member)
         if member in self._changes:
             return self._changes[member]
         return self._recorder.member(self._node, self._offset, member)
 
     def _changed(self, changes: Mapping[Any, Any]) -> Any:
-        return type(self)(self._recorder, self._offset, self._node, {**self._changes, **changes})
+        made = {self._recorder.ordinary(member): count for member, count in changes.items()}
+        return type(self)(self._recorder, self._offset, self._node, {**self._changes, **made})
 
     def _candidates(self) -> list[Any]:
         """All members that it may hold, as far as is known."""
@@ -104,25 +111,41 @@ class _Members:
 
     def __next__(self) -> Any:
         if self._members is None:
-            concerns = (
-                None if self._filter is None else self._filter.bind(sys._getframe(1), self._view._recorder.is_immutable)
-            )
-            self._members = self._found(concerns)
+            conditions = [] if self._filter is None else self._filter.bind(sys._getframe(1))
+            self._members = self._found(conditions)
         return next(self._members)
 
-    def _found(self, concerns: Callable[[Any], bool] | None) -> Iterator[Any]:
-        view, asks = self._view, self._filter is not None and self._filter.asks
-        candidates: Iterable[Any] = view._candidates()
-        if concerns is not None:
-            candidates = filter(concerns, candidates)
-        present = (member for member in candidates if view._count(member))
-        if asks:  # one member may decide, and the order makes no difference
-            return present
-        # in the order of the value itself, in which the call on the state itself gives its next states
-        found = set(present)
-        return (
-            member for member in view._recorder.in_order(view._node, view._offset, view._changes) if member in found
-        )
+    def _found(self, conditions: list[Callable[[Any], bool]]) -> Iterator[Any]:
+        filter = self._filter
+        if filter is not None and filter.asks and len(conditions) == len(filter.conditions):
+            return self._deciding(conditions)
+        return self._in_order(conditions)
+
+    def _deciding(self, conditions: list[Callable[[Any], bool]]) -> Iterator[Any]:
+        """The members of which one decides: the order makes no difference, unless a condition cannot be evaluated."""
+        for member in self._view._candidates():
+            concerns = _concerns(conditions, member)
+            if concerns is None:
+                yield from self._in_order(conditions)
+                return
+            if concerns and self._view._count(member):
+                yield member
+
+    def _in_order(self, conditions: list[Callable[[Any], bool]]) -> Iterator[Any]:
+        """In the order of the value itself, in which the call on the state itself gives its next states."""
+        view = self._view
+        concern = [member for member in view._candidates() if _concerns(conditions, member) is not False]
+        found = {member for member in concern if view._count(member)}
+        members = view._recorder.in_order(view._node, view._offset, view._changes)
+        return (member for member in members if member in found)
+
+
+def _concerns(conditions: list[Callable[[Any], bool]], member: Any) -> bool | None:
+    """Whether a loop does not pass over a member; None if its conditions cannot be evaluated ahead of it."""
+    try:
+        return all(condition(member) for condition in conditions)
+    except Exception:
+        return None  # the loop itself would raise it, if the member is in the collection
 
 
 class SetView(CollectionView, Set[Any]):
@@ -131,25 +154,53 @@ class SetView(CollectionView, Set[Any]):
     __slots__ = ()
 
     def __or__(self, other: Any) -> Any:
-        return self._changed(dict.fromkeys(other, True)) if isinstance(other, Set) else NotImplemented
+        return self._changed(dict.fromkeys(other, True)) if _is_set(other) else operator.or_(self._value(), other)
 
-    __ror__ = __or__
+    def __ror__(self, other: Any) -> Any:
+        return self | other if _is_frozen(other) else self._after(other, operator.or_, operator.ior)
 
     def __sub__(self, other: Any) -> Any:
-        return self._changed(dict.fromkeys(other, False)) if isinstance(other, Set) else NotImplemented
+        return self._changed(dict.fromkeys(other, False)) if _is_set(other) else operator.sub(self._value(), other)
 
     def __rsub__(self, other: Any) -> Any:
-        return frozenset(item for item in other if item not in self) if isinstance(other, Set) else NotImplemented
+        if _is_frozen(other):
+            return frozenset(item for item in other if item not in self)
+        return self._after(other, operator.sub, operator.isub)
 
     def __and__(self, other: Any) -> Any:
-        return frozenset(item for item in other if item in self) if isinstance(other, Set) else NotImplemented
+        return self._shared(other) if _is_set(other) else operator.and_(self._value(), other)
 
-    __rand__ = __and__
+    def __rand__(self, other: Any) -> Any:
+        return self._shared(other) if _is_frozen(other) else self._after(other, operator.and_, operator.iand)
 
     def __xor__(self, other: Any) -> Any:
-        return self._changed({item: item not in self for item in other}) if isinstance(other, Set) else NotImplemented
+        return (
+            self._changed({item: item not in self for item in other})
+            if _is_set(other)
+            else operator.xor(self._value(), other)
+        )
 
-    __rxor__ = __xor__
+    def __rxor__(self, other: Any) -> Any:
+        return self ^ other if _is_frozen(other) else self._after(other, operator.xor, operator.ixor)
+
+    def _after(self, other: Any, apply: Callable[[Any, Any], Any], apply_in_place: Callable[[Any, Any], Any]) -> Any:
+        """What an operator gives whose left side is a set that can change, and whose right side is this one.
+
+        ``total |= members`` changes `total` where both are sets. It calls this method because the view is not a set, so
+        the instruction that runs says which form of the operator was meant.
+        """
+        used = operator_at(sys._getframe(2))
+        if not used:
+            self._recorder.escaped = True  # called from C, by `functools.reduce` for instance: it may be either form
+        return (apply_in_place if used.endswith("=") else apply)(other, self._value())
+
+    def _shared(self, others: Iterable[Any]) -> frozenset[Any]:
+        """The members that are among some others."""
+        found = [item for item in others if item in self]
+        if all(self._recorder.is_known_as(self._node, item) for item in found):
+            return frozenset(found)
+        value: frozenset[Any] = self._value()
+        return value & frozenset(found)  # members such as 1 and True: Python decides which it takes
 
     def union(self, *others: Iterable[Any]) -> Any:
         return self._changed({item: True for other in others for item in other})
@@ -161,7 +212,7 @@ class SetView(CollectionView, Set[Any]):
         if not others:
             return self
         first, *rest = map(frozenset, others)
-        return frozenset(item for item in first.intersection(*rest) if item in self)
+        return self._shared(first.intersection(*rest))
 
     def symmetric_difference(self, other: Iterable[Any]) -> Any:
         return self ^ frozenset(other)
@@ -180,24 +231,35 @@ class SetView(CollectionView, Set[Any]):
         return self
 
     def __ge__(self, other: Any) -> Any:
-        return self.issuperset(other) if isinstance(other, Set) else NotImplemented
+        return self.issuperset(other) if _is_set(other) else operator.ge(self._value(), other)
 
     def __le__(self, other: Any) -> Any:
-        return self.issubset(other) if isinstance(other, Set) else NotImplemented
+        return self.issubset(other) if _is_set(other) else operator.le(self._value(), other)
 
     def __gt__(self, other: Any) -> Any:
-        return self >= other and not self <= other if isinstance(other, Set) else NotImplemented
+        return self >= other and not self <= other if _is_set(other) else operator.gt(self._value(), other)
 
     def __lt__(self, other: Any) -> Any:
-        return self <= other and not self >= other if isinstance(other, Set) else NotImplemented
+        return self <= other and not self >= other if _is_set(other) else operator.lt(self._value(), other)
 
     def __eq__(self, other: object) -> Any:
-        return self >= other and self <= other if isinstance(other, Set) else NotImplemented
+        return self >= other and self <= other if _is_set(other) else operator.eq(self._value(), other)
 
     __hash__ = CollectionView.__hash__
     __len__ = CollectionView.__len__
     __iter__ = CollectionView.__iter__
     __contains__ = CollectionView.__contains__
+
+
+_SETS = (set, frozenset, SetView)
+
+
+def _is_set(other: object) -> bool:
+    return type(other) in _SETS
+
+
+def _is_frozen(other: object) -> bool:
+    return type(other) in (frozenset, SetView)
 
 
 class BagView(CollectionView, Mapping[Any, Any]):
@@ -206,12 +268,17 @@ class BagView(CollectionView, Mapping[Any, Any]):
     __slots__ = ()
 
     def add(self, member: Any, times: int = 1) -> Any:
-        return self._changed({member: self[member] + times})
+        return self._with(member, self[member] + times)
 
     def remove(self, member: Any, times: int = 1) -> Any:
         if self[member] < times:
             raise ValueError(f"{member!r} is in the bag {self[member]} times, not {times}")
-        return self._changed({member: self[member] - times})
+        return self._with(member, self[member] - times)
+
+    def _with(self, member: Any, count: int) -> Any:
+        if count < 0:
+            raise ValueError(f"a bag holds each member at least once, not {count} times")
+        return self._changed({member: count})
 
     def __getitem__(self, member: Any) -> int:
         return int(self._count(member))

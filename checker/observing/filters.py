@@ -6,8 +6,10 @@ that is all there is in the body of a ``for`` statement, an ``if`` with ``contin
 and ``all`` ask of each member. It is taken from the source of the running function, provided that the source compiles
 to the very instructions that run.
 
-It is evaluated before the loop begins, so it must not change while the loop runs. Hence the names in it must not be
-assigned in the loop, their values must be immutable, and a generator expression must be consumed at once.
+It is evaluated ahead of the loop, so it must be a condition that `conditions` takes, which cannot change while the loop
+runs: the loop assigns none of its names, and a generator expression is consumed at once. The variable of a ``for``
+statement must not be read after the loop, as it would be the last member that the loop looked at. A loop of which any
+of this cannot be shown reads all members.
 """
 
 from __future__ import annotations
@@ -18,14 +20,15 @@ import dis
 import functools
 import itertools
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
+from leadline.checker.observing.conditions import CHECKS, NotTaken, checked
+
 _MEMBER = "__member"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, *_COMPREHENSIONS)
-_NOT_FOR_FILTERS = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)
 _CONSUMERS = frozenset(("all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple"))
 """Built-in functions that have finished with a generator expression when they return."""
 
@@ -35,43 +38,49 @@ Position = tuple[int | None, int | None, int | None, int | None]
 
 
 class Filter(NamedTuple):
-    """The condition by which a loop passes over members.
+    """The conditions by which a loop passes over members.
 
     Attributes:
         target: what the loop assigns each member to.
-        condition: true of the members that the loop does not pass over.
+        conditions: all are true of the members that the loop does not pass over, in the order in which it asks.
         consumer: the built-in function that a generator expression is given to; else empty.
-        asks: whether the condition is what ``any`` or ``all`` ask, so that one member may decide.
+        asks: whether the last condition is what ``any`` or ``all`` ask, so that one member may decide.
         clause: which of the ``for`` clauses of a comprehension; -1 of a ``for`` statement.
+        suspends: whether other functions run between two members, as the loop has a ``yield`` in it.
     """
 
     target: ast.expr
-    condition: ast.expr
+    conditions: tuple[ast.expr, ...]
     consumer: str
     asks: bool
     clause: int
+    suspends: bool = False
 
-    def bind(self, frame: FrameType, is_immutable: Callable[[Any], bool]) -> Callable[[Any], bool]:
-        """The condition, with the values that names have in the running loop now.
+    def bind(self, frame: FrameType) -> list[Callable[[Any], bool]]:
+        """The conditions, with the values that names have in the running loop now, up to the first with unknown names.
 
         Parameters:
             frame: of the function that the loop is in.
-            is_immutable: whether a value stays as it is while the loop runs.
         """
-        code, names = _compiled(self, frame.f_code)
+        found = []
         local = frame.f_locals
-        given = [local[name] for name in names if name in local]
-        if len(given) < len(names) or not all(map(is_immutable, given)):
-            return lambda _: True
-        function: Any = FunctionType(code, frame.f_globals)
+        for condition in self.conditions:
+            code, own, other = _compiled(self.target, condition, frame.f_code)
+            if self.suspends and not set(own).isdisjoint(frame.f_code.co_freevars):
+                break
+            values = [local.get(name, _UNKNOWN) for name in own]
+            values += [frame.f_globals.get(name, frame.f_builtins.get(name, _UNKNOWN)) for name in other]
+            if any(value is _UNKNOWN for value in values):
+                break
+            found.append(_bound(FunctionType(code, CHECKS), values))
+        return found
 
-        def concerns(member: Any) -> bool:
-            try:
-                return bool(function(member, *given))
-            except Exception:
-                return True  # the loop itself would raise it, if the member is in the collection
 
-        return concerns
+def _bound(function: Callable[..., Any], values: list[Any]) -> Callable[[Any], bool]:
+    return lambda member: bool(function(member, *values))
+
+
+_UNKNOWN: Any = object()
 
 
 def filter_of(frame: FrameType) -> Filter | None:
@@ -88,6 +97,17 @@ def filter_of(frame: FrameType) -> Filter | None:
     return found
 
 
+def operator_at(frame: FrameType) -> str:
+    """The operator that a running function applies now, such as ``|=``; empty if it does something else."""
+    return _operator_at(frame.f_code, frame.f_lasti)
+
+
+@functools.lru_cache(maxsize=4096)
+def _operator_at(code: CodeType, place: int) -> str:
+    steps = (step for step in dis.get_instructions(code) if step.offset == place and step.opname == "BINARY_OP")
+    return next((step.argrepr for step in steps), "")
+
+
 @functools.lru_cache(maxsize=4096)
 def _filter_at(code: CodeType, place: int) -> Filter | None:
     instructions = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL")]
@@ -100,11 +120,7 @@ def _filter_at(code: CodeType, place: int) -> Filter | None:
         following = instructions[number + 1].opname
         clauses = {"CALL": [0], "FOR_ITER": [clause for clause in range(1, 3) if len(found) == 2]}.get(following, [])
         found = [item for item in found if item.clause in clauses]
-    return found[0] if len(found) == 1 and found[0].condition is not _ANYTHING else None
-
-
-_ANYTHING: ast.expr = ast.Constant(True)
-"""The condition of a loop that passes over nothing."""
+    return found[0] if len(found) == 1 and found[0].conditions else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -116,21 +132,30 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
     except (SyntaxError, ValueError):
         return {}
     found: dict[Position, list[Filter]] = {}
+    shared = _declared(tree)
 
     def visit(node: ast.AST, parent: ast.AST, function: ast.AST) -> None:
         if isinstance(node, ast.For):
-            item = Filter(node.target, _statement_condition(node, function), "", False, -1)
+            suspends = any(isinstance(inner, ast.Yield | ast.YieldFrom | ast.Await) for inner in ast.walk(node))
+            conditions = _of_statement(node, function, shared)
+            item = Filter(node.target, conditions, "", False, -1, suspends)
             for place in (node, node.iter):
                 found.setdefault(_position(place), []).append(item)
         elif isinstance(node, _COMPREHENSIONS):
-            for clause, item in enumerate(_comprehension_filters(node, parent, function)):
+            for clause, item in enumerate(_of_comprehension(node, parent, shared)):
                 found.setdefault(_position(node), []).append(item)
                 found.setdefault(_position(node.generators[clause].iter), []).append(item)
         for child in ast.iter_child_nodes(node):
-            visit(child, node, node if isinstance(node, _FUNCTIONS) else function)
+            visit(child, node, node if isinstance(node, _SCOPES) else function)
 
     visit(tree, tree, tree)
     return dict.fromkeys(_codes(module), found)
+
+
+def _declared(tree: ast.AST) -> frozenset[str]:
+    """The names that a function of a file may assign for another one."""
+    declarations = (node for node in ast.walk(tree) if isinstance(node, ast.Global | ast.Nonlocal))
+    return frozenset(name for node in declarations for name in node.names)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -144,20 +169,22 @@ def _position(node: Any) -> Position:
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
-def _comprehension_filters(
-    node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, parent: ast.AST, function: ast.AST
+def _of_comprehension(
+    node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp, parent: ast.AST, shared: frozenset[str]
 ) -> Iterator[Filter]:
     last, consumer = len(node.generators) - 1, ""
     if isinstance(node, ast.GeneratorExp):
         consumer = _consumer(parent, node)
+    assigned = shared.union(*(_assigned(inner) for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)))
     for clause, generator in enumerate(node.generators):
-        conditions = list(generator.ifs)
+        tests = list(generator.ifs)
         asks = clause == last and consumer in ("any", "all")
-        if asks:
-            conditions.append(node.elt if consumer == "any" else ast.UnaryOp(ast.Not(), node.elt))  # type: ignore[union-attr]
+        if asks and isinstance(node, ast.GeneratorExp):
+            tests.append(node.elt if consumer == "any" else ast.UnaryOp(ast.Not(), node.elt))
         at_once = consumer or not isinstance(node, ast.GeneratorExp)
-        condition = _all_of(conditions, node, function) if at_once else _ANYTHING
-        yield Filter(generator.target, condition, consumer, asks, clause)
+        wanted = list(_split(tests)) if at_once and not generator.is_async else []
+        conditions = _taken(wanted, generator.target, assigned)
+        yield Filter(generator.target, conditions, consumer, asks and len(conditions) == len(wanted), clause)
 
 
 def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
@@ -167,55 +194,100 @@ def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
     return ""
 
 
-def _statement_condition(loop: ast.For, function: ast.AST) -> ast.expr:
+def _of_statement(loop: ast.For, function: ast.AST, shared: frozenset[str]) -> tuple[ast.expr, ...]:
     """When the body of a ``for`` statement does anything."""
-    if any(name in _read_outside_of_loops(function, name) for name in _names(loop.target)):
-        return _ANYTHING  # the last member matters after the loop
-    conditions: list[ast.expr] = []
+    names = _names(loop.target)
+    if not isinstance(function, ast.FunctionDef) or not shared.isdisjoint(names):
+        return ()
+    if any(_is_kept(function, name) or _is_read_after(function, loop, name) for name in names):
+        return ()  # the last member matters after the loop
+    tests: list[ast.expr] = []
     body = list(loop.body)
     while body and isinstance(body[0], ast.If) and not body[0].orelse and _is_continue(body[0].body):
-        conditions.append(ast.UnaryOp(ast.Not(), body.pop(0).test))  # type: ignore[attr-defined]
+        tests.append(ast.UnaryOp(ast.Not(), body[0].test))
+        body.pop(0)
     if len(body) == 1 and isinstance(body[0], ast.If):
-        tests, branch = [body[0].test], body[0].orelse
+        branches, branch = [body[0].test], body[0].orelse
         while len(branch) == 1 and isinstance(branch[0], ast.If):
-            tests.append(branch[0].test)
+            branches.append(branch[0].test)
             branch = branch[0].orelse
         if not branch:
-            conditions.append(tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests))
-    return _all_of(conditions, loop, function)
+            tests.append(branches[0] if len(branches) == 1 else ast.BoolOp(ast.Or(), branches))
+    assigned = shared.union(*map(_assigned, [*loop.body, *loop.orelse]))
+    return _taken(_split(tests), loop.target, assigned)
 
 
-def _read_outside_of_loops(node: ast.AST, name: str) -> set[str]:
-    """The name, if it is read where no loop over it gives it its value; else nothing."""
-    binders = (ast.For, ast.comprehension)
-    if isinstance(node, ast.Name):
-        return {node.id} if node.id == name and isinstance(node.ctx, ast.Load) else set()
-    if isinstance(node, _COMPREHENSIONS) and any(name in _names(clause.target) for clause in node.generators):
-        return set()
-    if isinstance(node, binders) and name in _names(node.target):
-        return _read_outside_of_loops(node.iter, name)
-    return set().union(*(_read_outside_of_loops(child, name) for child in ast.iter_child_nodes(node)))
+def _is_kept(function: ast.FunctionDef, name: str) -> bool:
+    """Whether a function within a function reads a name of it, perhaps later."""
+    for node in ast.walk(function):
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and node is not function:
+            arguments = node.args
+            own = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+            if name not in {argument.arg for argument in own if argument is not None}:
+                parts = [node]
+        elif isinstance(node, ast.GeneratorExp) and not any(name in _names(it.target) for it in node.generators):
+            parts = [node]
+        if any(isinstance(inner, ast.Name) and inner.id == name for part in parts for inner in ast.walk(part)):
+            return True
+    return False
+
+
+def _is_read_after(node: ast.AST, loop: ast.For, name: str) -> bool:
+    """Whether a part of a function reads the variable of a loop outside of the loop's body, where nothing rebinds it.
+
+    Parameters:
+        node: the part.
+        loop: the loop.
+        name: its variable.
+    """
+    parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    match node:
+        case ast.Name():
+            return node.id == name and not isinstance(node.ctx, ast.Store)
+        case ast.AugAssign(target=ast.Name(id=changed)) if changed == name:
+            return True
+        case ast.For() if node is loop or (name in _names(node.target) and not _holds(node.body, loop)):
+            parts = [node.iter, *node.orelse]  # in the body it is the member that the loop is at
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            if any(name in _names(clause.target) for clause in node.generators):
+                parts = [node.generators[0].iter]
+    return any(_is_read_after(part, loop, name) for part in parts)
+
+
+def _holds(body: list[ast.stmt], loop: ast.For) -> bool:
+    return any(inner is loop for statement in body for inner in ast.walk(statement))
+
+
+def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
+    """Conditions that all must hold, each by itself."""
+    for test in tests:
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            yield from _split(test.values)
+        else:
+            yield test
+
+
+def _taken(tests: Iterable[ast.expr], target: ast.expr, assigned: frozenset[str]) -> tuple[ast.expr, ...]:
+    """The first conditions, up to one that is not taken, or that the loop may change."""
+    found: list[ast.expr] = []
+    if not isinstance(target, ast.Name) and not (
+        isinstance(target, ast.Tuple) and all(isinstance(part, ast.Name) for part in target.elts)
+    ):
+        return ()
+    for test in tests:
+        try:
+            condition = checked(test)
+        except NotTaken:
+            break
+        if (_names(test) - _names(target)) & assigned:
+            break
+        found.append(condition)
+    return tuple(found)
 
 
 def _is_continue(body: list[ast.stmt]) -> bool:
     return len(body) == 1 and isinstance(body[0], ast.Continue)
-
-
-def _all_of(conditions: list[ast.expr], loop: ast.AST, function: ast.AST) -> ast.expr:
-    """All conditions of a loop, unless the loop may change what they depend on."""
-    if not conditions or any(isinstance(node, _NOT_FOR_FILTERS) for item in conditions for node in ast.walk(item)):
-        return _ANYTHING
-    if any(isinstance(node, ast.Nonlocal | ast.Global) for node in ast.walk(function)):
-        return _ANYTHING
-    read = set().union(*map(_names, conditions))
-    if isinstance(loop, ast.For):
-        read -= _names(loop.target)
-        runs: list[ast.AST] = [*loop.body, *loop.orelse]
-    else:
-        runs = [node for node in ast.walk(loop) if isinstance(node, ast.NamedExpr)]
-    if any(read & _assigned(node) for node in runs):
-        return _ANYTHING
-    return conditions[0] if len(conditions) == 1 else ast.BoolOp(ast.And(), conditions)
 
 
 def _assigned(node: ast.AST) -> set[str]:
@@ -238,23 +310,31 @@ def _names(node: ast.AST) -> set[str]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _compiled(item: Filter, running: CodeType) -> tuple[CodeType, tuple[str, ...]]:
-    """A function of a member, and of the values of some local names, that gives a filter's condition.
+def _compiled(
+    target: ast.expr, condition: ast.expr, running: CodeType
+) -> tuple[CodeType, tuple[str, ...], tuple[str, ...]]:
+    """A function of a member, and of the values of some names, that gives a condition of a filter.
 
     Parameters:
-        item: the filter.
+        target: what the loop assigns each member to.
+        condition: the condition.
         running: the function that the loop is in: it says which names are local.
+
+    Returns:
+        The function's code; the local names; the global ones.
     """
     local = {*running.co_varnames, *running.co_cellvars, *running.co_freevars}
-    names = tuple(sorted((_names(item.condition) & local) - _names(item.target)))
-    arguments = ast.arguments([], [ast.arg(_MEMBER), *map(ast.arg, names)], None, [], [], None, [])
-    # a loop over one member, so that it is taken apart as in ``for kind, sender in ...``
-    loop = ast.For(
-        item.target, ast.Tuple([ast.Name(_MEMBER, ast.Load())], ast.Load()), [ast.Return(item.condition)], [], None
+    names = _names(condition) - _names(target) - CHECKS.keys()
+    own, other = tuple(sorted(names & local)), tuple(sorted(names - local))
+    arguments = ast.arguments([], [ast.arg(_MEMBER), *map(ast.arg, own + other)], None, [], [], None, [])
+    member: ast.expr = ast.Name(_MEMBER, ast.Load())
+    if isinstance(target, ast.Tuple):
+        member = ast.Call(ast.Name("__plain_tuple", ast.Load()), [member], [])
+    function = ast.FunctionDef(
+        "filter", arguments, [ast.Assign([target], member), ast.Return(condition)], [], None, None
     )
-    function = ast.FunctionDef("filter", arguments, [loop], [], None, None)
     if hasattr(function, "type_params"):
         function.type_params = []
     tree = ast.fix_missing_locations(ast.Module([function], []))
     module = compile(tree, running.co_filename, "exec", dont_inherit=True)
-    return next(constant for constant in module.co_consts if isinstance(constant, CodeType)), names
+    return next(constant for constant in module.co_consts if isinstance(constant, CodeType)), own, other

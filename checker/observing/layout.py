@@ -32,7 +32,7 @@ from leadline.checker.observing.nodes import (
 from leadline.checker.result import Widest
 from leadline.checker.settings import DEFAULT
 from leadline.checker.state import is_component, is_constant, variables
-from leadline.checker.values import refusal
+from leadline.checker.values import difference, refusal
 
 MOST_MEMBERS = 1024
 """Members of a collection that have a slot each; with more, it is kept whole."""
@@ -76,6 +76,7 @@ class Layout:
         self.kinds = Kinds()
         self._collections: dict[str, Collection] = {}
         self._known: dict[int, Any] = {}
+        self._only_asked: set[int] = set()
         self.root = self._struct(state, "")
 
     @property
@@ -182,12 +183,18 @@ class Layout:
             found[slot] = self.domains[slot].number(count)
         return found
 
-    def slot_of(self, node: Collection, member: Any) -> int:
+    def slot_of(self, node: Collection, member: Any, asked: bool = False) -> int:
         """The slot of a member of a collection, which is a new one if it was not met before.
 
+        Parameters:
+            node: the collection.
+            member: of a value of the collection, or of none so far.
+            asked: whether code only asks for it, as in ``True in state.numbers``.
+
         Raises:
-            ShapeChanged: the members become too many to have slots of their own.
-            SpecError: it equals another member and is not the same, such as ``True`` and ``1``.
+            ShapeChanged: the members become too many to have slots of their own; or one that code asked for equals a
+                member and is not the same, such as ``True`` and ``1``, so that one slot cannot stand for both.
+            SpecError: it equals another member and is not the same.
         """
         slot = node.members.get(member)
         if slot is None:
@@ -203,9 +210,18 @@ class Layout:
             self.domains.append(domain)
             node.members[member] = slot
             self._known[slot] = member
-        elif self._known[slot] is not member and (error := refusal(self._full(node.path), self._known[slot], member)):
-            raise error
+            if asked:
+                self._only_asked.add(slot)
+        elif not asked:
+            if self._known[slot] is not member and (error := refusal(self._full(node.path), self._known[slot], member)):
+                raise ShapeChanged(node.path) if slot in self._only_asked else error
+            self._only_asked.discard(slot)
         return slot
+
+    def is_known_as(self, node: Collection, member: Any) -> bool:
+        """Whether the slot of a member is that of the very same value, as the one of ``1`` is not for ``True``."""
+        slot = node.members.get(member)
+        return slot is not None and (self._known[slot] is member or difference(self._known[slot], member) is None)
 
     def add_members(self, members: Iterable[tuple[str, Any]]) -> None:
         """Give slots to members of collections, in order.
@@ -218,7 +234,9 @@ class Layout:
             KeyError: there is no such collection.
         """
         for path, member in members:
-            self.slot_of(self._collections[path], object() if member is NO_VALUE else member)
+            node = self._collections[path]
+            given = object() if member is NO_VALUE else member
+            self.slot_of(node, given, asked=given not in node.members)
 
     def state(self, numbers: Sequence[int]) -> Any:
         """The state with these numbers in its slots. Components are shared with the states built before.
@@ -277,7 +295,9 @@ class Layout:
             sizes: how many values of each slot stay; slots beyond are taken back.
         """
         for path, member in self.members[len(self.members) - (self.slots - len(sizes)) :]:
-            self._known.pop(self._collections[path].members.pop(member))
+            slot = self._collections[path].members.pop(member)
+            self._known.pop(slot)
+            self._only_asked.discard(slot)
         del self.members[len(self.members) - (self.slots - len(sizes)) :]
         del self.domains[len(sizes) :]
         for domain, size in zip(self.domains, sizes, strict=True):

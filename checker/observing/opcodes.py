@@ -1,9 +1,11 @@
-"""Constructs: operations in a function's bytecode that lazy states and tuple views cannot observe.
+"""Opcodes: what a function's bytecode does, and how precisely reads can be recorded because of that.
 
 Python calls a method of an object when a field is read, an operator is applied or the object is iterated over, so the
 recording sees these. It calls none for ``a is b``, for an ``except`` clause that hides an error, or for a pattern that
-asks whether a value is a sequence. This module finds those in a function's bytecode, with the names that lead to other
-functions; `reach` follows the names.
+asks whether a value is a sequence. `OPCODES` and `OPERATORS` list what is understood, with the precision that each
+allows. Whatever they do not list, such as an opcode of a newer Python, has the function given whole states.
+
+This module also finds the names that lead to other functions; `reach` follows them.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ import dis
 import enum
 import functools
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
@@ -25,8 +27,67 @@ from leadline.checker.support.inert import is_a
 Instruction = tuple[str, Any]
 """The name of an operation and its argument."""
 
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_ALLOWING = {
+    Precision.COPIES: _words(
+        # what moves values about, and jumps
+        "COPY COPY_FREE_VARS DELETE_DEREF DELETE_FAST LOAD_CLASSDEREF LOAD_CLOSURE LOAD_COMMON_CONSTANT LOAD_CONST"
+        " LOAD_DEREF LOAD_FAST LOAD_FAST_AND_CLEAR LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_FAST_CHECK"
+        " LOAD_FAST_LOAD_FAST LOAD_FROM_DICT_OR_DEREF LOAD_FROM_DICT_OR_GLOBALS LOAD_GLOBAL LOAD_LOCALS LOAD_NAME"
+        " LOAD_SMALL_INT MAKE_CELL POP_TOP PUSH_NULL STORE_DEREF STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST"
+        " STORE_NAME DELETE_NAME SWAP EXTENDED_ARG NOP CACHE RESUME NOT_TAKEN KW_NAMES PRECALL INTERPRETER_EXIT"
+        " JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP_FORWARD JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP"
+        " POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_TRUE"
+        " POP_JUMP_FORWARD_IF_FALSE POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_FORWARD_IF_TRUE"
+        " POP_JUMP_IF_FALSE POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE POP_JUMP_IF_TRUE"
+        # what calls a method of the object that it works on
+        " BINARY_OP BINARY_SLICE BINARY_SUBSCR COMPARE_OP CONTAINS_OP CONVERT_VALUE DELETE_ATTR DELETE_SUBSCR"
+        " FORMAT_SIMPLE FORMAT_VALUE FORMAT_WITH_SPEC GET_ITER GET_LEN LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR"
+        " STORE_ATTR STORE_SLICE STORE_SUBSCR TO_BOOL UNARY_INVERT UNARY_NEGATIVE UNARY_NOT UNARY_POSITIVE"
+        " FOR_ITER END_FOR POP_ITER UNPACK_EX UNPACK_SEQUENCE"
+        # what builds objects out of those given, without looking at them, or by iterating over them
+        " BUILD_CONST_KEY_MAP BUILD_LIST BUILD_MAP BUILD_SET BUILD_SLICE BUILD_STRING BUILD_TUPLE DICT_MERGE"
+        " DICT_UPDATE LIST_APPEND LIST_EXTEND LIST_TO_TUPLE MAP_ADD SET_ADD SET_UPDATE"
+        # calls, functions, classes and generators
+        " CALL CALL_FUNCTION_EX CALL_INTRINSIC_1 CALL_INTRINSIC_2 CALL_KW LOAD_BUILD_CLASS MAKE_FUNCTION"
+        " SET_FUNCTION_ATTRIBUTE SETUP_ANNOTATIONS GET_YIELD_FROM_ITER RETURN_CONST RETURN_GENERATOR RETURN_VALUE SEND"
+        " END_SEND CLEANUP_THROW YIELD_VALUE LOAD_ASSERTION_ERROR RAISE_VARARGS RERAISE"
+        # tests whose right side decides, see `IdentityTest`; and patterns that ask `isinstance`
+        " IS_OP MATCH_CLASS MATCH_KEYS"
+    ),
+    Precision.ELEMENTS: _words("MATCH_MAPPING MATCH_SEQUENCE"),  # ask for a flag of the type, which nothing sees
+    Precision.FIELDS: _words(
+        # a handler may hide the error by which a copied element or a view makes itself known
+        "BEFORE_WITH CHECK_EG_MATCH CHECK_EXC_MATCH LOAD_SPECIAL POP_EXCEPT PREP_RERAISE_STAR PUSH_EXC_INFO"
+        " WITH_EXCEPT_START"
+        # what one call leaves for the next, or changes while a loop runs
+        " DELETE_GLOBAL STORE_GLOBAL"
+    ),
+    Precision.STATES: _words("IMPORT_FROM IMPORT_NAME"),
+}
+
+OPCODES = {name: precision for precision, names in _ALLOWING.items() for name in names}
+"""The opcodes of the supported versions of Python that are understood, by the precision that they allow. Those of
+coroutines and of template strings are left out."""
+
+OPERATORS = frozenset(_words("+ - * / // % ** @ & | ^ << >> += -= *= /= //= %= **= @= &= |= ^= <<= >>= []"))
+"""The operators that are understood. Views answer each as the values that they stand for do, those that change their
+left side in place too; see `collection_views.SetView`. For ``%`` see `Code.remainders`."""
+
+_INTRINSICS = frozenset(
+    _words(
+        "INTRINSIC_STOPITERATION_ERROR INTRINSIC_UNARY_POSITIVE INTRINSIC_LIST_TO_TUPLE INTRINSIC_TYPEVAR"
+        " INTRINSIC_SET_FUNCTION_TYPE_PARAMS INTRINSIC_SUBSCRIPT_GENERIC INTRINSIC_TYPEALIAS"
+    )
+)
+"""The operations of ``CALL_INTRINSIC_1`` and ``CALL_INTRINSIC_2`` that are understood, by their names in Python."""
+
 _SKIPPED = (
-    *("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "LOAD_CLOSURE", "MAKE_CELL", "NOP"),
+    *("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "LOAD_CLOSURE", "MAKE_CELL", "NOP", "NOT_TAKEN"),
     *("PRECALL", "PUSH_NULL", "RESUME", "TO_BOOL"),
 )
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
@@ -39,9 +100,6 @@ _SINGLETONS = (type(None), bool, type(NotImplemented), type(Ellipsis), type, enu
 """Types whose equal values are one object, so that ``is`` finds out no more than ``==`` does."""
 
 _UNKNOWN = object()
-
-_FORMATS_ANY = re.compile(r"%[-#0 +*.\d]*[sra]")
-"""A conversion of printf-style formatting that takes any object."""
 
 
 class IdentityTest(NamedTuple):
@@ -81,6 +139,25 @@ class IdentityTest(NamedTuple):
         return kind_of(value) if is_a(value, *_SINGLETONS, int, str) else None
 
 
+class Remainder(NamedTuple):
+    """A use of ``%``, which formats if its left side is text: then a view of a tuple is not what its tuple is.
+
+    Attributes:
+        left, right: the instructions of its sides; None if they are too intricate.
+    """
+
+    left: tuple[Instruction, ...] | None
+    right: tuple[Instruction, ...] | None
+
+    def is_number(self, names: Mapping[str, object]) -> bool:
+        """Whether one side can only be a number: then nothing is formatted, or what is formatted is no tuple.
+
+        Parameters:
+            names: what global names stand for.
+        """
+        return any(side is not None and _is_number(side, names) for side in (self.left, self.right))
+
+
 class Code(NamedTuple):
     """What a function's instructions do, those of the functions within it included.
 
@@ -88,8 +165,8 @@ class Code(NamedTuple):
         global_names: the global names that they use, each with the attributes that are taken of it at once, as in
             ``itertools.chain``.
         attributes: the names of all attributes that they use, and text that may be one.
-        has_remainder: whether they use ``%``, which formats if its left side is text.
-        has_format: whether they hold text that formats any object that way.
+        stored: the names of attributes that they assign to.
+        remainders: where they use ``%``.
         precision: how precisely reads can be recorded, as far as the instructions alone decide it.
         because: what lowers that, for a person.
         identity_tests: the tests by identity in them.
@@ -97,8 +174,8 @@ class Code(NamedTuple):
 
     global_names: frozenset[tuple[str, ...]]
     attributes: frozenset[str]
-    has_remainder: bool
-    has_format: bool
+    stored: frozenset[str]
+    remainders: tuple[Remainder, ...]
     precision: Precision
     because: str
     identity_tests: tuple[IdentityTest, ...]
@@ -118,49 +195,66 @@ def read(code: CodeType, given_states: bool) -> Code:
 def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
     global_names: set[tuple[str, ...]] = set()
     attributes: set[str] = set()
-    has_remainder = has_format = False
-    precision, because = Precision.COPIES, ""
+    stored: set[str] = set()
+    remainders: list[Remainder] = []
     tests: list[IdentityTest] = []
     instructions = list(_instructions(code))
     for place, (name, argument) in enumerate(instructions):
-        before, allows = instructions[:place], Precision.COPIES
+        before = instructions[:place]
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
             taken = itertools.takewhile(lambda step: step[0] in _ATTRIBUTES, instructions[place + 1 :])
             global_names.add((argument, *(attribute for _, attribute in taken)))
         elif name in _ATTRIBUTES or name in _OTHER_ATTRIBUTES:
             attributes.add(argument)
-        elif name == "BINARY_OP":
-            has_remainder |= argument == "%"
+            stored.update([argument] if name == "STORE_ATTR" else [])
+        elif name == "BINARY_OP" and argument in ("%", "%="):
+            remainders.append(Remainder(*_sides(before)))
         elif name == "IS_OP":
             begin = _operand(before)
             right = None if begin is None else tuple(before[begin:])
             tests.append(IdentityTest(_taken_by(before[:begin], roots), right))
         elif name.endswith(("_IF_NONE", "_IF_NOT_NONE")):
             tests.append(IdentityTest(_taken_by(before, roots), (("LOAD_CONST", None),)))
-        elif name in ("MATCH_SEQUENCE", "MATCH_MAPPING"):
-            allows = Precision.ELEMENTS
-        elif name == "PUSH_EXC_INFO":
-            allows = Precision.FIELDS
-        elif name == "IMPORT_NAME":
-            allows = Precision.STATES
-        if allows < precision:
-            precision, because = allows, f"{_WORDS[name]} in {code.co_qualname}"
+    precision, because = _allowed(code)
     for constant in _constants(code.co_consts):
-        if isinstance(constant, str | bytes):
-            has_format |= formats_any(constant)
         if isinstance(constant, str):
             attributes.update(part for part in constant.split(".") if part.isidentifier())
         elif isinstance(constant, CodeType):
             inner = _read(constant, {name: roots[name] for name in constant.co_freevars if name in roots})
             global_names |= inner.global_names
             attributes |= inner.attributes
-            has_remainder |= inner.has_remainder
-            has_format |= inner.has_format
+            stored |= inner.stored
+            remainders += inner.remainders
             tests += inner.identity_tests
             if inner.precision < precision:
                 precision, because = inner.precision, inner.because
-    names = frozenset(global_names), frozenset(attributes)
-    return Code(*names, has_remainder, has_format, precision, because, tuple(tests))
+    names = frozenset(global_names), frozenset(attributes), frozenset(stored)
+    return Code(*names, tuple(remainders), precision, because, tuple(tests))
+
+
+def _allowed(code: CodeType) -> tuple[Precision, str]:
+    """The precision that a function's own opcodes allow, and what lowers it."""
+    found, because, line = Precision.COPIES, "", code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        if instruction.positions is not None:
+            line = instruction.positions.lineno or line
+        allows, what = _allowed_by(instruction)
+        if allows < found:
+            found, because = allows, f"{what} in {code.co_qualname} ({Path(code.co_filename).name}, line {line})"
+    return found, because
+
+
+def _allowed_by(instruction: dis.Instruction) -> tuple[Precision, str]:
+    """The precision that an instruction allows, and what it is, for a person."""
+    name, what = instruction.opname, instruction.opname
+    if name == "BINARY_OP":
+        what = f"operator {instruction.argrepr}"
+        allows = Precision.COPIES if instruction.argrepr in OPERATORS else Precision.STATES
+    elif name.startswith("CALL_INTRINSIC") and instruction.argrepr not in _INTRINSICS:
+        what, allows = instruction.argrepr, Precision.STATES
+    else:
+        allows = OPCODES.get(name, Precision.STATES)
+    return allows, _WORDS.get(name, what)
 
 
 def _constants(constants: Iterable[Any]) -> Iterator[Any]:
@@ -171,16 +265,14 @@ def _constants(constants: Iterable[Any]) -> Iterator[Any]:
             yield from _constants(constant)
 
 
-def formats_any(text: str | bytes) -> bool:
-    """Whether a text that is formatted with ``%`` takes any object, so that a stand-in for a tuple goes unnoticed."""
-    return _FORMATS_ANY.search(text if isinstance(text, str) else text.decode("latin-1")) is not None
-
-
 _WORDS = {
     "MATCH_SEQUENCE": "a pattern",
     "MATCH_MAPPING": "a pattern",
+    "BEFORE_WITH": "with",
     "PUSH_EXC_INFO": "try or with",
     "IMPORT_NAME": "import",
+    "STORE_GLOBAL": "a global name that is assigned",
+    "DELETE_GLOBAL": "a global name that is deleted",
 }
 
 
@@ -195,7 +287,7 @@ def _instructions(code: CodeType) -> Iterator[Instruction]:
         elif name == "BINARY_OP" and instruction.argrepr == "[]":
             yield "BINARY_SUBSCR", None
         elif name == "BINARY_OP":
-            yield name, instruction.argrepr.removesuffix("=")
+            yield name, instruction.argrepr
         elif name == "LOAD_SMALL_INT":
             yield "LOAD_CONST", argument
         elif name not in _SKIPPED:
@@ -209,11 +301,40 @@ def _operand(before: Sequence[Instruction]) -> int | None:
     name, argument = before[-1]
     if name in _LOADS:
         return len(before) - 1
-    values = {"LOAD_ATTR": 1, "BINARY_SUBSCR": 2, "CALL": argument + 1 if name == "CALL" else 0}.get(name, 0)
+    values = {"LOAD_ATTR": 1, "BINARY_SUBSCR": 2, "BINARY_OP": 2, "CALL": argument + 1 if name == "CALL" else 0}.get(
+        name, 0
+    )
     begin: int | None = len(before) - 1 if values else None
     for _ in range(values):
         begin = None if begin is None else _operand(before[:begin])
     return begin
+
+
+def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | None, tuple[Instruction, ...] | None]:
+    """The instructions that give the two last values; None of each that is too intricate."""
+    middle = _operand(before)
+    if middle is None:
+        return None, None
+    begin = _operand(before[:middle])
+    return None if begin is None else tuple(before[begin:middle]), tuple(before[middle:])
+
+
+def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> bool:
+    """Whether some instructions give a number, or an object of a class of its own, but neither text nor a tuple.
+
+    Neither text nor tuples have ``-`` and most other operators. They have ``+``, but not with a number.
+    """
+    (first, value), (name, argument) = operand[0], operand[-1]
+    if len(operand) == 1:
+        known = value if first == "LOAD_CONST" else names.get(value) if first == "LOAD_GLOBAL" else None
+        return type(known) in (int, float)
+    if name == "CALL":
+        return (first, value) == ("LOAD_GLOBAL", "len") and "len" not in names
+    if name != "BINARY_OP":
+        return False
+    if argument in ("+", "+="):
+        return any(side is not None and _is_number(side, names) for side in _sides(operand[:-1]))
+    return argument not in ("*", "%", "*=", "%=")
 
 
 def _taken_by(before: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:

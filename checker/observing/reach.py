@@ -12,6 +12,7 @@ import builtins
 import functools
 import weakref
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -28,8 +29,7 @@ from typing import Any
 
 import attrs
 
-from leadline.checker.observing import lazy
-from leadline.checker.observing import opcodes as constructs
+from leadline.checker.observing import lazy, opcodes
 from leadline.checker.observing.objects import Origin, Walk, origin, referents
 from leadline.checker.observing.recording import Precision
 from leadline.checker.support.inert import is_a, stored
@@ -38,29 +38,48 @@ _BUILTINS = {
     Precision.COPIES: (
         "abs all any ascii bin bool bytes chr classmethod complex dict divmod enumerate filter float format frozenset"
         " hash hex int isinstance issubclass iter len list map max min next object oct ord pow print property range"
-        " repr reversed round set slice sorted staticmethod str sum super tuple zip"
+        " repr reversed round set slice sorted staticmethod str sum super tuple zip NotImplemented Ellipsis __debug__"
+        " __name__"
     ),
-    Precision.FIELDS: "callable delattr dir getattr hasattr memoryview setattr type vars",
-    Precision.STATES: "__import__ breakpoint compile eval exec globals id input locals open",
+    Precision.FIELDS: "bytearray callable delattr dir getattr hasattr memoryview setattr type vars",
 }
+"""Built-in functions by the precision that they allow; exceptions allow any. All others allow that of states."""
+
 _LIBRARIES = {
     Precision.COPIES: (
-        "__future__ abc attr._make._CacheHashWrapper attr._make.evolve leadline.checker cmath collections"
-        " collections.abc dataclasses.replace decimal enum"
-        " fractions functools.cached_property functools.partial _functools.cmp_to_key _functools.reduce itertools math"
-        " numbers _operator operator typing"
+        "__future__ _abc abc attr._make._CacheHashWrapper attr._make.evolve cmath collections.Counter"
+        " collections.OrderedDict collections.UserDict collections.UserList collections.abc collections.defaultdict"
+        " collections.deque collections.namedtuple _collections._tuplegetter _collections_abc dataclasses.replace"
+        " _decimal decimal enum fractions functools.cached_property functools.partial _functools.cmp_to_key"
+        " functools.cmp_to_key functools.total_ordering functools.wraps _functools.partial _functools.reduce"
+        " itertools.chain itertools.combinations itertools.combinations_with_replacement itertools.compress"
+        " itertools.count itertools.cycle itertools.dropwhile itertools.filterfalse itertools.groupby"
+        " itertools.islice itertools.pairwise itertools.permutations itertools.product itertools.repeat"
+        " itertools.starmap itertools.takewhile itertools.tee itertools._tee itertools.zip_longest math numbers"
+        " _operator.abs _operator.add _operator.and_ _operator.concat _operator.contains _operator.countOf"
+        " _operator.eq _operator.floordiv _operator.ge _operator.getitem _operator.gt _operator.index"
+        " _operator.indexOf _operator.inv _operator.invert _operator.itemgetter _operator.le _operator.lshift"
+        " _operator.lt _operator.matmul _operator.mul _operator.ne _operator.neg _operator.not_ _operator.or_"
+        " _operator.pos _operator.pow _operator.rshift _operator.sub _operator.truediv _operator.truth _operator.xor"
+        " operator.itemgetter typing leadline.checker.action.Action leadline.checker.bag"
+        " leadline.checker.bounds.fits leadline.checker.bounds.validate"
+        " leadline.checker.observing.lazy.field leadline.checker.properties.Property leadline.checker.update.put"
     ),
     Precision.ELEMENTS: "collections.ChainMap itertools.accumulate",  # ask whether an argument is None
     Precision.FIELDS: (
-        "attr attrs cattr cattrs collections.abc.Generator frozendict immutables networkx numpy operator.attrgetter"
-        " _operator.length_hint operator.methodcaller pyrsistent sortedcontainers"
+        # they read fields as any code does; in place of tuples and sets they may want the real ones
+        "attr attrs cattr cattrs frozendict immutables networkx numpy pyrsistent sortedcontainers"
+        " _bisect _blake2 _collections _copyreg _csv _datetime _functools _hashlib _heapq _json _md5 _operator _pickle"
+        " _queue _random _sha1 _sha2 _sha256 _sha3 _sha512 _statistics _string _struct _typing _weakref _weakrefset"
+        " _zoneinfo array base64 binascii bisect builtins calendar collections contextlib copy copyreg csv dataclasses"
+        " datetime difflib functools graphlib hashlib heapq html itertools json keyword logging operator pickle pprint"
+        " queue random re reprlib secrets statistics string struct textwrap time types unicodedata uuid warnings"
+        " weakref zlib zoneinfo"
     ),
-    Precision.STATES: (
-        "_contextvars _operator.is_ _operator.is_not ctypes gc importlib inspect os socket subprocess sys threading"
-    ),
+    Precision.STATES: "_operator.is_ _operator.is_not",
 }
-"""Modules, and members of modules, by the precision that they allow. The rest of Python's library allows that of
-fields, and other libraries, which may be written in C and read a value's memory, that of states."""
+"""Modules, and members of modules, by the precision that they allow. All others allow that of states: they may be
+written in C and read a value's memory, or look at the running functions."""
 
 _NAMES_AT_RUN_TIME = "getattr setattr delattr attrgetter methodcaller format format_map vformat"
 """What leads to attributes whose names may not be in the code."""
@@ -73,6 +92,8 @@ _ATTRIBUTES = {
     Precision.STATES: (
         "__delattr__ __delete__ __get__ __getattribute__ __init__ __set__ __setattr__ __setstate__ __subclasses__"
         " _getframe getrefcount setprofile settrace"
+        # what shows the variables of a function that runs
+        " ag_frame cell_contents cr_frame f_back f_builtins f_globals f_locals gi_frame gi_yieldfrom tb_frame"
     ),
 }
 """Attributes by the precision that they allow. Other special methods, called by name, allow that of fields."""
@@ -121,8 +142,9 @@ class Reach:
         self._walk = Walk(self._look_at, self._members)
         self._identity_tests: list[tuple[frozenset[str] | None, type]] = []
         self._computed: set[str] = set()
-        self._has_format = self._computes_any = False
-        self._has_remainder = ""
+        self._computes_any = self._reenters = False
+        self._stored: set[str] = set()
+        self._global_names: set[str] = set()
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -139,10 +161,15 @@ class Reach:
         self._roots += values
         self._walk.run()
         for taken_by, told_apart in self._identity_tests:
-            if taken_by is None or self._computes_any or not self._computed.isdisjoint(taken_by):
+            if taken_by is None or self._reenters or self._computes_any or not self._computed.isdisjoint(taken_by):
                 self.told_apart.add(told_apart)
-        if self._has_remainder and self._has_format:
-            self._lower(Precision.FIELDS, f"% in {self._has_remainder}")
+        for name in sorted(self._stored & self._global_names):
+            self._lower(Precision.FIELDS, f"{name}, a global name, may be assigned as an attribute")
+
+    def _meet(self, *values: object) -> None:
+        """Note what the code can get hold of. If that is the action itself, it may be called with any state."""
+        self._reenters |= self._action is not None and any(value is self._action for value in values)
+        self._walk.meet(*values)
 
     def _lower(self, precision: Precision, because: str) -> None:
         """Allow no more than a precision."""
@@ -151,12 +178,14 @@ class Reach:
 
     def _members(self, owner: type | ModuleType) -> list[object]:
         """What names that the code uses stand for in a class or a module; special methods too."""
-        return [
+        found = [
             value
             for name, value in vars(owner).items()
             if (self._walk.uses(name) or (_is_special(name) and _is_code(value)))
             and not (is_a(owner, type) and _is_written_by_library(value))
         ]
+        self._meet(*found)
+        return found
 
     def _use(self, names: Iterable[str], where: str) -> None:
         """Note the names of attributes that code uses."""
@@ -181,53 +210,52 @@ class Reach:
                 self._lower_for_library(value.__module__ or value.__self__.__name__, value.__name__)
             else:
                 self._use([value.__name__], value.__qualname__)
-                self._walk.meet(value.__self__)
+                self._meet(value.__self__)
         elif is_a(value, *_DESCRIPTORS):
             self._use([value.__name__], value.__qualname__)
-            self._walk.meet(stored(value, "__self__"))
+            self._meet(stored(value, "__self__"))
         elif is_a(value, MethodType):
-            self._walk.meet(value.__func__, value.__self__)
+            self._meet(value.__func__, value.__self__)
         elif is_a(value, property):
-            self._walk.meet(value.fget, value.fset, value.fdel)
+            self._meet(value.fget, value.fset, value.fdel)
         elif is_a(value, staticmethod, classmethod):
-            self._walk.meet(value.__func__)
+            self._meet(value.__func__)
         elif is_a(value, functools.cached_property):
-            self._walk.meet(value.func)
+            self._meet(value.func)
         elif is_a(value, functools.partial):
-            self._walk.meet(value.func, *value.args, *value.keywords.values())
-        elif is_a(value, str, bytes):
-            self._has_format |= constructs.formats_any(value)
-        else:
+            self._meet(value.func, *value.args, *value.keywords.values())
+        elif not is_a(value, str, bytes):
             self._look_at_object(value)
 
     def _look_at_function(self, function: FunctionType) -> None:
         code = function.__code__
         held = [found.value for found in referents(function)]
         if _is_generated(function):
-            self._walk.meet(*(value for value in held if not is_a(value, *_DESCRIPTORS)))
+            self._meet(*(value for value in held if not is_a(value, *_DESCRIPTORS)))
             return
-        self._walk.meet(*held)
+        self._meet(*held)
         module = function.__globals__.get("__name__")
         if self._is_library(module):
             self._lower_for_library(str(module), function.__name__)
             return
-        read = constructs.read(code, function is self._action)
+        read = opcodes.read(code, function is self._action)
         self._lower(read.precision, read.because)
-        self._has_format |= read.has_format
-        if read.has_remainder:
-            self._has_remainder = function.__qualname__
+        self._stored |= read.stored
+        if not all(remainder.is_number(function.__globals__) for remainder in read.remainders):
+            self._lower(Precision.FIELDS, f"% that may format text, in {_shown(function)}")
         for name, *attributes in read.global_names:
+            self._global_names.add(name)
             if name in function.__globals__:
-                self._walk.meet(_member(function.__globals__[name], attributes))
+                self._meet(_member(function.__globals__[name], attributes))
             elif hasattr(builtins, name):
                 self._lower_for_library("builtins", name)
         inherited = {"__init__"} if function.__name__ == "__init__" else set()  # of super(), as a rule
         for name in read.attributes - inherited:
-            self._use([name], f"{name} in {function.__qualname__}")
+            self._use([name], f"{name} in {_shown(function)}")
         for test in read.identity_tests:
             told_apart = test.told_apart(function.__globals__)
             if told_apart is None:
-                self._lower(Precision.STATES, f"is in {function.__qualname__}")
+                self._lower(Precision.STATES, f"is in {_shown(function)}")
             else:
                 self._identity_tests.append((test.taken_by, told_apart))
 
@@ -242,7 +270,7 @@ class Reach:
         if not self._walk.own(cls):
             return
         if not self._is_library(type(cls).__module__):
-            self._walk.meet(type(cls))
+            self._meet(type(cls))
         if vars(cls).get("_is_protocol"):
             self._lower(Precision.FIELDS, f"protocol {cls.__name__}")  # which may ask whether a field is set
         self._use(vars(cls).get("__match_args__", ()), f"a pattern of {cls.__name__}")
@@ -252,28 +280,29 @@ class Reach:
         for field in fields:
             made = getattr(field.default, "factory", field.default)
             hooks = made, field.validator, field.converter, field.repr, field.eq_key, field.order_key, field.on_setattr
-            self._walk.meet(*(hook for hook in hooks if hook is not attrs.NOTHING))
+            self._meet(*(hook for hook in hooks if hook is not attrs.NOTHING))
 
     def _look_at_object(self, value: Any) -> None:
         cls = type(value)
         if cls.__module__ != "builtins":
-            self._walk.meet(cls)
+            self._meet(cls)
         if stored(value, "__wrapped__") is not None:  # a cache, for instance
             self._lower(Precision.FIELDS, f"{cls.__name__} {stored(value, '__name__', '')}".strip())
-            self._walk.meet(stored(value, "__wrapped__"))
+            self._meet(stored(value, "__wrapped__"))
         if is_a(value, weakref.ReferenceType):
-            self._walk.meet(value())
-        self._walk.meet(*(found.value for found in referents(value)))
+            self._meet(value())
+        self._meet(*(found.value for found in referents(value)))
 
     def _lower_for_library(self, module: str, name: str) -> None:
         """Allow no more than a library does, or a member of it."""
         full_name = f"{module}.{name}".rstrip(".")
         if module == "builtins":
-            allows = _OF_BUILTIN.get(name, Precision.COPIES if name[:1].isupper() else Precision.FIELDS)
+            own = getattr(builtins, name, None)
+            is_exception = isinstance(own, type) and issubclass(own, BaseException)
+            allows = _OF_BUILTIN.get(name, Precision.COPIES if is_exception else Precision.STATES)
         else:
             parents = (full_name, module, _package_of(module))
-            others = Precision.FIELDS if origin(module) is Origin.PYTHON else Precision.STATES
-            allows = next((_OF_LIBRARY[known] for known in parents if known in _OF_LIBRARY), others)
+            allows = next((_OF_LIBRARY[known] for known in parents if known in _OF_LIBRARY), Precision.STATES)
         if name in _NAMES_AT_RUN_TIME.split():
             self._walk.any_name = True
         self._lower(allows, full_name.removeprefix("builtins."))
@@ -286,6 +315,12 @@ def _member(value: Any, attributes: Iterable[str]) -> Any:
             break
         value = vars(value)[attribute]
     return value
+
+
+def _shown(function: FunctionType) -> str:
+    """A function with its file and line, for a person."""
+    code = function.__code__
+    return f"{function.__qualname__} ({Path(code.co_filename).name}, line {code.co_firstlineno})"
 
 
 def _is_own_code(value: Any) -> bool:

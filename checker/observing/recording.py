@@ -8,6 +8,7 @@ allows it (see `constructs`), views stand in for them (see `tuple_views` and `co
 from __future__ import annotations
 
 import enum
+import operator
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from types import FunctionType
@@ -20,7 +21,16 @@ from leadline.checker.observing.collection_views import BagView, CollectionView,
 from leadline.checker.observing.domains import StandIn
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import Lazy, lazy_instances
-from leadline.checker.observing.nodes import NODES, Collection, Leaf, Node, Parts, ShapeChanged, Struct
+from leadline.checker.observing.nodes import (
+    NODES,
+    Collection,
+    Leaf,
+    Node,
+    Parts,
+    ShapeChanged,
+    Struct,
+    copies_unread,
+)
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.observing.tuple_views import TupleView, Unread, items_of, recorder_of, slot_of
 from leadline.checker.state import variables
@@ -43,6 +53,10 @@ class Precision(enum.IntEnum):
 
 class Mismatch(Exception):
     """A recorded call did something else than the call on the state itself."""
+
+
+class NotOrdinary(Exception):
+    """A value holds a stand-in, and cannot be made anew without it."""
 
 
 class Recorder:
@@ -89,10 +103,45 @@ class Recorder:
 
     def member(self, node: Collection, offset: int, member: Any) -> Any:
         """How often a collection of a state holds a member; of a set, whether it does."""
-        slot = self.layout.slot_of(node, member)
+        slot = self.layout.slot_of(node, member, asked=True)
         row = self._rows[offset]
         row += [0] * (slot + 1 - len(row))
         return self.read(slot, offset)
+
+    def is_known_as(self, node: Collection, member: Any) -> bool:
+        """Whether the slot of a member is that of the very same value, as the one of 1 is not for True."""
+        return self.layout.is_known_as(node, member)
+
+    def ordinary(self, value: Any) -> Any:
+        """What a value stands for, without stand-ins in it; what they stand for is read.
+
+        Raises:
+            NotOrdinary: it holds a stand-in in an object that cannot be made anew.
+        """
+        kind = type(value)
+        if kind in _ATOMS:
+            return value
+        if kind is Unread:
+            return self.read(slot_of(value))
+        if isinstance(value, CollectionView):
+            return value._value()
+        if kind is TupleView:
+            return tuple(map(self.ordinary, value._real()))
+        if kind in (tuple, frozenset):
+            made = [self.ordinary(item) for item in value]
+            return value if all(map(operator.is_, made, value)) else kind(made)
+        lazy = lazy_instances.get(id(value))
+        if lazy is not None and not lazy[3]:
+            return self.whole(lazy[1], lazy[2])
+        if not attrs.has(kind):
+            return value  # the layout refuses it if it holds stand-ins
+        fields = {field.alias: getattr(value, field.name) for field in attrs.fields(kind)}
+        made_of = {alias: self.ordinary(inner) for alias, inner in fields.items()}
+        if lazy is None and all(made_of[alias] is inner for alias, inner in fields.items()):
+            return value
+        if not copies_unread(kind):
+            raise NotOrdinary
+        return kind(**made_of)
 
     def in_order(self, node: Collection, offset: int, changes: Mapping[Any, Any]) -> list[Any]:
         """The members of a collection in the order of the value itself, with some changes. This is no read."""
@@ -245,6 +294,8 @@ class Recorder:
             raise ShapeChanged(node.path)
         if isinstance(seen, CollectionView) and seen._node is node and not seen._offset:
             _must_be_same(value, node.of({**node.counts(before), **seen._changes}) if seen._changes else before)
+            if value is not before:
+                self.layout.counted(node, value)  # which refuses members that are equal and not the same
             members: Iterable[Any] = seen._changes
         else:  # it does not depend on what the state has there, so it says of each member whether it holds it
             self._read_written(seen, value)
@@ -253,7 +304,7 @@ class Recorder:
             self.enumerated.add(node)
             members = node.members
         for member in members:
-            slot = self.layout.slot_of(node, member)
+            slot = self.layout.slot_of(node, member, asked=True)
             changes[slot] = self.layout.domains[slot].number(node.count(value, member))
 
     def _stood_for(self, item: Any) -> Any:

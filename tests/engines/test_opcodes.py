@@ -1,0 +1,116 @@
+"""What recording understands is listed: whatever is not on a list has a function given whole states."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import attrs
+import pytest
+
+from leadline.checker import Spec, Verdict, action, component, invariant
+from leadline.checker.engines import compiled
+from leadline.checker.observing import opcodes
+from leadline.checker.observing.reach import Reach
+from leadline.checker.observing.recording import Precision
+from leadline.checker.settings import CompiledSettings
+from tests.specs.going_wrong import ONLY_LEARNED
+
+
+@attrs.frozen
+class State:
+    bits: tuple[int, ...] = component(default=(0, 0, 0))
+    box: frozenset[int] = frozenset()
+
+
+@action(place=range(3))
+def flip(s: State, place: int) -> Iterator[State]:
+    yield attrs.evolve(s, bits=(*s.bits[:place], 1 - s.bits[place], *s.bits[place + 1 :]))
+
+
+@action(number=range(8))
+def fill(s: State, number: int) -> Iterator[State]:
+    yield attrs.evolve(s, box=frozenset({number}))
+
+
+IN_PLACE: Callable[[Any, Any], Any] = operator.ior
+
+
+def merge(total: set[int], part: frozenset[int]) -> None:
+    total |= part
+
+
+def merged(s: State) -> set[int]:
+    total: set[int] = set()
+    merge(total, s.box)
+    return total
+
+
+def merged_by_function(s: State) -> set[int]:
+    total: set[int] = set()
+    IN_PLACE(total, s.box)
+    return total
+
+
+def merged_by_reduce(s: State) -> set[int]:
+    total: set[int] = set()
+    functools.reduce(operator.ior, [s.box], total)
+    return total
+
+
+def last_in_else(s: State) -> set[int]:
+    number = -1
+    for number in s.box:
+        if number == 99:
+            break
+    else:
+        return {number}
+    return set()
+
+
+def last_after_inner_loop(s: State) -> set[int]:
+    found = set()
+    for number in (50, 60):
+        for number in s.box:
+            if number == 99:
+                found.add(0)
+        found.add(number)
+    return found
+
+
+@pytest.mark.parametrize("members", [merged, merged_by_function, merged_by_reduce, last_in_else, last_after_inner_loop])
+def test_a_set_is_looked_through_as_python_does(members: Callable[[State], set[int]]) -> None:
+    @invariant("5 is never found where all bits are set")
+    def safe(s: State) -> bool:
+        return not (5 in members(s) and sum(s.bits) == 3)
+
+    spec = Spec(name="sets", initial_states=lambda _: [State()], actions=[flip, fill], properties=[safe])
+    tuning = attrs.evolve(ONLY_LEARNED, many_values=3)
+    assert compiled.explore(spec, settings=CompiledSettings(workers=1, tuning=tuning)).verdict is Verdict.VIOLATED
+
+
+def simple(s: Any) -> bool:
+    return bool(s.bits[0] == 1)
+
+
+def test_an_unknown_opcode_has_the_function_given_states() -> None:
+    assert Reach(simple, [State()], copies=True).precision == Precision.COPIES
+    known = list(dis.get_instructions(simple))
+    invented = [*known[:1], known[0]._replace(opname="SUMMON"), *known[1:]]
+    opcodes.read.cache_clear()
+    with mock.patch("dis.get_instructions", return_value=invented):
+        reach = Reach(simple, [State()], copies=True)
+    opcodes.read.cache_clear()
+    assert reach.precision == Precision.STATES
+    assert reach.because.startswith("SUMMON in simple (test_opcodes.py, line ")
+
+
+def test_every_opcode_of_this_python_but_those_of_coroutines_is_listed() -> None:
+    left_out = {"ASYNC_GEN_WRAP", "BEFORE_ASYNC_WITH", "END_ASYNC_FOR", "GET_AITER", "GET_ANEXT", "GET_AWAITABLE"}
+    left_out |= {"IMPORT_STAR", "PRINT_EXPR"}
+    named = {name for name in dis.opmap if "INSTRUMENTED" not in name and dis.opmap[name] < 256}
+    assert named - opcodes.OPCODES.keys() <= left_out | {"BUILD_TEMPLATE", "BUILD_INTERPOLATION", "RESERVED"}
