@@ -148,6 +148,26 @@ class Learning:
 
 
 @attrs.frozen
+class Verified:
+    """How much of what was learned a search compared with calls on real states; none of it was wrong.
+
+    Attributes:
+        checked: applications of learned paths that were compared.
+        drawn: those of them that were drawn at random among all.
+        made: all applications; None of a search that does not count them.
+    """
+
+    checked: int
+    drawn: int
+    made: int | None
+
+    @property
+    def one_in(self) -> int:
+        """At 99 % confidence, fewer than one in this number of applications is wrong; 0 if that cannot be said."""
+        return int(self.drawn / 4.605)  # a share of 4.605 / n is missed by n draws with probability exp(-4.605) = 0.01
+
+
+@attrs.frozen
 class WalkCounts:
     """Counts of the behaviours of a random search.
 
@@ -200,6 +220,7 @@ class Statistics:
         calls: calls of actions and properties that were learned from; 0 of engines that do not learn.
         learning: more of that; None of other engines than the compiled one.
         compared: what was learned from one state and compared with a call on another one, how often.
+        verified: the same for a random share of all uses of what was learned; None of engines that do not learn.
         levels: distinct states at each depth, as far as they were found; empty of a random search.
         samples: seconds, and the distinct states found until then, in order; empty if nobody noted them (`paced`).
         shards: over how many shards the states are spread; 0 if they are not.
@@ -228,6 +249,7 @@ class Statistics:
     calls: int = 0
     learning: Learning | None = None
     compared: int = 0
+    verified: Verified | None = None
     levels: tuple[int, ...] = ()
     outside: int = 0
     samples: tuple[tuple[float, int], ...] = ()

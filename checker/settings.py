@@ -47,6 +47,8 @@ class Tuning:
         level_seconds, narrow_levels: seconds that a round of compiled loops takes however small a level is, and the
             number of levels that show that levels are small: the first levels of any space are.
         known_states: expanded states that show how many of a search's calls are new: the first calls always are.
+        verify, verify_seed: the share of learned applications that are compared with calls on real states; None: as
+            many as 3 % of the time allows. See `leadline.checker.engines.learning.verification`.
     """
 
     block: int = 32_768
@@ -75,6 +77,8 @@ class Tuning:
     level_seconds: float = 0.002
     narrow_levels: int = 200
     known_states: int = 2_000
+    verify: float | None = None
+    verify_seed: int = 0
 
 
 DEFAULT = Tuning()
@@ -89,10 +93,13 @@ class CompiledSettings:
         checkpoint: a new folder, in which the search is saved from time to time and at its end.
         checkpoint_every: seconds between two checkpoints.
         resume: the folder in which an earlier run saved its search, to continue from there and to save to.
+        verify: the share of learned results that are compared with calls on real states, from 0 to 1; None: as many as
+            3 % of the time allows.
         tuning: sizes.
     """
 
     workers: int | None = None
+    verify: float | None = None
     checkpoint: Path | None = None
     checkpoint_every: float = 30.0
     resume: Path | str | None = None
@@ -135,6 +142,7 @@ class SparkSettings:
             stay, for `resume`.
         conf: Spark's own settings.
         verbose: show Spark's log and progress bar.
+        verify: see `CompiledSettings`.
         tuning: sizes.
     """
 
@@ -145,6 +153,7 @@ class SparkSettings:
     keep_files: bool = False
     conf: Mapping[str, str] = attrs.field(factory=dict)
     verbose: bool = False
+    verify: float | None = None
     tuning: SparkTuning = attrs.field(factory=SparkTuning)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import attrs
 
 from leadline.checker.action import ActionInstance
-from leadline.checker.properties import Property
+from leadline.checker.properties import Kind, Property
 from leadline.checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, judge
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
@@ -97,6 +97,25 @@ def property_results(
         verdict = judge(item, bool(seen), exhausted)
         results.append(PropertyResult(item, verdict, tuple(traces), premise_shown(spec, item, shown)))
     return tuple(results)
+
+
+def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
+    """What calls on real states contradict in a trace, if anything: a step's action instance, or the property.
+
+    Parameters:
+        trace: a trace that a search is about to report.
+    """
+    spec, states = trace.spec, trace.states
+    for before, instance, after in zip(states, trace.instances, states[1:], strict=False):
+        if after not in spec.take(instance, before):
+            return instance
+    item = trace.about
+    if item is None:
+        return None
+    if item.kind is Kind.DEADLOCK:
+        return next((instance for instance in spec.instances if spec.take(instance, states[-1])), None)
+    end = states[-2:] if item.kind.of_steps else states[-1:]
+    return None if (spec.complaint(item, *end) is None) == item.kind.is_witness else item
 
 
 def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:

@@ -11,7 +11,14 @@ import click
 from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.engines.budget import Budget
 from leadline.checker.result import Limits
-from leadline.reports.cli.options import chosen_spec, coverage_option, max_memory_option, output_options, spec_options
+from leadline.reports.cli.options import (
+    Share,
+    chosen_spec,
+    coverage_option,
+    max_memory_option,
+    output_options,
+    spec_options,
+)
 from leadline.reports.cli.outputs import Outputs
 from leadline.reports.cli.running import only_the_result_on_stdout, run
 
@@ -43,6 +50,13 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
     type=click.IntRange(1, 256),
     metavar="N",
     help="Use N workers; by default, one for each core. (compiled)",
+)
+@click.option(
+    "--verify",
+    type=Share(),
+    metavar="SHARE",
+    help="Repeat this share of the learned calls on real states and compare, for example 5% or 100%; by default, as "
+    "many as 3% of the time allows. (compiled, spark)",
 )
 @click.option(
     "--checkpoint",
@@ -97,6 +111,7 @@ def explore(
     traces: int,
     max_memory: int | None,
     workers: int | None,
+    verify: float | None,
     checkpoint: Path | None,
     checkpoint_every: float | None,
     resume: str | None,
@@ -128,6 +143,7 @@ def explore(
     limits = Limits(depth, max_states, max_seconds, keep_going, traces, max_memory, coverage)
     given = {
         "workers": workers,
+        "verify": verify,
         "checkpoint": checkpoint,
         "checkpoint_every": checkpoint_every,
         "resume": resume,

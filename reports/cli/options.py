@@ -122,6 +122,22 @@ def chosen_spec(
     return spec.with_properties(wanted) if wanted else spec
 
 
+class Share(click.ParamType[float]):
+    """A share as a person writes it: a percentage."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share, from 0 to 1."""
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *%", value.strip())
+        share = float(found[1]) / 100 if found else -1
+        if not 0 <= share <= 1:
+            self.fail(f"{value!r} is not a share: write a percentage from 0% to 100%, such as 5%", param, ctx)
+        return share
+
+
 class MemorySize(click.ParamType[int]):
     """A size in bytes: a number and a unit K, M, G or T."""
 

@@ -8,7 +8,7 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.coverage import FieldCoverage, SourceLine
 from leadline.checker.engines import memory
 from leadline.checker.properties import Kind
-from leadline.checker.result import Learning, Result, Statistics, StopKind, Verdict
+from leadline.checker.result import Learning, Result, Statistics, StopKind, Verdict, Verified
 from leadline.checker.support.names import counted
 from leadline.checker.support.visible import visible
 from leadline.reports.runs.run_view import RunView
@@ -226,9 +226,21 @@ def _table_lines(statistics: Statistics) -> list[str]:
     else:
         size += f"; learned from {counted(statistics.calls, 'call')}"
     lines = [f"{size}; {statistics.compared:,} compared at other states"]
+    if statistics.verified and statistics.verified.checked:
+        lines.append(_verified_line(statistics.verified))
     if learning and learning.share > MANY_CALLS and statistics.distinct > FEW_STATES:
         lines.append(_why_slow(learning))
     return lines
+
+
+def _verified_line(verified: Verified) -> str:
+    """How much of what was learned was verified, and what share of errors that may have missed."""
+    of_all = "" if verified.made is None else f" of {verified.made:,}"
+    line = f"{verified.checked:,}{of_all} learned results were verified by calls on real states"
+    if verified.made is not None and verified.drawn >= verified.made:
+        return line
+    bound = f"; at 99 % confidence, fewer than 1 in {verified.one_in:,} is wrong" if verified.one_in > 1 else ""
+    return line + bound
 
 
 def _why_slow(learning: Learning) -> str:

@@ -87,7 +87,7 @@ class Expander(Generic[S]):
         self.tables, self.store, self.watch, self.workers = tables, store, watch, watch.workers
         self.tuning, self.layout = tables.caller.tuning, tables.layout
         tables.pack(store.packing)
-        self.learner = Learner(tables, self, watch)
+        self.learner = Learner(tables, self, watch.workers)
         self._buffers: Buffers | None = None
 
     def find(self, first: int, last: int, steps_wanted: Sequence[int]) -> NextStates:
@@ -106,6 +106,7 @@ class Expander(Generic[S]):
         self.learner.compare(store.states, first, last)
         parts, buffers = self._generate(first, last, np.array(steps_wanted, np.int64) > 0)
         coming = int(parts.cursors[:, kernel.FILLED].sum())
+        self.learner.verification.actions(store.states, store.packing, self.indices_within(first, last), coming)
         self._make_room(coming)
         entered = np.zeros((self.workers.count, len(parts.cursors)), np.int64)
         self.workers.run(
@@ -187,6 +188,7 @@ class Expander(Generic[S]):
             )  # fmt: skip
             for part in self.learn(parts, first):
                 self._judge(parts, part, first, evaluated, shown)
+        self.learner.verification.predicates(store.states, store.packing, first, wanted, shown)
         return shown
 
     def learn(self, parts: BlockParts, states: int) -> list[int]:

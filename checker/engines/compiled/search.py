@@ -30,6 +30,7 @@ from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import NotASearch, Store
 from leadline.checker.engines.evidence import property_results, states_shown
 from leadline.checker.engines.learning.call_log import CallLog
+from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments, Crowded
@@ -42,7 +43,7 @@ from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.observing.lazy import make_ordinary
-from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
+from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind, Verified
 from leadline.checker.settings import DEFAULT, CompiledSettings, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.names import counted
@@ -198,6 +199,8 @@ class CompiledSearch(Generic[S]):
         at, tables = self.at, self.expander.tables
         paths = Paths(self.spec, self.expander.state, self._level_of, self._steps_into)
         seen = sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
+        properties = property_results(self.spec, seen, paths.arrivals(), self.limits, stop is None)
+        refuse_contradicted(tables, (trace for item in properties for trace in item.traces))
         statistics = self._statistics()
         if self.limits.coverage:
             statistics.covered = self._covered(stop)
@@ -209,7 +212,7 @@ class CompiledSearch(Generic[S]):
             stop=stop,
             statistics=statistics,
             note=self._unsaved or self._note or (self.checkpoint.note if self.checkpoint is not None else ""),
-            properties=property_results(self.spec, seen, paths.arrivals(), self.limits, stop is None),
+            properties=properties,
         )
 
     def _covered(self, stop: Stop | None) -> CoverageCounts | None:
@@ -373,6 +376,7 @@ class CompiledSearch(Generic[S]):
             calls=tables.calls,
             learning=learning,
             compared=tables.compared,
+            verified=Verified(*expander.learner.verification.counts.tolist()),
             levels=tuple(size for size in levels if size > 0),
         )
 
@@ -429,11 +433,12 @@ def explore(
     if limits.coverage:
         threads.end_helpers(for_good=True)  # calls are measured in this process only
     budget = Budget(limits, lambda: threads.processes, spent)
+    tuning = settings.tuning if settings.verify is None else attrs.evolve(settings.tuning, verify=settings.verify)
 
     def search() -> Result:
         with ExitStack() as stack:
             folder, saved = _opened(stack, spec, limits, settings)
-            return _searched(spec, limits, progress, threads, budget, settings.tuning, folder, saved, forecast)
+            return _searched(spec, limits, progress, threads, budget, tuning, folder, saved, forecast)
 
     try:
         return within(budget, spec, "compiled", search)

@@ -40,11 +40,12 @@ class NotRecorded(Exception):
 
     Attributes:
         tree: which, by its place in the forest.
+        name: what it is, for messages; empty if a later attempt will not fail in the same way.
     """
 
-    def __init__(self, tree: int) -> None:
-        self.tree = tree
-        super().__init__(tree)
+    def __init__(self, tree: int, name: str = "") -> None:
+        self.tree, self.name = tree, name
+        super().__init__(tree, name)
 
 
 @attrs.frozen

@@ -7,16 +7,19 @@ that are looked at reaches it; and at some states, every action and property is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.engines.learning.calls import Changes, NotRecorded
+from leadline.checker.action import ActionInstance
+from leadline.checker.engines.evidence import contradicted
+from leadline.checker.engines.learning.calls import Changes, NotRecorded, Row
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.tables import TransitionTables
-from leadline.checker.engines.learning.trees import NOT_SHOWN, SHOWN, path_ends
+from leadline.checker.engines.learning.trees import SHOWN, path_ends
+from leadline.checker.trace import Trace
 
 S = TypeVar("S")
 
@@ -59,7 +62,7 @@ class Comparison(Generic[S]):
             for tree in trees_there:
                 self._compare(tree, row, state)
 
-    def state(self, row: Sequence[int]) -> None:
+    def state(self, row: Row) -> None:
         """Compare all that is known of a state, and of the steps from it.
 
         Parameters:
@@ -70,36 +73,79 @@ class Comparison(Generic[S]):
         """
         state: S = self.layout.state(row)
         for tree in range(self.caller.first_step):
-            successors = self._compare(tree, row, state)
-            for step, successor in successors:
+            for step, successor in self._compare(tree, row, state):
                 rows = row, self.caller.row_after(row, step)
                 for number in range(len(self.caller.step_checks)):
-                    self._compare_property(self.caller.first_step + number, rows, (state, successor))
+                    self.tables.compared += self.property(self.caller.first_step + number, rows, (state, successor))
 
-    def _compare(self, tree: int, row: Sequence[int], state: S) -> list[tuple[dict[int, int], S]]:
+    def _compare(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
         """Compare one action instance or state property; gives the steps of the former."""
         if tree >= self.caller.instances:
-            self._compare_property(tree, (row,), (state,))
+            self.tables.compared += self.property(tree, (row,), (state,))
             return []
+        self.tables.compared += self.tables.steps(tree, row) is not None
+        return self.action(tree, row, state)
+
+    def action(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
+        """Compare what is known of an action instance in a state with a call.
+
+        Parameters:
+            tree: the action instance.
+            row, state: the state.
+
+        Returns:
+            What each step changes, and the state after it; nothing if nothing is known.
+
+        Raises:
+            NotRecorded: the action does otherwise.
+        """
         steps = self.tables.steps(tree, row)
         if steps is None:
             return []
-        self.tables.compared += 1
         successors = self.caller.spec.take(self.caller.spec.instances[tree], state)
         taken = [_sorted(self.layout.changes(state, successor, row)) for successor in successors]
         known = [_sorted({slot: number for slot, number in step.items() if row[slot] != number}) for step in steps]
         if sorted(taken) != sorted(known):  # where a set decides the order, that may be another
-            raise NotRecorded(tree)
+            raise NotRecorded(tree, self.caller.name_of(tree))
         in_order = dict(zip(taken, successors, strict=True))
         return [(step, in_order[changes]) for step, changes in zip(steps, known, strict=True)]
 
-    def _compare_property(self, tree: int, rows: tuple[Sequence[int], ...], states: tuple[S, ...]) -> None:
-        leaf = self.tables.forest.leaf(tree, *rows)
-        if leaf is None:
-            return
-        self.tables.compared += 1
-        if leaf != -(SHOWN if self.caller.shown_by(tree, states) else NOT_SHOWN) - 1:
-            raise NotRecorded(tree)
+    def property(self, tree: int, rows: tuple[Row, ...], states: tuple[S, ...], found: bool | None = None) -> bool:
+        """Compare what is known of a property on a state or a step with a call; whether anything is.
+
+        Parameters:
+            tree: the property.
+            rows, states: the state, or the states before and after the step.
+            found: what a search found of it; None: what the tree says.
+
+        Raises:
+            NotRecorded: the property does otherwise.
+        """
+        if found is None:
+            leaf = self.tables.forest.leaf(tree, *rows)
+            if leaf is None:
+                return False
+            found = -leaf - 1 == SHOWN
+        if found != self.caller.shown_by(tree, states):
+            raise NotRecorded(tree, self.caller.name_of(tree))
+        return True
+
+
+def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]]) -> None:
+    """Refuse traces that calls on real states contradict: they are never reported.
+
+    Parameters:
+        tables: what is known of the spec.
+        traces: what is about to be reported.
+
+    Raises:
+        NotRecorded: names the first action instance or property that does otherwise than was learned.
+    """
+    spec, checks = tables.spec, (*tables.state_checks, *tables.step_checks)
+    for wrong in filter(None, map(contradicted, traces)):
+        is_action = isinstance(wrong, ActionInstance)
+        tree = spec.instances.index(wrong) if is_action else tables.instances + checks.index(wrong)
+        raise NotRecorded(tree, tables.caller.name_of(tree))
 
 
 def _sorted(changes: Changes) -> tuple[tuple[int, int], ...]:

@@ -19,7 +19,8 @@ from leadline.checker.engines.learning.forest import TABLES_FULL, TablesFull
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.tables import TransitionTables
-from leadline.checker.engines.learning.watch import Watch
+from leadline.checker.engines.learning.verification import Verification
+from leadline.checker.engines.learning.workers import Workers
 
 S = TypeVar("S")
 
@@ -45,16 +46,18 @@ class Learner(Generic[S]):
     Parameters:
         tables: what is known.
         holder: holds the states of the search.
-        watch: checks the time, and has the threads and processes that share the work.
+        workers: has the processes that make calls.
 
     Attributes:
-        tables, watch: as given.
+        tables: as given.
         comparison: compares what was learned with further calls.
+        verification: does so for a random share of all that is used.
     """
 
-    def __init__(self, tables: TransitionTables[S], holder: Holder, watch: Watch) -> None:
-        self.tables, self.watch, self._holder = tables, watch, holder
+    def __init__(self, tables: TransitionTables[S], holder: Holder, workers: Workers) -> None:
+        self.tables, self._workers, self._holder = tables, workers, holder
         self.comparison = Comparison(tables)
+        self.verification = Verification(self.comparison)
         self._index: EnabledIndex | None = None
 
     def learn(self, asked: Sequence[tuple[Job, int]], states: int) -> int:
@@ -74,8 +77,12 @@ class Learner(Generic[S]):
         """
         effort = self.tables.effort
         jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
-        self.learn_from(self.watch.workers.helpers(self.tables.caller).make(jobs))
+        self.make(jobs)
         return len(asked) - len(jobs)
+
+    def make(self, jobs: list[Job]) -> None:
+        """Make calls, and learn from them; see `learn`."""
+        self.learn_from(self._workers.helpers(self.tables.caller).make(jobs))
 
     def learn_from(self, calls: Iterable[tuple[Job, Call]]) -> None:
         """Learn from calls.

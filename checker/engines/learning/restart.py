@@ -52,8 +52,10 @@ class Adjustments:
         """
         adjusted = self._with(change)
         if adjusted == self:
+            name = change.name if isinstance(change, NotRecorded) else ""
             raise SpecError(
-                "an action, a property or the distance is not deterministic: calls differ from what was learned"
+                f"{name or 'an action, a property or the distance'} is not deterministic: "
+                "calls differ from what was learned"
             )
         return adjusted
 

@@ -22,6 +22,7 @@ from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random import arrays as arrays
 from leadline.checker.engines.random import kernel as kernel
+from leadline.checker.result import Verified
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
@@ -74,7 +75,7 @@ class WalkerTables(Generic[S]):
         self.packing = self._roomy()
         self.hashes = SlotHashes(self.layout, self.packing)
         self.tables.pack(self.packing)
-        self.learner = Learner(self.tables, self, watch)
+        self.learner = Learner(self.tables, self, watch.workers)
         self.hashes.calibrate(initials[0])
         self.initial_rows = padded(self.tables.rows, self.layout.slots)
         self._outcomes_known = self._measured = 0
@@ -208,7 +209,7 @@ class WalkerTables(Generic[S]):
                 jobs[end] = tree, asked_of
             else:
                 unlearned.append((walker, (tree, about), asked_of))
-        self.learner.learn_from(self._watch.workers.helpers(self.tables.caller).make(list(jobs.values())))
+        self.learner.make(list(jobs.values()))
         for walker, asked, asked_of in unlearned:
             self._answer(walkers, walker, asked, asked_of)
         self.learner.note_values()
@@ -256,6 +257,23 @@ class WalkerTables(Generic[S]):
         packed = np.array([self.packing.pack(row) for row in rows])
         if len(packed):
             self.learner.compare(packed, 0, len(packed))
+
+    def verify(self, rows: NDArray[np.int64]) -> None:
+        """Verify what was learned at the states of some walkers; see `Verification`.
+
+        Parameters:
+            rows: of the states, of which some are drawn.
+
+        Raises:
+            NotRecorded: an action or a property does otherwise than was learned.
+        """
+        self.learner.verification.rows(rows, self.packing)
+
+    @property
+    def verified(self) -> Verified:
+        """How much was verified since these tables were new."""
+        verification = self.learner.verification
+        return Verified(verification.checked, verification.drawn, None)
 
     def distances(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
         """The distances of some states. Where one is not known, it is called, and learned if that is worth it.

@@ -25,6 +25,8 @@ from leadline.checker.action import ActionInstance
 from leadline.checker.content import content
 from leadline.checker.coverage import CoverageCounts
 from leadline.checker.engines.budget import LOOK_SECONDS
+from leadline.checker.engines.learning.calls import NotRecorded
+from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments, Crowded
 from leadline.checker.engines.learning.watch import Watch
@@ -355,6 +357,7 @@ class Walks(Generic[S]):
             ]
             full = self.workers.run(kernel.walk, parts, alone=int(busy.sum()) < ALONE)
             self._note_found(part[-1] for part in parts)
+            self._tables.verify(walkers.values[walkers.phase < arrays.ENDED])
             self._room = max(self._room, *(2 * most for most in full))
             if walkers.parked.any():
                 self._learn()
@@ -390,7 +393,13 @@ class Walks(Generic[S]):
             self._coverage.look(self._tables.layout, self.watch)
 
     def collect(self) -> None:
-        """Count what the walkers have done since they last met, and keep what they have shown."""
+        """Count what the walkers have done since they last met, and keep what they have shown.
+
+        Raises: see `round`.
+        """
+        self._adjusting(self._collect)
+
+    def _collect(self) -> None:
         with interrupts_wait():
             self._note_sample()
             for sample in self._samples:
@@ -411,7 +420,13 @@ class Walks(Generic[S]):
             if item in self.traces or not len(shown):
                 continue
             first = shown[np.lexsort((walkers.walk[shown], walkers.seen[shown, column]))[0]]
-            self.traces[item] = self._trace(int(first), column, item)
+            trace = self._trace(int(first), column, item)
+            try:
+                refuse_contradicted(self._tables.tables, [trace])
+            except NotRecorded:
+                walkers.seen[:] = -1  # nothing that was seen until now is certain
+                raise
+            self.traces[item] = trace
         walkers.seen[:] = -1
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
@@ -493,6 +508,7 @@ class Walks(Generic[S]):
             memory=tables.nbytes + self._frontier.nbytes + sum(array.nbytes for array in self._walkers),
             calls=tables.calls,
             compared=tables.compared,
+            verified=self._tables.verified,
             walked=WalkCounts(
                 behaviours=self.begun,
                 steps=self.steps - self.expanded,

@@ -20,6 +20,7 @@ from leadline.checker.engines.compiled.paths import Paths
 from leadline.checker.engines.compiled.search import CompiledSearch, HandOver
 from leadline.checker.engines.compiled.store import add_expanded
 from leadline.checker.engines.evidence import property_results
+from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
@@ -48,7 +49,7 @@ from leadline.checker.engines.spark.tasks import (
 )
 from leadline.checker.engines.spark.worker import Run, Worker, forget_news, know
 from leadline.checker.errors import LeadlineError
-from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind
+from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind, Verified
 from leadline.checker.settings import SparkTuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.names import counted
@@ -97,6 +98,7 @@ class SparkSearch(Generic[S]):
         self._tuning = tuning
         self._levels: dict[int, Level] = {}
         self._revision = 0
+        self._verified = np.zeros(3, np.int64)  # by this run; see `Verification.counts`
 
     def run(self, saved: SearchPosition | None) -> Result:
         """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
@@ -116,12 +118,14 @@ class SparkSearch(Generic[S]):
         statistics = self._statistics()
         if self.progress is not None:
             self.progress(statistics)
+        properties = property_results(self.spec, seen, arrivals, self.limits, stop is None)
+        refuse_contradicted(self._tables, (trace for item in properties for trace in item.traces))
         return Result(
             spec=self.spec,
             engine="spark",
             stop=stop,
             statistics=statistics,
-            properties=property_results(self.spec, seen, arrivals, self.limits, stop is None),
+            properties=properties,
         )
 
     def _search_on_spark(self, saved: SearchPosition | None) -> Stop | None:
@@ -141,6 +145,7 @@ class SparkSearch(Generic[S]):
     def _handed_over(self, shards: int) -> SearchPosition:
         """Write down what the driver found by itself, in the way in which Spark goes on."""
         searched, store = self._search.at, self._expander.store
+        self._verified += self._expander.learner.verification.counts
         ends = [*searched.levels, searched.level_end]
         numbering = Numbering.of([domain.values for domain in self._tables.layout.domains])
         spilled = 0
@@ -319,11 +324,13 @@ class SparkSearch(Generic[S]):
             add_expanded(at.counters, part.counters)
             at.calls += part.calls
             at.compared += part.compared
+            self._verified += part.verified
             at.spilled += part.bytes
         for shard in kept:
             at.counts[:, 1] += shard.distinct
             at.calls += shard.calls
             at.compared += shard.compared
+            self._verified += shard.verified
         for number, seen_now in enumerate(at.seen):
             finds = sorted(itertools.chain.from_iterable(shard.seen[number] for shard in kept))
             for source, position in finds[: traces - len(seen_now)]:
@@ -379,6 +386,7 @@ class SparkSearch(Generic[S]):
             memory=at.bytes,
             calls=at.calls,
             compared=at.compared,
+            verified=Verified(*self._verified.tolist()),
             levels=tuple(filter(None, levels)),
             shards=at.shards,
             skew=at.skew,

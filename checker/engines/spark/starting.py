@@ -145,10 +145,13 @@ def _searched(
     """Search, again with other adjustments where that turns out to be needed."""
     saved = folder.saved
     adjustments = saved.adjustments if saved is not None else Adjustments()
+    tuning = settings.tuning
+    if settings.verify is not None:
+        tuning = attrs.evolve(tuning, compiled=attrs.evolve(tuning.compiled, verify=settings.verify))
     given = folder.storage, folder.claim, settings.shards, start, workers
     while True:
         try:
-            return SparkSearch(spec, limits, progress, *given, adjustments, budget, settings.tuning).run(saved)
+            return SparkSearch(spec, limits, progress, *given, adjustments, budget, tuning).run(saved)
         except CHANGES as change:
             adjustments = adjustments.after(change)
         saved = None

@@ -63,6 +63,7 @@ class ExpandDone:
     Attributes:
         blocks: for each shard, its next states.
         calls, compared: how many calls were learned from, and compared with calls on other states.
+        verified: see `Verification.counts`.
     """
 
     blocks: list[Block]
@@ -72,6 +73,7 @@ class ExpandDone:
     dead: list[int]
     calls: int
     compared: int
+    verified: NDArray[np.int64]
     bytes: int
 
 
@@ -106,6 +108,7 @@ class KeepDone:
         seen: for each state predicate, states that show it: the part they were found from, and their position.
         bytes: that the visited set takes.
         calls, compared: how many calls were learned from, and compared with calls on other states.
+        verified: see `Verification.counts`.
         restored: how many states were read back into a visited set that was lost.
     """
 
@@ -116,6 +119,7 @@ class KeepDone:
     bytes: int
     calls: int
     compared: int
+    verified: NDArray[np.int64]
     restored: int
 
 
@@ -190,8 +194,8 @@ def expand(task: ExpandTask) -> ExpandDone:
 
 def expand_with(worker: Worker[Any], task: ExpandTask) -> ExpandDone:
     """The same, with a worker that is at hand."""
-    packing, tables = worker.agree(task.revision), worker.tables
-    calls, compared = tables.calls, tables.compared
+    packing, tables, verification = worker.agree(task.revision), worker.tables, worker.verification
+    calls, compared, verified = tables.calls, tables.compared, verification.counts
     done = worker.expand(read_parts(worker.storage, task.parts, packing), task.samples, task.steps_wanted)
     folder = f"{FOUND}/{task.level:04}"
     split = by_shard(done.found, packing, task.run.shards)
@@ -203,6 +207,7 @@ def expand_with(worker: Worker[Any], task: ExpandTask) -> ExpandDone:
         dead=done.dead,
         calls=tables.calls - calls,
         compared=tables.compared - compared,
+        verified=verification.counts - verified,
         bytes=sum(column.nbytes for column in done.found.values()),
     )
 
@@ -212,7 +217,7 @@ def keep(task: KeepTask) -> KeepDone:
     """Find which next states of a shard are new. See `KeepTask`."""
     worker = worker_of(task.run)
     packing, tables, storage = worker.agree(task.revision), worker.tables, worker.storage
-    calls, compared = tables.calls, tables.compared
+    calls, compared, verified = tables.calls, tables.compared, worker.verification.counts
     distinct = np.zeros(tables.instances, np.int64)
     missing = list(task.wanted)
     seen: list[list[tuple[int, int]]] = [[] for _ in missing]
@@ -249,7 +254,15 @@ def keep(task: KeepTask) -> KeepDone:
         blocks = storage.write(f"{LEVELS}/{task.level:04}", rows, packing.sizes)
         size = known.bytes_used
     return KeepDone(
-        blocks, distinct.tolist(), outside, seen, size, tables.calls - calls, tables.compared - compared, restored
+        blocks=blocks,
+        distinct=distinct.tolist(),
+        outside=outside,
+        seen=seen,
+        bytes=size,
+        calls=tables.calls - calls,
+        compared=tables.compared - compared,
+        verified=worker.verification.counts - verified,
+        restored=restored,
     )
 
 

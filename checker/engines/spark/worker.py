@@ -19,6 +19,7 @@ from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.engines.learning.tables import TransitionTables
+from leadline.checker.engines.learning.verification import Verification
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.spark.numbering import NewValues, Numbering
@@ -98,6 +99,11 @@ class Worker(Generic[S]):
     def tables(self) -> TransitionTables[S]:
         """What was learned."""
         return self.expander.tables
+
+    @property
+    def verification(self) -> Verification[S]:
+        """Compares what was learned with calls on real states."""
+        return self.expander.learner.verification
 
     def agree(self, revision: int) -> Packing:
         """Use the driver's numbers.
