@@ -67,7 +67,7 @@ def repeatable(result: Result) -> Any:
     traces = [
         [(step.action, step.after) for step in trace.steps] for item in result.properties for trace in item.traces
     ]
-    statistics = attrs.evolve(result.statistics, seconds=0.0, memory=0, calls=0, compared=0)
+    statistics = attrs.evolve(result.statistics, seconds=0.0, memory=0, calls=0, compared=0, verified=None)
     return traces, statistics, result.reason, result.note
 
 
@@ -136,7 +136,7 @@ def is_not_full(state: Room) -> bool:
 
 room = Spec(name="room", initial_states=lambda _: [Room()], actions=[enter, leave], properties=[is_not_full])
 statistics = fuzz(room.with_properties([]), settings=RandomSettings(examples=9, steps=6)).statistics
-print(attrs.evolve(statistics, seconds=0.0, memory=0, calls=0, compared=0))
+print(attrs.evolve(statistics, seconds=0.0, memory=0, calls=0, compared=0, verified=None))
 (trace,) = fuzz(room, settings=RandomSettings(examples=9)).of("is_not_full").traces
 print([sorted(state.inside) for state in trace.states])
 (trace,) = explore(room, settings=IN_ORDER).of("is_not_full").traces
