@@ -63,7 +63,8 @@ _LIBRARIES = {
         " _operator.pos _operator.pow _operator.rshift _operator.sub _operator.truediv _operator.truth _operator.xor"
         " operator.itemgetter typing leadline.checker.action.Action leadline.checker.bag"
         " leadline.checker.bounds.fits leadline.checker.bounds.validate"
-        " leadline.checker.observing.lazy.field leadline.checker.properties.Property leadline.checker.update.put"
+        " leadline.checker.engines.learning.warm_up leadline.checker.observing.lazy"
+        " leadline.checker.properties.Property leadline.checker.update.put"
     ),
     Precision.ELEMENTS: "collections.ChainMap itertools.accumulate",  # ask whether an argument is None
     Precision.FIELDS: (

@@ -15,6 +15,7 @@ import pytest
 from leadline.checker import Spec, Verdict, action, component, invariant
 from leadline.checker.engines import compiled
 from leadline.checker.observing import opcodes
+from leadline.checker.observing.lazy import make_lazy, make_ordinary
 from leadline.checker.observing.reach import Reach
 from leadline.checker.observing.recording import Precision
 from leadline.checker.settings import CompiledSettings
@@ -95,6 +96,15 @@ def test_a_set_is_looked_through_as_python_does(members: Callable[[State], set[i
 
 def simple(s: Any) -> bool:
     return bool(s.bits[0] == 1)
+
+
+def test_lazy_classes_lower_no_precision() -> None:
+    """While calls are recorded, `attrs.evolve` and the classes of states hold functions of the recording."""
+    make_lazy(frozenset([State]))
+    try:
+        assert Reach(flip.function, [State()], copies=True).precision == Precision.COPIES
+    finally:
+        make_ordinary()
 
 
 def test_an_unknown_opcode_has_the_function_given_states() -> None:
