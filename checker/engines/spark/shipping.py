@@ -1,8 +1,8 @@
-"""Shipping: a spec, and what was learned of it, brought to a worker.
+"""Shipping: sends a spec, and what was learned about it, to workers.
 
-Workers have leadline itself, from their own installation or from Spark. Whatever else a spec is made of, a
-file of the user's with the modules beside it, is sent along as source text, and imported there under the
-same names, so that values pickled anywhere are of the same classes everywhere.
+Workers have leadline itself, from their own installation or from Spark. The other modules of a spec, such as the
+user's file and the modules beside it, are sent as source text and imported under the same names, so that pickled values
+have the same classes in all processes.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from leadline.checker.spec import Spec
 
 @attrs.frozen
 class Crate:
-    """What a worker is sent.
+    """The data that is sent to a worker.
 
     Attributes:
-        sources: the text and the path of each module that is not leadline's, by name.
-        content: pickled: the tables, which hold their spec.
+        sources: the source text and the path of each module that is not part of leadline, by name.
+        content: the pickled tables, which include their spec.
     """
 
     sources: dict[str, tuple[str, str]]
@@ -38,10 +38,10 @@ class Crate:
 
 
 def cloudpickled(value: Any) -> bytes:
-    """A value in bytes, also where its class or function is defined within a function.
+    """Pickle a value, including classes and functions that are defined inside a function.
 
     Raises:
-        LeadlineError: it holds something that cannot be pickled.
+        LeadlineError: the value contains something that cannot be pickled.
     """
     try:
         data: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
@@ -51,20 +51,20 @@ def cloudpickled(value: Any) -> bytes:
 
 
 def packed(spec: Spec[Any], tables: TransitionTables[Any]) -> Crate:
-    """Pack a spec and its tables. Raises LeadlineError: they hold something that cannot be pickled."""
+    """Pack a spec and its tables. Raises LeadlineError if they contain something that cannot be pickled."""
     sources = {name: (path.read_text(encoding="utf-8"), str(path)) for name, path in own_modules(spec).items()}
     return Crate(sources, cloudpickled(tables))
 
 
 def unpacked(crate: Crate) -> TransitionTables[Any]:
-    """The tables, and in them the spec."""
+    """Load the tables, which include the spec, and make the modules of the spec importable."""
     sys.meta_path.insert(0, _Shipped(crate.sources))
     tables: TransitionTables[Any] = cloudpickle.loads(crate.content)
     return tables
 
 
 class _Shipped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports modules from text, unless they are imported already."""
+    """Imports modules from source text, unless they are already imported."""
 
     def __init__(self, sources: Mapping[str, tuple[str, str]]) -> None:
         self._sources = sources
@@ -78,7 +78,7 @@ class _Shipped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         origin = self._sources.get(fullname, ("", ""))[1]
         spec = importlib.machinery.ModuleSpec(fullname, self, origin=origin, is_package=package)
         if package and origin:
-            spec.submodule_search_locations = [str(Path(origin).parent)]  # for what was not sent, on this machine
+            spec.submodule_search_locations = [str(Path(origin).parent)]  # for modules that were not sent
         return spec
 
     def exec_module(self, module: ModuleType) -> None:

@@ -1,8 +1,8 @@
 """Storage: blocks of columns in Arrow files, on any file system that pyarrow knows.
 
-A file holds several blocks, one for each shard or for each part of a level. Whoever writes a file reports
-what is in it, rows and checksums; whoever reads a block says what must be there. So a file that is missing,
-torn or someone else's is an error, and never taken for an empty one.
+A file holds several blocks, one for each shard or for each part of a level. The writer of a file reports the number of
+rows and the checksum of each block, and the reader checks them. A file that is missing, truncated or foreign is
+therefore an error, and is never mistaken for an empty one.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.support.durable import sealed, sync_folder, unsealed
 
 TROUBLE = (OSError, pa.ArrowException)
-"""What pyarrow raises where a file cannot be read or written."""
+"""The exceptions that pyarrow raises if a file cannot be read or written."""
 
 Columns = Mapping[str, NDArray[Any]]
 
 
 @attrs.frozen
 class Block:
-    """Where a block is, and what must be in it.
+    """The location of a block, and its expected size and checksum.
 
     Attributes:
-        file: the file's path, from the work directory on.
-        index: which of the file's blocks.
-        rows: how many rows it has.
-        checksum: CRC-32 of its columns, and of what the file says of them.
+        file: the path of the file, relative to the work directory.
+        index: the index of the block in the file.
+        rows: the number of rows.
+        checksum: CRC-32 of the columns, their names and types, and the sizes of the packing.
     """
 
     file: str
@@ -53,7 +53,7 @@ class Storage:
         place: a local path, or a URI that pyarrow takes, such as ``hdfs://host/path`` or ``s3://bucket/path``.
 
     Raises:
-        LeadlineError: there is no such file system.
+        LeadlineError: there is no such file system, or the path does not name a folder.
     """
 
     def __init__(self, place: str) -> None:
@@ -71,10 +71,10 @@ class Storage:
         return f"{self.root}/{name}"
 
     def write_bytes(self, name: str, data: bytes) -> None:
-        """Write a small file as a whole, or not at all, in place of the one there is.
+        """Write a small file atomically, replacing an existing one.
 
         Raises:
-            LeadlineError: it cannot be written.
+            LeadlineError: the file cannot be written.
         """
         try:
             with Publication(self, name) as stream:
@@ -83,7 +83,7 @@ class Storage:
             raise LeadlineError(f"cannot write {self.path(name)}: {_line(error)}") from error
 
     def read_bytes(self, name: str) -> bytes:
-        """All of a small file. Raises Damaged: it is missing."""
+        """The content of a small file. Raises Damaged if it is missing or cannot be read."""
         try:
             with self.files.open_input_stream(self.path(name)) as stream:
                 return bytes(stream.read())
@@ -95,11 +95,11 @@ class Storage:
         self.write_bytes(name, sealed(data))
 
     def read_sealed(self, name: str) -> bytes:
-        """What was written by `write_sealed`. Raises Damaged: it is missing, or not as it was written."""
+        """The content of a file from `write_sealed`. Raises Damaged if it is missing or its checksum does not match."""
         return unsealed(self.read_bytes(name), self.path(name))
 
     def exists(self, name: str) -> bool:
-        """Whether there is a file of this name. Raises LeadlineError: nobody can tell."""
+        """Whether a file exists. Raises LeadlineError if the file system cannot be read."""
         try:
             found: bool = self.files.get_file_info(self.path(name)).type == fs.FileType.File
         except TROUBLE as error:
@@ -107,10 +107,10 @@ class Storage:
         return found
 
     def remove(self, name: str) -> None:
-        """Remove a file or a folder with all that is in it, if it is there.
+        """Remove a file, or a folder with its content, if it exists.
 
         Raises:
-            LeadlineError: it cannot be removed.
+            LeadlineError: the file or folder cannot be removed.
         """
         try:
             info = self.files.get_file_info(self.path(name))
@@ -122,15 +122,16 @@ class Storage:
             raise LeadlineError(f"cannot remove {self.path(name)}: {_line(error)}") from error
 
     def write(self, folder: str, blocks: Iterable[Columns], sizes: Sequence[int]) -> list[Block]:
-        """Write blocks to a new file, whose name no other attempt at the same task gives its own.
+        """Write blocks to a new file with a random name, so that attempts at the same task do not conflict.
 
         Parameters:
-            folder: where.
-            blocks: what, at least one; all have the same columns. States are a column of shape (rows, words).
-            sizes: of the packing of the states.
+            folder: the folder of the file, relative to the work directory.
+            blocks: the columns of each block; at least one block, all with the same columns. The states are a column
+                of shape (rows, words).
+            sizes: the sizes of the packing of the states.
 
         Returns:
-            Where each block is.
+            The location of each block.
         """
         name = f"{folder}/{uuid.uuid4().hex}.arrow"
         written: list[Block] = []
@@ -154,10 +155,10 @@ class Storage:
         """Read a block.
 
         Returns:
-            Its columns, and the sizes of the packing of its states.
+            The columns, and the sizes of the packing of the states.
 
         Raises:
-            Damaged: the file is missing, or the block is not what was written.
+            Damaged: the file is missing, or the block differs from what was written.
         """
         path = self.path(block.file)
         try:
@@ -165,7 +166,7 @@ class Storage:
                 batch = reader.get_batch(block.index)
                 sizes = [int(size) for size in reader.schema.metadata[b"sizes"].split()]
                 columns = {name: _array(batch.column(name)) for name in batch.schema.names}
-        except Exception as error:  # Arrow has errors of many kinds for a file that is not whole
+        except Exception as error:  # Arrow raises many kinds of errors for a damaged file
             raise Damaged(f"{path} is missing or damaged: {_line(error)}") from error
         if batch.num_rows != block.rows or _checksum(columns, sizes) != block.checksum:
             raise Damaged(f"{path} is damaged: block {block.index} is not what was written")
@@ -173,7 +174,7 @@ class Storage:
 
 
 class Publication:
-    """A file that appears under its name only when all of it is written."""
+    """A file that is written under a temporary name, and renamed when it is complete."""
 
     def __init__(self, storage: Storage, name: str) -> None:
         self._storage, self._path = storage, storage.path(name)
@@ -204,7 +205,7 @@ def _column(array: NDArray[Any]) -> Any:
 
 
 def _array(column: Any) -> NDArray[Any]:
-    """A copy: what Arrow holds cannot be written, for which compiled loops would be compiled once more."""
+    """A copy of a column. Arrow's own memory is read-only, and Numba would compile each loop again for such arrays."""
     if isinstance(column, pa.FixedSizeListArray):
         return np.array(column.flatten().to_numpy()).reshape(len(column), column.type.list_size)
     return np.array(column.to_numpy())

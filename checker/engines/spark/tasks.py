@@ -1,4 +1,4 @@
-"""Tasks: what runs on workers. Each is a function of the files of earlier levels; what it returns is small."""
+"""Tasks: the functions that run on workers. Each depends only on the files of earlier levels, and returns little."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEVELS = "levels"
 
 
 def level_file(level: int) -> str:
-    """The file that says where the states of a level are."""
+    """The file that describes where the states of a level are."""
     return f"{LEVELS}/{level:04}.json"
 
 
@@ -42,9 +42,9 @@ class ExpandTask:
 
     Attributes:
         run: the run.
-        revision: of the numbers.
-        parts: the states.
-        level: the number of the level that is found.
+        revision: the revision of the numbering.
+        parts: the states to expand.
+        level: the number of the next level.
         samples, steps_wanted: see `Worker.expand`.
     """
 
@@ -58,12 +58,13 @@ class ExpandTask:
 
 @attrs.frozen
 class ExpandDone:
-    """What comes of it; see `Expansion`.
+    """The result of an `ExpandTask`; see `Expansion`.
 
     Attributes:
         blocks: for each shard, its next states.
-        calls, compared: how many calls were learned from, and compared with calls on other states.
+        calls, compared: the number of calls learned from, and of calls compared with what was learned.
         verified: see `Verification.counts`.
+        bytes: the size of the blocks in memory.
     """
 
     blocks: list[Block]
@@ -79,14 +80,14 @@ class ExpandDone:
 
 @attrs.frozen
 class KeepTask:
-    """Find which of the next states that belong to a shard are new.
+    """Find which next states of a shard are new.
 
     Attributes:
-        run, revision: as of `ExpandTask`.
-        shard: its number.
-        level: the number of the level that is found.
-        blocks: the next states, from each part of the level before.
-        wanted: for each state predicate, how many more states are wanted that show it.
+        run, revision: see `ExpandTask`.
+        shard: the number of the shard.
+        level: the number of the next level.
+        blocks: the next states, from each part of the previous level.
+        wanted: for each state predicate, the number of further states wanted that satisfy it.
     """
 
     run: Run
@@ -99,17 +100,17 @@ class KeepTask:
 
 @attrs.frozen
 class KeepDone:
-    """What comes of it.
+    """The result of a `KeepTask`.
 
     Attributes:
-        blocks: the new states from each part of the level before.
-        distinct: for each action instance, how many it found that are not outside of `Spec.within`.
-        outside: how many are.
-        seen: for each state predicate, states that show it: the part they were found from, and their position.
-        bytes: that the visited set takes.
-        calls, compared: how many calls were learned from, and compared with calls on other states.
+        blocks: the new states from each part of the previous level.
+        distinct: for each action instance, the number of new states it found that are within `Spec.within`.
+        outside: the number of new states outside of `Spec.within`.
+        seen: for each state predicate, states that satisfy it: the part that found them, and their position.
+        bytes: the size of the visited set in bytes.
+        calls, compared: see `ExpandDone`.
         verified: see `Verification.counts`.
-        restored: how many states were read back into a visited set that was lost.
+        restored: the number of states read back into a visited set that was lost.
     """
 
     blocks: list[Block]
@@ -125,11 +126,11 @@ class KeepDone:
 
 @attrs.frozen
 class BackTask:
-    """Find the steps from a part of a level into some states of the next.
+    """Find the steps from a part of a level into some states of the next level.
 
     Attributes:
-        run, revision, parts: as of `ExpandTask`.
-        targets: the states, by their slots' numbers.
+        run, revision, parts: see `ExpandTask`.
+        targets: the slot numbers of those states.
     """
 
     run: Run
@@ -140,24 +141,25 @@ class BackTask:
 
 @attrs.frozen
 class BackDone:
-    """What comes of it: the state's place in the part, its slots' numbers, the action instance, the target."""
+    """The result of a `BackTask`: for each step, the index of its state in the part, the state's slot numbers, the
+    action instance, and the index of the target."""
 
     steps: list[tuple[int, list[int], int, int]]
 
 
 @attrs.frozen
 class Failure:
-    """A task that would fail as often as it is tried.
+    """The failure of a task that would fail at every attempt.
 
     Attributes:
-        error: what was raised: the driver raises it again.
+        error: the exception, which the driver raises again.
     """
 
     error: Exception
 
 
 def answering(task: Callable[..., T]) -> Callable[..., T | Failure]:
-    """A task that returns an error that it would only raise again, so that Spark does not try it again."""
+    """Wrap a task to return a `Failure` for an error that every attempt would raise, so that Spark does not retry."""
 
     @functools.wraps(task)
     def run(*arguments: Any) -> T | Failure:
@@ -173,7 +175,7 @@ _kept: dict[str, Worker[Any]] = {}
 
 
 def worker_of(run: Run) -> Worker[Any]:
-    """This process's worker of a run."""
+    """The worker of this process for a run."""
     if run.id not in _kept:
         _kept.clear()
         _kept[run.id] = loaded(run)
@@ -182,7 +184,7 @@ def worker_of(run: Run) -> Worker[Any]:
 
 @answering
 def prepare(run: Run) -> None:
-    """Load what a worker needs."""
+    """Load the spec and the tables in advance."""
     worker_of(run)
 
 
@@ -193,7 +195,7 @@ def expand(task: ExpandTask) -> ExpandDone:
 
 
 def expand_with(worker: Worker[Any], task: ExpandTask) -> ExpandDone:
-    """The same, with a worker that is at hand."""
+    """Expand a part of a level with the given worker."""
     packing, tables, verification = worker.agree(task.revision), worker.tables, worker.verification
     calls, compared, verified = tables.calls, tables.compared, verification.counts
     done = worker.expand(read_parts(worker.storage, task.parts, packing), task.samples, task.steps_wanted)
@@ -214,7 +216,7 @@ def expand_with(worker: Worker[Any], task: ExpandTask) -> ExpandDone:
 
 @answering
 def keep(task: KeepTask) -> KeepDone:
-    """Find which next states of a shard are new. See `KeepTask`."""
+    """Find the new states of a shard. See `KeepTask`."""
     worker = worker_of(task.run)
     packing, tables, storage = worker.agree(task.revision), worker.tables, worker.storage
     calls, compared, verified = tables.calls, tables.compared, worker.verification.counts
@@ -237,7 +239,7 @@ def keep(task: KeepTask) -> KeepDone:
         new = known.add(columns["state"])
         columns = {name: column[new] for name, column in columns.items()}
         shown, within = worker.shown(columns["state"], missing), np.ones(len(columns["state"]), np.bool_)
-        if worker.tables.spec.constraint is not None:  # the last predicate, of which no sightings are wanted
+        if worker.tables.spec.constraint is not None:  # it is the last predicate, and its sightings are not collected
             within, columns["outside"] = ~shown[:, -1], shown[:, -1].astype(np.uint8)
             shown[:, -1] = False
             outside += int(columns["outside"].sum())
@@ -273,7 +275,7 @@ def back(task: BackTask) -> BackDone:
 
 
 def back_with(worker: Worker[Any], task: BackTask) -> BackDone:
-    """The same, with a worker that is at hand."""
+    """Find steps into some states with the given worker."""
     packing = worker.agree(task.revision)
     level = read_parts(worker.storage, task.parts, packing)
     targets = np.array([packing.pack(row) for row in task.targets], np.uint64)
@@ -282,6 +284,6 @@ def back_with(worker: Worker[Any], task: BackTask) -> BackDone:
 
 
 def read_parts(storage: Storage, parts: list[Part], packing: Packing) -> dict[str, NDArray[Any]]:
-    """The columns of several parts, one after the other."""
+    """Read the columns of several parts, concatenated in order."""
     read = [read_part(storage, part, packing) for part in parts]
     return {name: np.concatenate([columns[name] for columns in read]) for name in read[0]}

@@ -1,7 +1,8 @@
-"""The visited set of one shard, in files of its host's own that are mapped into memory.
+"""The visited set of one shard, in memory-mapped files on the local disk of a host.
 
-Every worker on a host can take it up without reading it; and when it outgrows memory, the operating system
-keeps in memory what is in use. It is a cache: whatever is wrong with it, it is made anew from the levels.
+Every worker on the host can map the files without reading them. If the set is larger than the memory, the operating
+system keeps the pages in memory that are in use. The set is a cache: if it is missing or invalid, it is rebuilt from
+the levels.
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.support.temporary import own_folder
 
 GROWTH = 2
-"""The table grows by so much when it is full: to enter all states anew takes longer in a file than in memory."""
+"""Factor by which a full table grows. Rehashing all states takes longer in a file than in memory."""
 
 _MARK = "whole.json"
-"""Says what the set holds. It is away while the set changes, and so after whatever cut a change off."""
+"""The file that describes the content of the set. It is removed while the set changes, so an interrupted change leaves
+no such file."""
 
 
 class ShardStates:
-    """The states of one shard up to some level. To be used within `opened`.
+    """The states of one shard up to a level. Use it within `opened`.
 
     Attributes:
-        count: how many states there are.
+        count: the number of states.
         states: shape (room, words).
         table: see `Store`.
     """
@@ -46,14 +48,14 @@ class ShardStates:
 
     @property
     def bytes_used(self) -> int:
-        """Bytes that the states and the table take."""
+        """The size of the states and the table in bytes."""
         return self.count * 8 * self.words + self.table.nbytes
 
     def add(self, states: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Add states; which of them are new, by their places among those given, in order.
+        """Add states. Returns the indices, in `states`, of those that are new, in order.
 
         Raises:
-            LeadlineError: there are more than can be numbered.
+            LeadlineError: the shard has too many states to number.
         """
         if not len(states):
             return np.zeros(0, np.int64)
@@ -81,11 +83,11 @@ class ShardStates:
             kernel.rebuild(0, 1, 0, self.count, self.states, self.table)
 
     def _mapped(self, name: str, length: int) -> NDArray[np.uint64]:
-        """A file as an array, at least as long as is asked for."""
+        """Map a file as an array of at least the given length."""
         descriptor = os.open(self.folder / name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             size = max(os.fstat(descriptor).st_size, 8 * length)
-            os.ftruncate(descriptor, size)  # a hole, which takes room as it is written
+            os.ftruncate(descriptor, size)  # a sparse file: blocks are allocated when they are written
             return np.frombuffer(mmap.mmap(descriptor, size), np.uint64)
         finally:
             os.close(descriptor)
@@ -95,17 +97,17 @@ class ShardStates:
 def opened(
     folder: Path, level: int, sizes: Sequence[int], words: int, fill: Callable[[ShardStates], None]
 ) -> Iterator[ShardStates]:
-    """A shard's visited set, with all its states up to the level before one, to which the level's are added.
+    """Open the visited set of a shard, with its states of all levels before `level`, whose states are to be added.
 
     Parameters:
-        folder: of this shard on this host.
-        level: the one that is to be added.
-        sizes, words: of the packing.
-        fill: adds the states of all levels before to an empty set.
+        folder: the folder of this shard on this host.
+        level: the level whose states are to be added.
+        sizes, words: those of the packing.
+        fill: adds the states of all previous levels to an empty set.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of several attempts at a task, one at a time; death lets go of it
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one attempt at a task at a time; the lock is released if the process dies
         mark = folder / _MARK
         found = _read(mark)
         mark.unlink(missing_ok=True)
@@ -130,10 +132,10 @@ def _read(mark: Path) -> dict[str, Any]:
 
 
 def scratch(run: str) -> Path:
-    """The folder of a run on this host, which Spark removes with its own when the run ends.
+    """The folder of a run on this host. If Spark has a local folder, it is within that, and Spark removes it.
 
     Raises:
-        LeadlineError: Spark has none, and somebody else has taken its place.
+        LeadlineError: Spark does not have a local folder, and the fallback belongs to another user.
     """
     place = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     return (Path(place) if place else own_folder("visited")) / f"leadline-{run}"

@@ -1,4 +1,4 @@
-"""Workers: what a Python process has to expand the parts of levels that tasks give to it."""
+"""Workers: the state that a Python process keeps to expand parts of levels."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from leadline.checker.result import Limits
 S = TypeVar("S")
 
 COMING = 2
-"""Next states that a state is expected to have, so that the table they are entered in need not grow."""
+"""Expected number of next states per state: the hash table is allocated for that many, to avoid growing it."""
 
 
 @attrs.frozen
 class Run:
-    """What all tasks of a run share.
+    """The data that all tasks of a run share.
 
     Attributes:
-        id: of this run; a resumed search is another run.
+        id: identifies the run; a resumed search is a new run.
         place: the work directory.
-        shards: how many there are.
-        traces: how many counterexamples are wanted.
+        shards: the number of shards.
+        traces: the number of counterexamples wanted.
         adjustments: what the search has learned about its spec; see `Adjustments`.
     """
 
@@ -64,14 +64,14 @@ class Run:
 
 @attrs.frozen
 class Expansion:
-    """What comes of expanding some states.
+    """The result of expanding some states.
 
     Attributes:
-        found: the next states that differ from each other, in the order of discovery: ``state``, ``position``,
-            ``parent`` (by its place among the states expanded) and ``arrival``.
-        generated: for each action instance, how many steps it took.
+        found: the distinct next states, in the order of discovery, as the columns ``state``, ``position``, ``parent``
+            (its index among the expanded states) and ``arrival``.
+        generated: for each action instance, the number of its steps.
         counters: see `kernel.append`.
-        steps_seen: for each step predicate, the first steps that show it.
+        steps_seen: for each step predicate, the first steps that satisfy it.
         dead: the first states without a next state.
     """
 
@@ -83,12 +83,12 @@ class Expansion:
 
 
 class Worker(Generic[S]):
-    """What a process keeps between tasks of one run. All of it can be read again.
+    """The state that a process keeps between the tasks of a run. If it is lost, it is read again from files.
 
     Parameters:
         run: the run.
-        expander: expands the states of a task, which take the place of those of the task before.
-        budget: the memory that the states may take.
+        expander: expands the states of a task, which replace those of the previous task.
+        budget: limits the memory of the states.
     """
 
     def __init__(self, run: Run, expander: Expander[S], budget: Budget) -> None:
@@ -97,7 +97,7 @@ class Worker(Generic[S]):
 
     @property
     def tables(self) -> TransitionTables[S]:
-        """What was learned."""
+        """The tables of what was learned."""
         return self.expander.tables
 
     @property
@@ -106,13 +106,13 @@ class Worker(Generic[S]):
         return self.expander.learner.verification
 
     def agree(self, revision: int) -> Packing:
-        """Use the driver's numbers.
+        """Adopt the driver's numbering.
 
         Parameters:
-            revision: of the numbers.
+            revision: the revision of the numbering.
 
         Returns:
-            How states are packed.
+            The packing of states.
         """
         forget_news(self.expander)
         if revision != self._revision:
@@ -126,7 +126,7 @@ class Worker(Generic[S]):
         return self.expander.store.packing
 
     def _hold(self, states: NDArray[np.uint64], packing: Packing, outside: NDArray[np.uint8] | None = None) -> None:
-        """Have these states in the place of all that the expander has."""
+        """Replace the states of the expander by these."""
         memory, threads, is_constrained = self._budget.memory.for_states, self.expander.workers, outside is not None
         self.expander.store = store = Store(
             packing, self.tables.instances, memory, threads, len(states), is_constrained
@@ -140,15 +140,15 @@ class Worker(Generic[S]):
         """Expand some states of a level.
 
         Parameters:
-            level: the columns ``state``, packed as was agreed, and, if the spec has a constraint,
-                ``outside``, 1 for a state that is.
-            samples: on how many of them what was learned is compared with the actions themselves.
-            steps_wanted: for each step predicate, how many more steps are wanted that show it.
+            level: the column ``state``, in the agreed packing; and, if the spec has a constraint, the column
+                ``outside``, which is 1 for states outside of it.
+            samples: the number of states on which what was learned is compared with the actions themselves.
+            steps_wanted: for each step predicate, the number of further steps wanted that satisfy it.
 
         Raises:
-            NewValues: there are values without a number.
+            NewValues: the driver has not numbered some values yet.
             SpecError: the spec misbehaved.
-            ShapeChanged, NotRecorded, NewKind: the search has to start again; see `Adjustments`.
+            ShapeChanged, NotRecorded, NewKind: the search must be restarted; see `Adjustments`.
         """
         expander, states = self.expander, level["state"]
         count = len(states)
@@ -189,11 +189,11 @@ class Worker(Generic[S]):
         """Evaluate the state predicates on some states.
 
         Parameters:
-            states: packed as was agreed.
-            wanted: for each predicate, how many more states that show it are wanted.
+            states: in the agreed packing.
+            wanted: for each predicate, the number of further states wanted that satisfy it.
 
         Returns:
-            Shape (states, predicates).
+            Whether each state satisfies each predicate: shape (states, predicates).
         """
         if not len(states) or not any(wanted):
             return np.zeros((len(states), len(wanted)), np.bool_)
@@ -201,24 +201,24 @@ class Worker(Generic[S]):
         return self.expander.check(0, wanted, [False] * len(wanted))
 
     def steps_into(self, level: dict[str, NDArray[Any]], targets: NDArray[np.uint64]) -> list[tuple[int, int, int]]:
-        """The steps from some states of a level into some of the next: state, action instance, target."""
-        self.expand(level, 0, [0] * len(self.tables.step_checks))  # so that all paths are known
+        """The steps from some states of a level into some of the next level: state, action instance, target."""
+        self.expand(level, 0, [0] * len(self.tables.step_checks))  # learn everything that the search needs
         return steps_into(self.expander, lambda: targets, 0, len(level["state"]))
 
 
 def forget_news(expander: Expander[Any]) -> None:
-    """Take back the numbers of values that the driver has not numbered."""
+    """Remove the values that the driver has not numbered."""
     if expander.tables.forget_news():
-        expander.workers.end_helpers()  # they know these numbers
+        expander.workers.end_helpers()  # they have inherited the removed numbers
         expander.learner.forget_index()
 
 
 def know(tables: TransitionTables[Any], values: list[list[Any]]) -> None:
-    """Number values as they are numbered elsewhere.
+    """Add values to tables, with the numbers that they have elsewhere.
 
     Parameters:
-        tables: to know them.
-        values: of each slot, in the order of their numbers; those that have numbers come first.
+        tables: the tables.
+        values: for each slot, its values in the order of their numbers, beginning with those that the tables have.
     """
     for domain, numbered in zip(tables.layout.domains, values, strict=True):
         for value in numbered:
@@ -227,10 +227,10 @@ def know(tables: TransitionTables[Any], values: list[list[Any]]) -> None:
 
 
 def loaded(run: Run) -> Worker[Any]:
-    """A worker with what the driver has learned until now.
+    """A worker with what the driver has learned so far.
 
     Raises:
-        LeadlineError: this machine does not see the work directory.
+        LeadlineError: this machine cannot access the work directory.
     """
     try:
         crate: Crate = pickle.loads(Storage(run.place).read_sealed(run.crate))

@@ -1,4 +1,4 @@
-"""Starting a search on Spark: its work directory, its session, and another attempt where one is needed."""
+"""The launch of a search on Spark: opens its work directory, starts its session, and restarts it where necessary."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def explore(
 
     Parameters:
         spec: what to search.
-        limits: what may stop the search early; a limit on states or seconds counts from level to level once
-            Spark has taken over. By default the first violation.
-        progress: called every so often with the counts so far.
-        settings: of this engine.
-        session: a session to use, and to leave running; the master and Spark's settings are the session's.
+        limits: what may stop the search early; by default, the first violation. Once Spark has taken over, a search
+            that reaches a limit on states or seconds ends with a complete level.
+        progress: called regularly with the counts so far.
+        settings: the settings of this engine.
+        session: a session to use and to leave running. It determines the master and Spark's configuration.
 
     Returns:
-        The result: what `leadline.checker.engines.oracle.explore` returns. Its seconds do not count the start of Spark.
+        The same result as `leadline.checker.engines.oracle.explore`. Its seconds do not include the start of Spark.
 
     Raises:
         SpecError: the spec misbehaved.
-        LeadlineError: Spark does not start or gives up; the work directory cannot be written, is of another
+        LeadlineError: Spark does not start or fails; or the work directory cannot be written, belongs to another
             search, or is damaged.
     """
     limits, settings = limits or Limits(), settings or SparkSettings()
     if session is None:
-        check_environment(settings.master, settings.conf)  # which should not show only after the driver's part
+        check_environment(settings.master, settings.conf)  # report errors before the driver searches by itself
     workers = Workers(usable_cores())
     budget = Budget(limits, lambda: workers.processes)
 
@@ -79,8 +79,8 @@ class _Folder:
     """The work directory of a search.
 
     Attributes:
-        storage, manifest, claim: its files, what it says of the search, and the right to use it.
-        saved: how far an earlier run was; None if there was none, or it had not begun with Spark.
+        storage, manifest, claim: its files, the record of its search, and the right to use it.
+        saved: the position of an earlier run; None if there was none, or it had not begun to use Spark.
     """
 
     storage: Storage
@@ -89,23 +89,23 @@ class _Folder:
     saved: SearchPosition | None
 
     def left(self, result: Result, keep_files: bool) -> Result:
-        """Remove the files of a search that has come to its end, unless they are to be kept; note what went wrong."""
+        """Remove the files of a finished search unless they are to be kept; returns the result with notes on errors."""
         if self.claim.note:
             result = attrs.evolve(result, note=self.claim.note)
         if not keep_files and (result.exhausted or result.stop == FIRST_VIOLATION):
             try:
                 self.manifest.clear()
-            except LeadlineError as error:  # the result must not be lost
+            except LeadlineError as error:  # do not lose the result
                 result = attrs.evolve(result, note=f"files of the search are left: {error}")
         return result
 
 
 def _opened(stack: ExitStack, spec: Spec[Any], limits: Limits, settings: SparkSettings) -> _Folder:
-    """Claim the work directory, for a new search or to continue one. Raises LeadlineError: it cannot be used."""
+    """Claim the work directory, for a new search or to resume one. Raises LeadlineError if it cannot be used."""
     storage = Storage(settings.resume or settings.work_dir or str(stack.enter_context(private_folder()) / "work"))
     manifest = Manifest(storage)
     if settings.resume is not None:
-        manifest.find()  # before anything is written there
+        manifest.find()  # before claiming the directory writes to it
     claim = stack.enter_context(claimed(storage))
     if settings.resume is None:
         manifest.begin(spec, limits)
@@ -118,7 +118,7 @@ def _opened(stack: ExitStack, spec: Spec[Any], limits: Limits, settings: SparkSe
 
 
 def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None) -> Callable[[], Session]:
-    """A function that gives the session, which it starts at its first call if there is none."""
+    """A function that returns the session; its first call starts one if none is given."""
 
     def start() -> Session:
         nonlocal session
@@ -142,7 +142,7 @@ def _searched(
     workers: Workers,
     budget: Budget,
 ) -> Result:
-    """Search, again with other adjustments where that turns out to be needed."""
+    """Run the search; restart it with other adjustments where it turns out to need them."""
     saved = folder.saved
     adjustments = saved.adjustments if saved is not None else Adjustments()
     tuning = settings.tuning
