@@ -23,19 +23,19 @@ Taken = TypeVar("Taken", contravariant=True)
 
 
 class Search(Protocol[Taken]):
-    """The function that searches for an engine."""
+    """The search function of an engine."""
 
     def __call__(self, spec: Spec[S], limits: Limits, progress: Progress | None, settings: Taken, /) -> Result: ...
 
 
 @attrs.frozen
 class Engine(Generic[Settings]):
-    """An engine: call it to search a spec.
+    """An engine. Call it to search a spec.
 
     Attributes:
         settings: the class of its settings.
-        search: searches; it may import what takes long to import.
-        is_exhaustive: whether it searches every reachable state, unless a limit stops it.
+        search: the search function, which imports slow dependencies only when it is called.
+        is_exhaustive: whether the engine searches every reachable state, unless a limit stops it.
     """
 
     settings: type[Settings]
@@ -53,12 +53,12 @@ class Engine(Generic[Settings]):
 
         Parameters:
             spec: what to search.
-            limits: what may stop the search early; by default the first violation, and most of the free memory.
+            limits: what may stop the search early; by default, the first violation, and most of the free memory.
             progress: called regularly with the counts so far.
-            settings: of this engine; by default those of its class.
+            settings: the settings of this engine; by default, the defaults of their class.
 
         Returns:
-            The result. An interrupt (Ctrl-C) or a limit gives what was found until then, as incomplete.
+            The result. After an interrupt (Ctrl-C) or at a limit, it is incomplete and holds what was found so far.
 
         Raises:
             SpecError: the spec misbehaved: an action or a property raised an exception, or is not a pure function.
@@ -86,12 +86,12 @@ def fuzz(
     progress: Progress | None = None,
     settings: RandomSettings | None = None,
 ) -> Result:
-    """Search behaviours of a spec at random. See `leadline.checker.engines.random.search.fuzz`."""
+    """Search random behaviours of a spec. See `leadline.checker.engines.random.search.fuzz`."""
     return ENGINES["random"](spec, limits, progress, settings)
 
 
 def searched(spec: Spec[S], limits: Limits | None = None) -> Result:
-    """The result of the default engine, for code that cannot use an interrupted search.
+    """Search a spec with the default engine, for callers that cannot use the result of an interrupted search.
 
     Raises:
         KeyboardInterrupt: the search was interrupted.
@@ -108,7 +108,7 @@ def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: 
     return oracle.explore(spec, limits, progress)
 
 
-# The other engines are imported when they are called: importing the compiler takes a second.
+# The other engines are imported when they are called, because importing Numba takes a second.
 
 
 def _compiled(spec: Spec[S], limits: Limits, progress: Progress | None, settings: CompiledSettings) -> Result:

@@ -1,11 +1,11 @@
-"""The budget: the time and the memory that a search may take.
+"""The budget: the time and the memory that a search may use.
 
-An engine checks it between its own steps. A spec's code may run for ever, or take all memory, in one call: therefore
-`Budget.enforced` watches from another thread, and interrupts the main thread as Ctrl-C does. Only Python code in the
-main thread can be interrupted, not a call that never returns to the interpreter.
+An engine checks the budget between its steps. A single call of a spec's code may run forever or use all memory, so
+`Budget.enforced` also checks the budget from another thread, and interrupts the main thread as Ctrl-C does. This can
+interrupt Python code in the main thread, but not a call that never returns to the interpreter.
 
-A spec may catch an interrupt, with a bare ``except`` for instance, and return as if nothing had happened. What such a
-call returned is not what the spec says, so from then on the search is incomplete: see `Budget.swallowed`.
+A spec may catch an interrupt, for example with a bare ``except``, and return normally. The return value of such a call
+is not reliable, so the search is incomplete from then on: see `Budget.swallowed`.
 """
 
 from __future__ import annotations
@@ -17,32 +17,31 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
 
 from leadline.checker.engines.memory import RESERVE, Memory
 from leadline.checker.result import Limits, Stop, StopKind
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that ask a process to end."""
+"""The signals that request a process to exit."""
 
 LOOK_SECONDS = 0.1
-"""Seconds between two checks by the thread that watches."""
+"""Seconds between two checks by the watching thread."""
 
 GRACE_SECONDS = 0.5
-"""Seconds beyond the limit after which a search that has not ended by itself is interrupted."""
+"""Seconds beyond the time limit after which a search that has not stopped by itself is interrupted."""
 
 GRACE_BYTES = RESERVE // 2
-"""Bytes beyond the limit at which a search that has not ended by itself is interrupted."""
+"""Bytes beyond the memory limit at which a search that has not stopped by itself is interrupted."""
 
 AGAIN_SECONDS = 2.0
-"""Seconds after which it is interrupted again, if the spec went on."""
+"""Seconds after which the search is interrupted again, if the spec caught the first interrupt."""
 
 
 class StopSearch(Exception):
-    """Ends a search between two of its steps.
+    """Stops a search between two of its steps.
 
     Attributes:
-        stop: why.
+        stop: why the search stops.
     """
 
     def __init__(self, stop: Stop) -> None:
@@ -51,10 +50,10 @@ class StopSearch(Exception):
 
 
 class LimitReached(KeyboardInterrupt):
-    """A limit was reached in the middle of a call. The text names the limit.
+    """A limit was reached during a call. The message names the limit.
 
     Attributes:
-        stop: which limit.
+        stop: the limit that was reached.
     """
 
     def __init__(self, stop: Stop) -> None:
@@ -70,15 +69,15 @@ def _stop(interrupt: KeyboardInterrupt) -> Stop:
 
 
 class Budget:
-    """What a search may take, and has taken.
+    """The time and the memory that a search may use.
 
     Parameters:
-        limits: the limits on time and memory count here; the others are the engine's business.
-        helpers: returns the ids of the processes that this one has forked to help it.
-        spent: seconds that the search has taken before.
+        limits: the limits. Only those on time and memory are used here; the engine enforces the others.
+        helpers: returns the process ids of the helper processes that this process has forked.
+        spent: seconds used by earlier runs of the search.
 
     Attributes:
-        started: when the search began, on the monotonic clock.
+        started: the start of the search on the monotonic clock, in seconds.
         memory: see `Memory`.
     """
 
@@ -91,11 +90,11 @@ class Budget:
 
     @property
     def swallowed(self) -> Stop | None:
-        """Why the search was interrupted, if the exception never reached it; None otherwise."""
+        """Why the search was interrupted, if the spec caught the exception; None otherwise."""
         return _stop(self._not_caught[0]) if self._not_caught else None
 
     def caught(self, interrupt: KeyboardInterrupt) -> Stop:
-        """Note that an interrupt has reached the search.
+        """Record that an interrupt has reached the search.
 
         Returns:
             Why the search was interrupted.
@@ -106,37 +105,37 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the search began."""
+        """Seconds since the start of the search."""
         return time.monotonic() - self.started
 
     def out_of_time(self, grace: float = 0.0) -> Stop | None:
-        """Why the search must end, if its time is up; else None.
+        """The reason to stop if the time limit is exceeded; None otherwise.
 
         Parameters:
-            grace: seconds granted beyond the limit.
+            grace: seconds allowed beyond the limit.
         """
         if self._seconds is None or self.seconds <= self._seconds + grace:
             return None
         return Stop(StopKind.TIME, f"reached {self._seconds:g} seconds")
 
     def out_of_memory(self, more: int = 0) -> Stop | None:
-        """Why the search must end, if its memory is used up; else None.
+        """The reason to stop if a memory limit is exceeded; None otherwise.
 
         Parameters:
-            more: bytes that are about to be taken.
+            more: bytes that are about to be allocated.
         """
         reason = self.memory.exceeded(more)
         return None if reason is None else Stop(StopKind.MEMORY, reason)
 
     def memory_failed(self) -> Stop:
-        """Why the search must end when Python could not get memory, or there is no room."""
+        """The reason to stop after an allocation has failed."""
         return Stop(StopKind.MEMORY, self.memory.scarcest.reached)
 
     @contextmanager
     def enforced(self) -> Iterator[None]:
-        """Interrupt the main thread if a limit is exceeded before this ends, or before `relax` is called.
+        """Interrupt the main thread if it exceeds a limit in the ``with`` block before `relax` is called.
 
-        In another thread, this does nothing. Where SIGALRM is in use already, nothing is interrupted.
+        This has no effect in other threads. If the program already uses SIGALRM, nothing is interrupted.
 
         Raises:
             LimitReached: a limit was exceeded.
@@ -149,7 +148,7 @@ class Budget:
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
-        """Note the interrupts that signals cause."""
+        """Record the interrupts that signals raise."""
         found = {int(number): signal.getsignal(number) for number in ENDING}
         before = {number: handler for number, handler in found.items() if callable(handler)}
 
@@ -157,7 +156,7 @@ class Budget:
             try:
                 before[number](number, frame)
             except KeyboardInterrupt as interrupt:
-                if interrupt not in self._not_caught:  # it is, if a second signal came within the handler of the first
+                if interrupt not in self._not_caught:  # it is, if a second signal arrived in the handler of the first
                     self._not_caught.append(interrupt)
                 raise
 
@@ -171,7 +170,7 @@ class Budget:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Watch the limits from another thread."""
+        """Check the limits from another thread."""
         if signal.getsignal(signal.SIGALRM) != signal.SIG_DFL:
             yield
             return
@@ -187,27 +186,27 @@ class Budget:
             yield
         finally:
             self.relax()
-            watch.join()  # afterwards it sends nothing
+            watch.join()  # it sends no signals after this
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.set_wakeup_fd(before)
             os.close(came)
             os.close(note)
 
     def relax(self) -> None:
-        """Interrupt nothing from now on: the search is at its end, and what it found must not be lost."""
+        """Stop interrupting: the search is ending, and an interrupt could lose its result."""
         self._over.set()
 
     def _exceeded(self) -> Stop | None:
         return self.out_of_time(GRACE_SECONDS) or self.out_of_memory(-GRACE_BYTES)
 
     def _watch(self, came: int) -> None:
-        """Interrupt the main thread when a limit is exceeded, and wake it when a signal came.
+        """Interrupt the main thread when a limit is exceeded, and wake it up when a signal arrives.
 
-        The system may give a signal to any thread. Python then handles it in the main thread, but does not wake that
-        from what it waits for.
+        The system may deliver a signal to any thread. Python then runs the handler in the main thread, but does not
+        wake it up from a blocking call.
 
         Parameters:
-            came: a pipe to read the numbers of signals from.
+            came: the read end of the pipe to which Python writes the numbers of signals.
         """
         main = threading.main_thread().ident
         assert main is not None
@@ -219,7 +218,7 @@ class Budget:
                 if set(os.read(came, 64)) - {signal.SIGALRM}:
                     signal.pthread_kill(main, signal.SIGALRM)
 
-    def _interrupt(self, *_: Any) -> None:
+    def _interrupt(self, *_: object) -> None:
         stop = None if self._over.is_set() else self._exceeded()
         if stop:
             interrupt = LimitReached(stop)

@@ -1,13 +1,13 @@
-"""Causes: which steps of a trace its end depends on, by what each step wrote and what later ones read.
+"""Causes: the steps that the end of a trace depends on, found from the values that each step reads and writes.
 
 This is a backward dynamic slice (Korel and Laski, "Dynamic program slicing", 1988). The reads are those that the
-compiled engine records. They are a safe overestimate: a guard that was looked at counts as read.
+compiled engine records. They are a safe overestimate: the values that a guard evaluates count as read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
@@ -18,6 +18,7 @@ from leadline.checker.trace import Trace
 if TYPE_CHECKING:
     from leadline.checker.engines.learning.calls import Caller
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -26,10 +27,10 @@ class Cause:
     """A step that the end of a trace depends on.
 
     Attributes:
-        state: the state that the step led to, counted from 0.
-        wrote: what it wrote that was read later: paths in the state, such as ``replicas[1].log``.
-        readers: the later states whose steps read that before it was written again, counted from 0.
-        read_by_property: whether the property read some of it at the end.
+        state: the index of the state that the step led to, from 0.
+        wrote: paths in the state that the step wrote and that were read later, for example ``replicas[1].log``.
+        readers: the indices of the later states whose steps read these values before they were written again.
+        read_by_property: whether the property read some of these values at the end.
     """
 
     state: int
@@ -38,14 +39,14 @@ class Cause:
     read_by_property: bool
 
 
-def causes(trace: Trace[Any]) -> list[Cause]:
+def causes(trace: Trace[S]) -> list[Cause]:
     """The steps that the end of a trace depends on, in order.
 
     Parameters:
         trace: a trace about a property.
 
     Returns:
-        Nothing if the trace is about no property, or reads of the spec cannot be recorded.
+        The causes; empty if the trace does not belong to a property, or the spec's reads cannot be recorded.
     """
     if trace.about is None or trace.about.kind is Kind.DEADLOCK or len(trace) < 2:
         return []
@@ -53,12 +54,12 @@ def causes(trace: Trace[Any]) -> list[Cause]:
         return _without_laziness(lambda: _slice(trace))
     except LeadlineError:
         raise
-    except Exception:  # what a spec's shape or code does not allow to record is not worth an error here
+    except Exception:  # causes are optional: some specs have shapes or code whose reads cannot be recorded
         return []
 
 
 def _without_laziness(call: Callable[[], T]) -> T:
-    """Call a function that records, and let the spec's classes be ordinary again afterwards."""
+    """Call a function that records reads, and restore the spec's classes afterwards."""
     from leadline.checker.observing.lazy import make_ordinary
 
     try:
@@ -67,7 +68,7 @@ def _without_laziness(call: Callable[[], T]) -> T:
         make_ordinary()
 
 
-def _slice(trace: Trace[Any]) -> list[Cause]:
+def _slice(trace: Trace[S]) -> list[Cause]:
     spec, about = trace.spec, trace.about
     assert about is not None
     caller, rows = _caller(trace)
@@ -81,7 +82,7 @@ def _slice(trace: Trace[Any]) -> list[Cause]:
     checks = (*caller.state_checks, *caller.step_checks)
     ends = tuple(rows[-2:] if about.kind.of_steps else rows[-1:])
     at_end = caller.make(caller.instances + checks.index(about), ends).reads
-    # who reads each slot from here on, before it is written again: states, and `last + 1` for the property
+    # for each slot, its readers before it is written again: later states, and `last + 1` for the property
     readers: dict[int, set[int]] = {}
     for slot in at_end:
         readers.setdefault(slot % slots, set()).add(last + 1)
@@ -104,8 +105,8 @@ def _slice(trace: Trace[Any]) -> list[Cause]:
     return found[::-1]
 
 
-def _caller(trace: Trace[Any]) -> tuple[Caller[Any], list[Sequence[int]]]:
-    """What makes recorded calls, and the states of the trace as rows. A component whose shape changes is kept whole."""
+def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
+    """A caller that records reads, and the states of the trace as rows. Components that change shape stay whole."""
     from leadline.checker.engines.learning.restart import CHANGES, Adjustments
     from leadline.checker.engines.learning.tables import TransitionTables
 

@@ -1,4 +1,4 @@
-"""Evidence: from where a search saw a property violated (a witness: satisfied) to the traces that show it."""
+"""Evidence: the traces that show where a search found a property violated (for a witness, satisfied)."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ S = TypeVar("S")
 
 @attrs.frozen(eq=False)
 class Sighting(Generic[S]):
-    """Where a property was seen violated (a witness: satisfied): at a state, or at a step from it."""
+    """A state, or a step from it, that violates a property (for a witness, satisfies it)."""
 
     state: S
     step: tuple[ActionInstance[S], S] | None = None
 
 
 def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
-    """The result of a search that a limit stopped before it had an initial state.
+    """The result of a search that stopped before it had an initial state.
 
     Parameters:
-        spec: what was to be searched.
+        spec: the spec to be searched.
         engine: the name of the engine.
-        stop: what stopped it.
+        stop: why the search stopped.
     """
     return Result(
         spec=spec,
@@ -51,22 +51,22 @@ def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
 
 
 def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> bool | None:
-    """Whether the premise of a property was seen true; None if it has none.
+    """Whether the premise of a property was true in some state; None if the property has no premise.
 
     Parameters:
         spec, item: the property, and its spec.
-        shown: the properties of which evidence was seen; see `Spec.premises`.
+        shown: the properties for which evidence was found; see `Spec.premises`.
     """
     premise = spec.premise_of(item)
     return None if premise is None else premise in shown
 
 
 def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
-    """For each witness and each property with a premise, in how many states that is true.
+    """For each witness and each property with a premise, the number of states where the witness or premise is true.
 
     Parameters:
         spec: the spec.
-        shown: the same by property; see `Spec.premises`.
+        shown: these numbers by witness and premise; see `Spec.premises`.
     """
     counted = {item.name: spec.premise_of(item) or item for item in spec.checks}
     return {name: shown[item] for name, item in counted.items() if item in shown and item.kind.is_witness}
@@ -79,13 +79,13 @@ def property_results(
     limits: Limits,
     exhausted: bool,
 ) -> tuple[PropertyResult, ...]:
-    """What a search says of each property.
+    """The result of a search for each property.
 
     Parameters:
-        spec: what was searched.
-        sightings: for each property, where it was seen, in the order of finding.
-        arrivals: the last steps of the shortest paths to the states seen, and to those on these paths.
-        limits: how many traces are wanted.
+        spec: the spec that was searched.
+        sightings: for each property, its sightings in the order of discovery.
+        arrivals: the last steps of the shortest paths to the sighted states, and to the states on these paths.
+        limits: the number of traces wanted.
         exhausted: whether every reachable state was searched.
     """
     results = []
@@ -119,7 +119,7 @@ def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
 
 
 def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:
-    """Shortest counterexamples: first one to each violating state, then other ways to the same ones."""
+    """The shortest counterexamples: first one for each violating state, then other paths to the same states."""
     if not seen:
         return
     from leadline.checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import
@@ -135,10 +135,10 @@ def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals
 
 
 def _ways(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
-    """Every shortest trace to where a property was seen, one by one: first the one that is told best."""
+    """Every shortest trace to a sighting. The first is the one with the fewest switches, which is easiest to read."""
     found = _found(spec, item, sighting, graph)
     first = next(found)
-    if item.kind.is_witness:  # an example shows that something is possible; nobody has to follow why
+    if item.kind.is_witness:  # the example of a witness does not have to be easy to read
         yield first
         return
     told = with_fewest_switches(first)

@@ -1,7 +1,8 @@
-"""Memory: what a search uses, and what it may use.
+"""Memory: how much a search uses, and how much it may use.
 
-Three kinds of limits end a process, or fail its allocations, without warning: the memory of the machine, the control
-groups of a container, and ``ulimit``. All are known here, so that a search ends with a report before it reaches one.
+Three kinds of limits kill a process, or fail its allocations, without warning: the memory of the machine, the control
+groups of a container, and ``ulimit``. All of them are checked here, so that a search stops with a report before it
+reaches one.
 """
 
 from __future__ import annotations
@@ -20,27 +21,27 @@ SHARE = 0.8
 """Share of the machine's free memory that a search may use by default."""
 
 RESERVE = 2**25
-"""Bytes kept free below a limit that would end the process: for growth between two checks, and for the report."""
+"""Bytes kept free below a limit that would kill the process: for growth between two checks, and for the report."""
 
 RESERVED_SHARE = 0.05
-"""Share of such a limit that is kept free, if that is more than `RESERVE`."""
+"""Share of such a limit that is kept free if that is more than `RESERVE`."""
 
 RESERVED_ADDRESSES = 0.5
 """Share of a limited address space that is not reserved for states."""
 
 LOOK_SECONDS, LOOK_SHARE = 1.0, 0.02
-"""Seconds between two measurements of other processes' memory; share of the time that measuring may take."""
+"""Seconds between two measurements of other processes' memory; share of the time that measurements may take."""
 
 _PROC = Path("/proc/self")
 
 
 def used() -> int:
-    """Bytes of memory that this process has now."""
+    """The resident memory of this process in bytes."""
     return int(psutil.Process().memory_info().rss)
 
 
 def described(size: float) -> str:
-    """A number of bytes, for a person: ``1.5 GiB``."""
+    """A number of bytes as text: ``1.5 GiB``."""
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -54,9 +55,9 @@ class Ceiling:
 
     Attributes:
         size: bytes that may be used.
-        used: returns the bytes that are used now, as this limit counts them.
-        reached: that it was reached, for the end of a sentence.
-        of_addresses: whether addresses that are only reserved count as used.
+        used: returns the bytes in use, as this limit counts them.
+        reached: the message that the limit was reached, as the end of a sentence.
+        of_addresses: whether reserved address space counts as used.
     """
 
     size: int
@@ -71,12 +72,12 @@ class Ceiling:
 
 
 class Memory:
-    """What a search may use.
+    """The memory that a search may use.
 
     Parameters:
-        most: bytes that the process and its helpers may use; None: most of what the machine has free.
-        helpers: returns the ids of the processes that this one has forked to help it.
-        proc: the folder in which the system describes this process.
+        most: bytes that the process and its helpers may use; None for most of the machine's free memory.
+        helpers: returns the process ids of the helper processes that this process has forked.
+        proc: the folder of this process in the proc file system.
     """
 
     def __init__(self, most: int | None, helpers: Callable[[], Sequence[int]] = tuple, proc: Path = _PROC) -> None:
@@ -91,15 +92,15 @@ class Memory:
         self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 
     def exceeded(self, more: int = 0) -> str | None:
-        """Which limit more bytes would exceed, for the end of a sentence; None if they would exceed none."""
+        """The limit that `more` bytes would exceed, as the end of a sentence; None if they would not exceed any."""
         try:
             return next((ceiling.reached for ceiling in self.ceilings if ceiling.free < more), None)
-        except MemoryError:  # there is not even enough to find out
+        except MemoryError:  # not even the measurement succeeds
             return self._tightest.reached
 
     @property
     def scarcest(self) -> Ceiling:
-        """The limit that leaves the least."""
+        """The limit with the least free memory."""
         try:
             return min(self.ceilings, key=lambda ceiling: ceiling.free)
         except MemoryError:
@@ -107,7 +108,7 @@ class Memory:
 
     @property
     def for_states(self) -> int:
-        """Bytes of addresses that can be reserved at once, to be used as the search grows."""
+        """Bytes of address space that can be reserved at once for the states."""
         return max(
             0,
             min(
@@ -118,9 +119,9 @@ class Memory:
 
 
 class _Processes:
-    """The memory of this process and its helpers. What they share counts once.
+    """The memory of this process and its helpers. Shared pages count once.
 
-    The system takes long to find out what is shared, so that is measured only now and then.
+    Finding the shared pages is slow, so the helpers are measured only from time to time.
     """
 
     def __init__(self, helpers: Callable[[], Sequence[int]]) -> None:
@@ -143,9 +144,8 @@ class _Processes:
 
 
 def _anonymous(process: int) -> tuple[int, int]:
-    """Bytes of anonymous memory of a process: with shared pages divided among those who share them, and in full.
-
-    Both are 0 if they are not known.
+    """Bytes of anonymous memory of a process: with shared pages divided among the processes that share them, and in
+    full. Both are 0 if they are unknown.
     """
     try:
         lines = [line.split() for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]]
@@ -156,10 +156,10 @@ def _anonymous(process: int) -> tuple[int, int]:
 
 
 def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
-    """The limits of the control groups that this process is in, of both versions, and of those around them.
+    """The limits of the control groups, of version 1 and 2, that contain this process, and of their parents.
 
-    A group's files are where `proc_pid_mountinfo(5)` says that its hierarchy is mounted; in a container, that may be
-    only its own part of the hierarchy. See `cgroups(7)`.
+    `proc_pid_mountinfo(5)` says where the hierarchy of a group is mounted. In a container, only the container's own
+    part of the hierarchy may be mounted. See `cgroups(7)`.
     """
     try:
         memberships = [line.split(":", 2) for line in (proc / "cgroup").read_text().splitlines()]
@@ -194,7 +194,7 @@ def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
 
 
 def _used_by_group(folder: Path, current: str, cache: str) -> int:
-    """Bytes that a control group uses. Inactive pages of files do not count: the system drops them first."""
+    """Bytes that a control group uses. Inactive file pages do not count, because the system reclaims them first."""
     total = _number(folder / current) or 0
     try:
         statistics = dict(line.split(" ", 1) for line in (folder / "memory.stat").read_text().splitlines())
@@ -204,7 +204,7 @@ def _used_by_group(folder: Path, current: str, cache: str) -> int:
 
 
 def _number(path: Path) -> int | None:
-    """The number in a file; None if there is none, as in ``max``."""
+    """The number in a file; None if the file is missing or holds something else, such as ``max``."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):
@@ -213,7 +213,7 @@ def _number(path: Path) -> int | None:
 
 @functools.cache
 def _physical() -> int:
-    """Bytes of memory that the machine has. A larger limit means none: version 1 writes that as a large number."""
+    """The machine's memory in bytes. A larger limit is not a limit: version 1 writes "no limit" as a large number."""
     return int(psutil.virtual_memory().total)
 
 

@@ -1,7 +1,7 @@
-"""The oracle: breadth-first search in plain Python, level by level, so simple that it is obviously right.
+"""The oracle: breadth-first search in plain Python, level by level, and simple enough to be obviously correct.
 
-Every other engine must give the same answers. A search ends with the level in which the first
-violation was found, so that each violated property has all its shortest counterexamples.
+Every other engine must give the same answers. A search ends with the level in which the first violation was found, so
+that it finds all shortest counterexamples of each violated property.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class OracleSearch(Generic[S]):
 
     Attributes:
         statistics: the counts so far.
-        arrivals: every state found, with the last steps of its shortest paths, in the order of finding.
-        sightings: for each property, where it was seen violated (a witness or a premise: satisfied).
+        arrivals: every state found, with the last steps of its shortest paths, in the order of discovery.
+        sightings: for each property, where it was violated (for a witness or a premise, satisfied).
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class OracleSearch(Generic[S]):
         )
 
     def _covered(self) -> CoverageCounts:
-        """What the search has tried."""
+        """The coverage of the search."""
         spec, within = self.spec, [state for state in self.arrivals if state not in self._outside]
         enabled, distinct = Counter[str](), Counter[str]()
         for state in within[: self.statistics.expanded]:
@@ -212,17 +212,18 @@ def explore(
 
     Parameters:
         spec: what to search.
-        limits: what may stop the search early; by default the first violation only.
-        progress: called every so often with the counts so far.
-        budget: of the limits, if time was spent before this call; by default, a new one.
-        look: called as often while states are expanded, and not at the end. What it raises ends the search.
+        limits: what may stop the search early; by default, only the first violation.
+        progress: called regularly with the counts so far.
+        budget: a budget of the same limits, if time was spent before this call; by default, a new one.
+        look: called equally often while states are expanded, but not at the end. An exception that it raises ends
+            the search.
 
     Returns:
-        The result. An interrupt (Ctrl-C) gives what was found until then, as incomplete.
+        The result. After an interrupt (Ctrl-C), it is incomplete and holds what was found so far.
 
     Raises:
-        SpecError: the spec misbehaved: an action or a property raised, an action is not a pure
-            function, a state is not hashable.
+        SpecError: the spec misbehaved: an action or a property raised an exception, an action is not a pure function,
+            or a state is not hashable.
     """
     limits = limits or Limits()
     budget = budget or Budget(limits)

@@ -1,4 +1,4 @@
-"""Progress: what a search tells while it runs."""
+"""Progress: the reports of a running search."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ PROGRESS_EVERY = 500
 """Expanded states between two calls of the progress function."""
 
 MOST_SAMPLES = 60
-"""Most samples of a search that are kept: enough for a plot."""
+"""Maximum number of samples kept for a search: enough for a plot."""
 
 
 class Pace:
-    """How fast states were found: a progress function that remembers some of what it is told.
+    """How fast states were found: a progress function that keeps samples of its reports.
 
     Attributes:
-        samples: seconds and distinct states, of the first call and of the last, and of some dozens between.
+        samples: seconds and distinct states of the first call, of the last call, and of some dozens between them.
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
@@ -40,7 +40,7 @@ class Pace:
     def _note(self, statistics: Statistics) -> None:
         sample = round(statistics.seconds, 3), statistics.distinct
         if len(self.samples) > 1 and sample[0] - self.samples[-2][0] < self._apart:
-            self.samples[-1] = sample  # the last one is always there, however near
+            self.samples[-1] = sample  # the last sample is always kept
         else:
             self.samples.append(sample)
         if len(self.samples) > MOST_SAMPLES:
@@ -49,11 +49,11 @@ class Pace:
 
 
 def paced(search: Callable[[Progress], Result], progress: Progress | None = None) -> Result:
-    """Run a search, and note in its result how fast it was at which time: `Statistics.samples`.
+    """Run a search, and record its speed over time in `Statistics.samples` of the result.
 
     Parameters:
-        search: an engine, to be called with a progress function.
-        progress: called besides.
+        search: runs the search with the given progress function.
+        progress: also called with each report.
     """
     pace = Pace(progress)
     result = search(pace)

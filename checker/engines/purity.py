@@ -1,8 +1,8 @@
-"""Purity: actions and predicates that only look like pure functions, and states that only look like values.
+"""Purity: detects actions and predicates that are not pure functions, and states that are not values.
 
-A search calls each function on each state once and relies on the answer for good. Calling it again shows much of what
-is wrong: a function that draws random numbers, reads a clock, remembers earlier calls, changes the state it is given,
-or depends on the order in which a set happens to hold its elements.
+A search calls each function once for each state and relies on the answer. Repeated calls detect many impure functions:
+those that draw random numbers, read a clock, remember earlier calls, change the state they are given, or depend on the
+iteration order of a set.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from leadline.checker.state import check_state, identity_leaf, roles
 S = TypeVar("S")
 
 FIRST, GROWTH = 30, 1.25
-"""The first states of a search are checked, and later ones further and further apart: that finds nearly all trouble,
-and costs nothing in a long search."""
+"""The first `FIRST` states of a search are checked, and then one each time that the number of states has grown by the
+factor `GROWTH`. This detects nearly all impure functions, and takes almost no time in a long search."""
 
 BY_IDENTITY = "its {} depend on which of equal objects it is given, as with `is`; compare them with =="
-"""Why {} differ between equal states that are made of different objects."""
+"""The complaint when {} differ between equal states that are made of different objects."""
 
 LATER = "the same state later gave different {}"
-"""The complaint when a function gives other {} for the same state later."""
+"""The complaint when a function later gives different {} for the same state."""
 
 KEPT = 16
-"""States that are checked once more when the search ends."""
+"""Number of states that are checked again when the search ends."""
 
 
 class Purity(Generic[S]):
-    """Checks some of a search's states for functions that are not pure.
+    """Checks on some states of a search that the spec's functions are pure.
 
     Parameters:
         spec: the spec.
-        with_distance: whether the spec's distance is checked too.
+        with_distance: whether to check the distance of the spec too.
     """
 
     def __init__(self, spec: Spec[S], *, with_distance: bool = False) -> None:
@@ -50,13 +50,13 @@ class Purity(Generic[S]):
         self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._offered, self._next = 0, 0
-        self._kept: list[tuple[S, dict[str, Any]]] = []
+        self._kept: list[tuple[S, dict[str, object]]] = []
 
     def check(self, state: S) -> None:
-        """Check a state if it is its turn.
+        """Check a state if it is one of those to be checked.
 
         Raises:
-            SpecError: naming the action or property that is not a pure function, or the value that is no value.
+            SpecError: an action or property is not a pure function, or the state is not a value; the message names it.
         """
         self._offered += 1
         if self._offered <= self._next:
@@ -77,21 +77,22 @@ class Purity(Generic[S]):
             self._kept.append((state, once))
 
     def check_again(self) -> None:
-        """Check some states once more when the search ends, for functions that remember earlier calls.
+        """Check some states again when the search ends, to detect functions that remember earlier calls.
 
         Raises:
-            SpecError: naming the action or property that is not a pure function.
+            SpecError: an action or property is not a pure function; the message names it.
         """
         for state, once in self._kept:
             self._compare(once, self._outcomes(state, state), LATER)
 
-    def _outcomes(self, state: S, before: S) -> dict[str, Any]:
-        """What each action and property makes of a state, by name.
+    def _outcomes(self, state: S, before: S) -> dict[str, object]:
+        """The results of all actions and properties for a state, by name.
 
         Parameters:
-            before: an equal state, to see that the state is not changed.
+            state: the state.
+            before: a copy of the state, to detect changes to it.
         """
-        outcomes: dict[str, Any] = {}
+        outcomes: dict[str, object] = {}
         steps: list[S] = []
         for instance in self.spec.instances:
             successors = self.spec.take(instance, state)
@@ -112,7 +113,7 @@ class Purity(Generic[S]):
             raise SpecError("the distance changed the state it was given")
         return outcomes
 
-    def _compare(self, once: dict[str, Any], again: dict[str, Any], text: str) -> None:
+    def _compare(self, once: dict[str, object], again: dict[str, object], text: str) -> None:
         for name, outcome in once.items():
             if again[name] != outcome:
                 what = "next states" if name.startswith("action ") else "values" if name == "distance" else "verdicts"
@@ -120,12 +121,12 @@ class Purity(Generic[S]):
 
 
 def leads_elsewhere(instance: ActionInstance[S]) -> SpecError:
-    """The error where an action instance no longer leads to the state that it led to before."""
+    """The error for an action instance that no longer leads to the same state as before."""
     return SpecError(f"action {instance} is not deterministic: {LATER.format('next states')}")
 
 
 def fresh(value: Any) -> Any:
-    """An equal value of which every part that may be another object is one."""
+    """An equal value in which every part that can be copied is a new object."""
     cls = type(value)
     if cls is tuple:
         return tuple([fresh(item) for item in value])
@@ -144,17 +145,17 @@ def fresh(value: Any) -> Any:
     return made
 
 
-def _from_set(items: list[Any]) -> frozenset[Any]:
-    """Some items as a set whose table has another size than one that is filled item by item."""
+def _from_set(items: list[object]) -> frozenset[object]:
+    """A set of the items whose hash table has another size than that of a set built from the items directly."""
     return frozenset(set(items))
 
 
-def _reordered(value: Any, make: Callable[[list[Any]], frozenset[Any]]) -> Any:
-    """An equal value whose sets have their elements in another order; the value itself if they cannot.
+def _reordered(value: Any, make: Callable[[list[object]], frozenset[object]]) -> Any:
+    """An equal value whose sets iterate in another order; the value itself if that is not possible.
 
     Parameters:
-        value: attrs values, tuples and sets within it are looked into.
-        make: makes a set of its elements.
+        value: the value. Its attrs values, tuples and sets are searched recursively.
+        make: makes a set from its elements.
     """
     cls: type = type(value)
     if cls is Bag:

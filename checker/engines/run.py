@@ -1,4 +1,4 @@
-"""Runs a search, or a part of one, and says why it stopped: the one place where engines handle their stops."""
+"""Runs a search, or a part of one, and returns why it stopped: the only place where engines handle their stops."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def attempt(
 
     Parameters:
         budget: the time and the memory of the search.
-        part: what to run. It returns why the search must stop, or None.
-        out_of_memory: called if Python could not get memory; says why the search must stop. By default, the budget
-            says that.
+        part: the function to run. It returns why the search must stop, or None.
+        out_of_memory: called if an allocation failed; returns why the search must stop. By default,
+            `Budget.memory_failed`.
 
     Returns:
         Why the search must stop; None if the part ended normally.
@@ -39,30 +39,30 @@ def attempt(
 
 
 def conclude(budget: Budget, stop: Stop | None) -> Stop | None:
-    """Protect what a search has found: from here on, no limit interrupts it.
+    """Protect the result of a search: from now on, limits do not interrupt it.
 
     Parameters:
         budget: the time and the memory of the search.
-        stop: why the search stopped; None if it came to its end.
+        stop: why the search stopped; None if it ended normally.
 
     Returns:
-        The same; or, if the spec caught an interrupt that was meant for the search, that interrupt.
+        `stop`; or, if the spec caught an interrupt that was meant for the search, the reason of that interrupt.
     """
     budget.relax()
     return budget.swallowed or stop
 
 
 def within(budget: Budget, spec: Spec[S], engine: str, search: Callable[[], T]) -> T | Result:
-    """Run a whole search, and interrupt it when it exceeds a limit in the middle of a call.
+    """Run a whole search, and interrupt it if it exceeds a limit during a call.
 
     Parameters:
         budget: the time and the memory of the search.
-        spec: what is searched.
+        spec: the spec that is searched.
         engine: the name of the engine.
         search: runs the search. It handles interrupts itself once it has something to report.
 
     Returns:
-        What the search returned; or the result of an empty search, if a limit was reached before it had begun.
+        The result of `search`; or that of an empty search, if a limit was reached before the search had begun.
     """
     try:
         with budget.enforced():

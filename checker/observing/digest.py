@@ -1,6 +1,6 @@
-"""Digests: whether a saved run is of the spec that there is now, by its code and by the data that its code can reach.
+"""Digests: identify a spec by its code and the data that the code can reach, to detect changes since a run was saved.
 
-What is read when the code runs, such as a file, the environment or a cache, is not seen.
+Data that the code reads at run time, such as a file, the environment or a cache, is not part of the digest.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ _PACKAGE = Path(checker.__file__).resolve().parent.parent
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
 
 _BUFFERS = (array, bytearray)
-"""Types that the garbage collector sees nothing in."""
+"""Types whose content the garbage collector does not report."""
 
 _NO_MEMBERS = frozenset(
     ("__dict__", "__weakref__", "__doc__", "__module__", "__static_attributes__", "__firstlineno__", "_abc_impl", HASH)
 )
-"""Members of classes and instances that say nothing of what they do, or that change as they are used."""
+"""Members of classes and instances that do not affect behaviour, or that change during use."""
 
 _LOOKS_UP_NAMES = frozenset(("getattr", "globals", "vars", "eval", "exec", "__dict__", "attrgetter", "import_module"))
-"""Names in code that may use any member of a module."""
+"""Names in code with which it may use any member of a module."""
 
 
 def code_digest(spec: Spec[S]) -> str:
-    """A digest of leadline, of a spec's source files, and of the objects that its functions can reach.
+    """A digest of leadline, of the source files of a spec, and of the objects that its functions can reach.
 
     Parameters:
-        spec: its functions and classes say where to begin. Of the standard library and of installed libraries, only the
-            objects in the spec's data count, not their code.
+        spec: the spec, whose functions and classes are the starting points. The code of the standard library and of
+            installed libraries is not included, but their objects in the spec's data are.
 
     Returns:
-        Hexadecimal digits: the same in every process, others after any change of the code or the data, such as of
-        the order of a dictionary.
+        Hexadecimal digits. They are the same in every process, and change with any change to the code or the data, even
+        to the order of a dictionary.
     """
     objects = _Objects()
     found = objects.digest([*_begin(spec), *_ends(spec)])
@@ -63,7 +63,7 @@ def code_digest(spec: Spec[S]) -> str:
 
 @functools.cache
 def _leadline() -> bytes:
-    """The digest of leadline's own files, which this process has imported."""
+    """The digest of the source files of leadline's own `checker` package."""
     digest = hashlib.sha256()
     for source in sorted(_PACKAGE.glob("checker/**/*.py")):
         digest.update(source.read_bytes())
@@ -71,7 +71,7 @@ def _leadline() -> bytes:
 
 
 def own_modules(spec: Spec[S]) -> dict[str, Path]:
-    """The source file of each module that a spec comes from, apart from leadline's own, by the module's name."""
+    """The source files of a spec's modules by module name, without leadline's own modules."""
     objects = _Objects()
     objects.digest([*_begin(spec), spec.distance])
     sources = _sources(objects.modules)
@@ -83,28 +83,28 @@ def _begin(spec: Spec[S]) -> list[object]:
 
 
 def _ends(spec: Spec[S]) -> list[object]:
-    """The names of the properties and actions in their order, and whether deadlocks are checked."""
+    """Whether deadlocks are checked, and the names of the properties and actions in order."""
     return [spec.check_deadlock, *(item.name for item in spec.properties), *map(str, spec.instances)]
 
 
 class _Objects:
-    """Digests objects by what they hold.
+    """Digests objects by their content.
 
-    An object that is found by its name in a module, a function or a class, is part of another's digest by its name
-    only, and has a digest of its own. So it does not matter from where it is reached first.
+    An object that a module, function or class has under its name has a digest of its own, and contributes only the name
+    to the digests of other objects. The result therefore does not depend on where the object is reached first.
 
     Attributes:
-        modules: the spec's modules that were met, by name.
+        modules: the spec's modules that were found, by name.
     """
 
     def __init__(self) -> None:
         self.modules: dict[str, ModuleType] = {}
         self._named: dict[str, object] = {}
         self._digests: dict[int, bytes] = {}
-        self._held: list[object] = []  # so that nothing else gets the identity of what was digested
+        self._held: list[object] = []  # keeps digested objects alive, so that their ids are not reused
 
     def digest(self, values: Iterable[object]) -> bytes:
-        """The digest of some values, and of all that they lead to."""
+        """The digest of some values, and of everything that they reference."""
         found = hashlib.sha256(b"".join([self._of(value) for value in values]))
         done: dict[str, bytes] = {}
         while len(done) < len(self._named):
@@ -116,7 +116,7 @@ class _Objects:
         return found.digest()
 
     def _of(self, value: object, by_name: bool = True) -> bytes:
-        """The digest of one value. It needs no recursion, as data may be nested deeply."""
+        """The digest of one value. It is computed without recursion, because data may be nested deeply."""
         under_way: list[tuple[int, Generator[object, bytes, bytes]]] = [(id(value), self._parts(value, by_name))]
         answer: bytes | None = None
         while under_way:
@@ -145,7 +145,7 @@ class _Objects:
         return _hash("named", name) if name else _hash("itself", len(under_way) - under_way.index(id(value)))
 
     def _parts(self, value: object, by_name: bool = True) -> Generator[object, bytes, bytes]:
-        """Yields what a value is made of, is sent the digest of each, and returns the digest of the value."""
+        """Yield the parts of a value, receive the digest of each, and return the digest of the value."""
         if is_a(value, *_PLAIN):
             return _hash(type(value).__qualname__, repr(value))
         name = self._name(value)
@@ -170,7 +170,7 @@ class _Objects:
         return _hash(*found)
 
     def _name(self, value: object) -> str:
-        """The name by which a module has a class or a function, or that of a module; empty if there is none."""
+        """The name of a module, or the qualified name under which a module has a class or function; otherwise empty."""
         if is_a(value, ModuleType):
             module = cast(ModuleType, value)
             self._meet(module.__name__)
@@ -211,7 +211,7 @@ class _Objects:
             yield "library", f"{function.__module__}.{function.__qualname__}"
             return
         generated = function.__name__ == "__hash__" and function.__code__.co_filename.startswith("<attrs generated")
-        if not generated:  # by attrs, with a number that differs from process to process
+        if not generated:  # attrs puts a number into it that differs between processes
             yield "code", _code(function.__code__)
         for reference in referents(function):
             yield reference.name, reference.value
@@ -224,7 +224,13 @@ class _Objects:
                 yield from self._of_module(module, names, place)
 
     def _of_module(self, module: ModuleType, names: set[str], path: str) -> Iterator[tuple[str, object]]:
-        """The members of a module, and of modules in it, that code may use."""
+        """The members of a module, and of modules in it, that code may use.
+
+        Parameters:
+            module: the module.
+            names: the names in the code.
+            path: the name by which the code reaches the module.
+        """
         if origin(module.__name__) is not Origin.SPEC:
             return
         members = vars(module)
@@ -244,11 +250,11 @@ class _Objects:
 
 
 _DEEPEST = 5
-"""Most dots in the name of a module that is reached from one in use; modules may hold each other."""
+"""Maximum number of dots in the path to a module. Modules can contain each other, so the walk needs a limit."""
 
 
 def _of_object(value: object) -> Iterator[tuple[str, object]]:
-    """What an instance holds: its items, its fields, and the rest that Python's garbage collector knows."""
+    """The content of an instance: its items, its fields, and other references that the garbage collector reports."""
     if is_a(value, *_BUFFERS):
         yield "content", bytes(memoryview(cast(bytearray, value)).cast("B"))
     elif is_a(value, collections.deque):
@@ -268,7 +274,7 @@ def _of_object(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _text(value: object) -> object:
-    """What a value of a library's class without visible parts holds, such as a date, as the class itself says it."""
+    """The content of an opaque library object, for example a date, as its own pickle support returns it."""
     try:
         made = value.__reduce_ex__(4)
     except Exception:
@@ -277,14 +283,14 @@ def _text(value: object) -> object:
 
 
 def _code(code: CodeType) -> tuple[object, ...]:
-    """What a function's code does, without the places of its lines."""
+    """The behaviour of a code object, without line numbers."""
     constants = [_code(constant) if isinstance(constant, CodeType) else constant for constant in code.co_consts]
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     return code.co_code, *constants, *names, code.co_argcount, code.co_kwonlyargcount, code.co_flags
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The names of globals and attributes in code, and in the code of functions within."""
+    """The names of globals and attributes in code, including nested functions."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -300,7 +306,7 @@ def _hash(*parts: str | int | bytes) -> bytes:
 
 
 def _sources(modules: dict[str, ModuleType]) -> dict[str, Path]:
-    """The source file of each of the spec's modules among some, and of those that they name, by the module's name."""
+    """The source files, by module name, of those modules that belong to the spec, and of modules that these name."""
     found: dict[str, Path] = {}
     waiting = list(modules.values())
     while waiting:
@@ -313,9 +319,10 @@ def _sources(modules: dict[str, ModuleType]) -> dict[str, Path]:
 
 
 def _named_by(module: ModuleType) -> Iterator[ModuleType]:
-    """The modules that a module's names stand for, and those that the functions, classes and objects there come from.
+    """The modules among a module's members, and the modules that define its functions, classes and objects.
 
-    A package of leadline's holds each of its modules as soon as one is imported, in use or not.
+    Submodules of a leadline package are skipped: Python adds a submodule to its package when it is imported, whether
+    the spec uses it or not.
     """
     is_ours = _is_ours(_source(module) or Path())
     for name, value in list(vars(module).items()):
@@ -332,7 +339,7 @@ def _named_by(module: ModuleType) -> Iterator[ModuleType]:
 
 
 def _source(module: ModuleType) -> Path | None:
-    """A module's file, if it is one of a spec."""
+    """The file of a module if it belongs to a spec; otherwise None."""
     name = getattr(module, "__file__", None)
     path = Path(name).resolve() if name else None
     return path if path is not None and path.is_file() and origin_of_file(path) is Origin.SPEC else None

@@ -1,11 +1,11 @@
-"""Which lines and branches of a spec's functions were never run, as coverage.py finds it.
+"""Line coverage: the lines and branches of a spec's functions that never ran, measured with coverage.py.
 
-Of engines that learn this is complete too, though they call a function on few of the states. They leave out a call only
-where an earlier one read the same values from all that it read, in the same order. A pure function does the same again
-for these, so it would have run the same lines. Other processes, in which calls are not seen, make none in such a run.
+The result is also complete for engines that learn, which call a function on few of the states. They skip a call only if
+an earlier call read the same values in the same order. A pure function would run the same lines again. Helper
+processes, in which calls are not measured, are not used in such a run.
 
-A step witness is no longer asked once it is shown, nor a step invariant once it has as many counterexamples as were
-wanted: what they would have run after that is not known to have been run.
+A step witness is not evaluated again after it was satisfied, and a step invariant is not evaluated again after it has
+the wanted number of counterexamples. Lines that they would run only afterwards count as not run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeVar
 
 import attrs
 
@@ -28,21 +29,23 @@ from leadline.checker.properties import Property
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
 
+S = TypeVar("S")
+
 PRODUCT = Path(__file__).resolve().parents[1]
-"""The checker itself, whose lines nobody wants to see."""
+"""The folder of the checker itself, which is excluded from coverage."""
 
 
-def with_source(spec: Spec[Any], search: Callable[[Spec[Any]], Result]) -> Result:
-    """Run a search, and add to its coverage which lines it ran.
+def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
+    """Run a search, and add the lines that it ran to its coverage.
 
-    The search gets a copy of the spec, which has not yet made its initial states and its action instances: so they are
-    made within the limits of the search, and whether that is seen does not depend on earlier searches.
+    The search gets a fresh copy of the spec, without cached initial states and action instances. They are therefore
+    created within the limits of the search, and measured regardless of earlier searches.
 
     Parameters:
-        spec: whose functions are of interest.
+        spec: the spec whose functions are measured.
         search: searches a spec; its result has coverage.
     """
-    import coverage  # which takes a tenth of a second
+    import coverage  # the import takes a tenth of a second
 
     own = list(dict.fromkeys(_functions(spec)))
     files = sorted(glob.escape(str(file)) for file in _files(own))
@@ -60,8 +63,8 @@ def with_source(spec: Spec[Any], search: Callable[[Spec[Any]], Result]) -> Resul
     return result
 
 
-def _functions(spec: Spec[Any]) -> Iterator[Any]:
-    """The Python functions that a spec names."""
+def _functions(spec: Spec[S]) -> Iterator[FunctionType]:
+    """The Python functions of a spec's actions, properties, premises and constraint."""
     within = [] if spec.within is None else [spec.within]
     named = [action.function for action in spec.actions] + [item.function for item in spec.checks] + within
     for given in [*named, *(item.premise for item in spec.checks)]:
@@ -70,8 +73,8 @@ def _functions(spec: Spec[Any]) -> Iterator[Any]:
             yield function
 
 
-def _files(own: list[Any]) -> set[Path]:
-    """The files of some functions, and of the modules beside them and in their packages, as far as these are loaded."""
+def _files(own: list[FunctionType]) -> set[Path]:
+    """The files of some functions, and of loaded modules in the same folders or packages."""
     files = {Path(function.__code__.co_filename).resolve() for function in own}
     folders, packages = {file.parent for file in files}, {function.__module__.partition(".")[0] for function in own}
     for name, module in list(sys.modules.items()):
@@ -84,7 +87,7 @@ def _files(own: list[Any]) -> set[Path]:
 
 
 def _report(measure: Any) -> dict[str, Any]:
-    """What coverage.py reports, by file; empty if it has seen nothing."""
+    """The report of coverage.py by file; empty if nothing was measured."""
     from coverage.exceptions import CoverageWarning, NoDataError
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -98,8 +101,8 @@ def _report(measure: Any) -> dict[str, Any]:
         return files
 
 
-def _called(files: Mapping[str, Any], own: list[Any]) -> Iterator[FunctionCoverage]:
-    """The functions that a spec names, and those that these have called, the incomplete ones first."""
+def _called(files: Mapping[str, Any], own: list[FunctionType]) -> Iterator[FunctionCoverage]:
+    """The coverage of a spec's own functions and of the functions that they called, incomplete ones first."""
     named = {(Path(f.__code__.co_filename).resolve(), f.__qualname__.replace(".<locals>", "")) for f in own}
     found = []
     for name, of_file in sorted(files.items()):
@@ -111,19 +114,19 @@ def _called(files: Mapping[str, Any], own: list[Any]) -> Iterator[FunctionCovera
 
 
 def _lines(found: Mapping[str, Any], file: str) -> tuple[SourceLine, ...]:
-    """The lines of a function, from its ``def`` on.
+    """The lines of a function, starting at its ``def``.
 
     Parameters:
-        found: what coverage.py reports of it.
-        file: its file.
+        found: the report of coverage.py for the function.
+        file: the file of the function.
     """
     run, never = set(found["executed_lines"]), set(found["missing_lines"])
     first = found["start_line"]
-    block = inspect.getblock(linecache.getlines(file)[first - 1 :])  # to the last line of its last statement
+    block = inspect.getblock(linecache.getlines(file)[first - 1 :])  # up to the last line of its last statement
     last = max(run | never | {first + len(block) - 1})
     missing: dict[int, list[int]] = {}
     for origin, target in found["missing_branches"]:
-        if target <= last:  # a line beyond follows the `def` of a function that is all in one line
+        if target <= last:  # a later line follows the `def` of a function that is written in one line
             missing.setdefault(origin, []).append(max(target, 0))
 
     def line(number: int) -> SourceLine:

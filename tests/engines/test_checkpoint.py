@@ -350,7 +350,7 @@ def test_values_that_look_alike_are_refused(tmp_path: Path) -> None:
 
     spec = Spec(name="silent", initial_states=lambda bounds: [Holds(Silent(0))], actions=[speak])
     result = learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
-    assert result.note.endswith("a checkpoint needs values that differ in what they hold, not two such as Silent()")
+    assert result.note.endswith("a checkpoint needs values that differ in their content, but two are like Silent()")
 
 
 def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path) -> None:

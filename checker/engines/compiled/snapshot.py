@@ -24,7 +24,7 @@ S = TypeVar("S")
 
 @attrs.define
 class Snapshot:
-    """What a search needs to continue, apart from its states.
+    """The data that a search needs to continue, except its states.
 
     Attributes:
         adjustments: see `Adjustments`.
@@ -32,12 +32,12 @@ class Snapshot:
         members: see `Layout`.
         slots_read, reads_all: see `Tables`.
         packing: how the states are packed.
-        packings: how many packings there were before; the states' file is named after it.
-        initials: how many initial states there are.
+        packings: the number of earlier packings, which is part of the name of the file of states.
+        initials: the number of initial states.
         counters: see `kernel.append`.
         outside: see `Store`; one bit for each state.
         progression: see `Position`.
-        log: the calls learned from.
+        log: the calls that the search has learned from.
     """
 
     adjustments: Adjustments
@@ -55,14 +55,14 @@ class Snapshot:
 
     @property
     def count(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return int(self.counters[kernel.STATES])
 
     def check(self, spec: Spec[S], hashes: Hashes) -> None:
-        """Check that the parts fit each other and a spec.
+        """Check that the attributes are consistent with each other and with a spec.
 
         Raises:
-            ValueError, TypeError, AttributeError, IndexError: they do not.
+            ValueError, TypeError, AttributeError, IndexError: they are inconsistent.
         """
         at, count, slots = self.progression, self.count, len(hashes.values)
         begins = [*at.levels, at.level_end]
@@ -85,7 +85,7 @@ class Snapshot:
             and len(self.outside) == (0 if spec.constraint is None else -(-count // 8))
         )
         if not fits:
-            raise ValueError("its parts do not fit each other")
+            raise ValueError("its parts are inconsistent")
 
     def as_json(self) -> dict[str, object]:
         """The snapshot without its values, members and log, as JSON."""
@@ -106,10 +106,10 @@ class Snapshot:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> Snapshot:
-        """The snapshot that `as_json` was called on, without values and members.
+        """The snapshot, without values and members, from the JSON that `as_json` returned.
 
         Raises:
-            ValueError, TypeError, KeyError: it is of another form.
+            ValueError, TypeError, KeyError: the JSON has another structure.
         """
         return cls(
             adjustments=Adjustments(**{name: frozenset(items) for name, items in found["adjustments"].items()}),

@@ -15,13 +15,13 @@ from leadline.checker.observing.recording import Precision
 from leadline.checker.observing.step_slots import SECOND
 
 NUMBER = np.dtype(np.int32)
-"""The type of all numbers of the log."""
+"""The type of the numbers in the log."""
 
 _FALSE, _TRUE = -1, -2
-"""The results of a predicate. That of an action begins with its number of steps."""
+"""The results of a predicate. The result of an action begins with its number of steps."""
 
 _KEY_BYTES = 60
-"""Bytes that Python takes, about, for the key of a call."""
+"""Approximate number of bytes that Python uses for the key of a call."""
 
 
 @attrs.frozen
@@ -29,9 +29,9 @@ class LoggedCall:
     """A call that a search has learned from.
 
     Attributes:
-        tree: what was called, by its place in the forest.
+        tree: the index in the forest of the action or predicate that was called.
         precision: how precisely the call was recorded.
-        slots: how many slots the layout had after the call.
+        slots: the number of slots of the layout after the call.
         rows: the state, or the two states of a step.
         reads: the slots that were read; those of the second state are counted from `SECOND`.
         gave: the result; see `Call.gave`.
@@ -46,16 +46,16 @@ class LoggedCall:
 
     @property
     def key(self) -> int:
-        """A hash of what the call showed."""
+        """A hash of what the call read and returned."""
         return _key(self.tree, {slot: self.rows[slot // SECOND][slot % SECOND] for slot in self.reads}, self.gave)
 
 
 class CallLog:
-    """The calls of one search. Calls that showed the same are noted once.
+    """The calls of one search. Calls that read and returned the same are logged once.
 
     Attributes:
-        written: how many numbers of the log are in a file already.
-        pending: the numbers after them.
+        written: the number of numbers that are already in the file.
+        pending: the numbers that are not in the file yet.
     """
 
     def __init__(self) -> None:
@@ -65,11 +65,11 @@ class CallLog:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the log takes in memory, about."""
+        """Approximate size of the log in memory, in bytes."""
         return NUMBER.itemsize * len(self.pending) + _KEY_BYTES * len(self._keys)
 
     def note(self, tree: int, precision: Precision, slots: int, rows: Sequence[Row], call: Call) -> None:
-        """Note a call of an action or a predicate; the parameters are the attributes of a `LoggedCall`."""
+        """Log a call of an action or a predicate. For the parameters, see `LoggedCall`."""
         assert not isinstance(call.gave, float), "distances are not logged"
         key = _key(tree, call.reads, call.gave)
         if key in self._keys:
@@ -90,15 +90,15 @@ class CallLog:
         self.pending.extend(numbers)
 
     def keep_written(self) -> None:
-        """Forget the numbers that are pending: they are in the file now."""
+        """Discard the pending numbers, which are in the file now."""
         self.written += len(self.pending)
         self.pending = array("i")
 
     def read(self, numbers: NDArray[np.int32]) -> Iterator[LoggedCall]:
-        """The calls in the file, in the order in which they were made. They count as noted from here on.
+        """Read the calls from the numbers of a file, in the order in which they were made, and mark them as logged.
 
         Raises:
-            ValueError, IndexError: the numbers are not those of a log.
+            ValueError, IndexError: the numbers are not a valid log.
         """
         self.written = len(numbers)
         rest = iter(numbers.tolist())
@@ -112,7 +112,7 @@ def _read_call(tree: int, rest: Iterator[int]) -> LoggedCall:
     def some(count: int) -> list[int]:
         found = list(itertools.islice(rest, count))
         if len(found) != count:
-            raise ValueError("it ends within a call")
+            raise ValueError("it ends in the middle of a call")
         return found
 
     precision, slots, states = some(3)

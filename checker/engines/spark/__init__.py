@@ -19,7 +19,7 @@ Java that `java` finds; `manifest` holds what a resumed search needs; `claims` r
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from leadline.checker.engines.progress import Progress
 from leadline.checker.errors import LeadlineError
@@ -29,10 +29,11 @@ from leadline.checker.spec import Spec
 
 if TYPE_CHECKING:
     from leadline.checker.engines.spark.session import Session
+S = TypeVar("S")
 
 
 def explore(
-    spec: Spec[Any],
+    spec: Spec[S],
     limits: Limits | None = None,
     progress: Progress | None = None,
     settings: SparkSettings | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -100,7 +100,7 @@ class _Folder:
         return result
 
 
-def _opened(stack: ExitStack, spec: Spec[Any], limits: Limits, settings: SparkSettings) -> _Folder:
+def _opened(stack: ExitStack, spec: Spec[S], limits: Limits, settings: SparkSettings) -> _Folder:
     """Claim the work directory, for a new search or to resume one. Raises LeadlineError if it cannot be used."""
     storage = Storage(settings.resume or settings.work_dir or str(stack.enter_context(private_folder()) / "work"))
     manifest = Manifest(storage)

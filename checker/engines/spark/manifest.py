@@ -8,7 +8,7 @@ complete level.
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import TypeVar
 
 import attrs
 import numpy as np
@@ -23,6 +23,8 @@ from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.result import Limits
 from leadline.checker.spec import Spec
 from leadline.checker.support.durable import sealed_json, unsealed_json
+
+S = TypeVar("S")
 
 _SPEC, _SEARCH = "spec.json", "search.pickle"
 
@@ -79,7 +81,7 @@ class Manifest:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    def begin(self, spec: Spec[Any], limits: Limits) -> None:
+    def begin(self, spec: Spec[S], limits: Limits) -> None:
         """Record a new search.
 
         Raises:
@@ -95,7 +97,7 @@ class Manifest:
         if not self._storage.exists(_SPEC):
             raise LeadlineError(f"{self._storage.place} holds no search to resume")
 
-    def load(self, spec: Spec[Any], limits: Limits) -> SearchPosition | None:
+    def load(self, spec: Spec[S], limits: Limits) -> SearchPosition | None:
         """The position of the saved search; None if the search ended before Spark took over.
 
         Raises:
@@ -140,5 +142,5 @@ class Manifest:
             self._storage.remove(name)
 
 
-def _identity(spec: Spec[Any], limits: Limits) -> dict[str, Any]:
+def _identity(spec: Spec[S], limits: Limits) -> dict[str, object]:
     return identity(spec, limits, "spark")

@@ -7,8 +7,6 @@ that a worker learns stays on the worker.
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from leadline.checker.engines.learning.packing import Packing
@@ -21,7 +19,7 @@ class NewValues(Exception):
         values: pairs of a slot and a value.
     """
 
-    def __init__(self, values: list[tuple[int, Any]]) -> None:
+    def __init__(self, values: list[tuple[int, object]]) -> None:
         self.values = values
         super().__init__(values)
 
@@ -35,11 +33,11 @@ class Numbering:
         sizes: for each slot, the number of values that the packing has room for.
     """
 
-    values: list[list[Any]]
+    values: list[list[object]]
     sizes: list[int]
 
     @classmethod
-    def of(cls, values: list[list[Any]], packing: Packing | None = None) -> Numbering:
+    def of(cls, values: list[list[object]], packing: Packing | None = None) -> Numbering:
         """The numbering of some values.
 
         Parameters:

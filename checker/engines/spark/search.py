@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 import numpy as np
@@ -36,7 +36,7 @@ from leadline.checker.engines.spark.numbering import NewValues, Numbering
 from leadline.checker.engines.spark.session import Session
 from leadline.checker.engines.spark.sharding import by_shard
 from leadline.checker.engines.spark.shipping import cloudpickled, packed
-from leadline.checker.engines.spark.storage import Storage
+from leadline.checker.engines.spark.storage import Block, Storage
 from leadline.checker.engines.spark.tasks import (
     BackDone,
     BackTask,
@@ -133,7 +133,8 @@ class SparkSearch(Generic[S]):
         try:
             with interrupts_wait():  # nothing can be reported before the states are handed over
                 began = time.monotonic()
-                self._search.workers.end_helpers(for_good=True)  # they hold Java's input open
+                # a forked helper would keep Java's input open, and Java exits only when that is closed
+                self._search.workers.end_helpers(for_good=True)
                 session = self._spark()
                 self._at = saved or self._handed_over(self._shards or session.cores)
                 self._begin_run(session)
@@ -279,7 +280,7 @@ class SparkSearch(Generic[S]):
                 answers = [tasks.answering(tasks.expand_with)(self._worker, task) for task in work]
             else:
                 answers = self._spark().run(tasks.expand, work, self._tick)
-            news: list[tuple[int, Any]] = []
+            news: list[tuple[int, object]] = []
             for number, answer in zip(missing, answers, strict=True):
                 if isinstance(answer, Failure):
                     if not isinstance(answer.error, NewValues):
@@ -291,7 +292,7 @@ class SparkSearch(Generic[S]):
                 self._number(news)
         return [done[number] for number in range(len(parts))]
 
-    def _number(self, news: list[tuple[int, Any]]) -> None:
+    def _number(self, news: list[tuple[int, object]]) -> None:
         """Number the new values that workers have found."""
         forget_news(self._expander)
         domains = self._tables.layout.domains
@@ -301,7 +302,7 @@ class SparkSearch(Generic[S]):
         self._at.numbering = Numbering.of([list(domain.values) for domain in domains], self._packing)
         self._publish_numbers()
 
-    def _keep(self, found: list[list[Any]]) -> list[KeepDone]:
+    def _keep(self, found: list[list[Block]]) -> list[KeepDone]:
         """Find the new states among those that the parts found, in each shard."""
         at = self._at
         wanted = [self.limits.traces - len(seen) for seen in at.seen]

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 from pyspark import cloudpickle
@@ -22,6 +22,8 @@ from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.errors import LeadlineError
 from leadline.checker.observing.digest import own_modules
 from leadline.checker.spec import Spec
+
+S = TypeVar("S")
 
 
 @attrs.frozen
@@ -37,7 +39,7 @@ class Crate:
     content: bytes
 
 
-def cloudpickled(value: Any) -> bytes:
+def cloudpickled(value: object) -> bytes:
     """Pickle a value, including classes and functions that are defined inside a function.
 
     Raises:
@@ -50,7 +52,7 @@ def cloudpickled(value: Any) -> bytes:
     return data
 
 
-def packed(spec: Spec[Any], tables: TransitionTables[Any]) -> Crate:
+def packed(spec: Spec[S], tables: TransitionTables[S]) -> Crate:
     """Pack a spec and its tables. Raises LeadlineError if they contain something that cannot be pickled."""
     sources = {name: (path.read_text(encoding="utf-8"), str(path)) for name, path in own_modules(spec).items()}
     return Crate(sources, cloudpickled(tables))

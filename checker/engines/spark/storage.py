@@ -185,7 +185,7 @@ class Publication:
         self._stream = self._storage.files.open_output_stream(self._written)
         return self._stream
 
-    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stream.close()
         if kind is not None:
             self._storage.files.delete_file(self._written)

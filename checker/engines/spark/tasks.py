@@ -25,6 +25,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.observing.domains import NewKind
 from leadline.checker.observing.nodes import ShapeChanged
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 FOUND = "found"
@@ -162,7 +163,7 @@ def answering(task: Callable[..., T]) -> Callable[..., T | Failure]:
     """Wrap a task to return a `Failure` for an error that every attempt would raise, so that Spark does not retry."""
 
     @functools.wraps(task)
-    def run(*arguments: Any) -> T | Failure:
+    def run(*arguments: object) -> T | Failure:
         try:
             return task(*arguments)
         except (LeadlineError, NewValues, NewKind, ShapeChanged, NotRecorded, StopSearch) as error:
@@ -194,7 +195,7 @@ def expand(task: ExpandTask) -> ExpandDone:
     return expand_with(worker_of(task.run), task)
 
 
-def expand_with(worker: Worker[Any], task: ExpandTask) -> ExpandDone:
+def expand_with(worker: Worker[S], task: ExpandTask) -> ExpandDone:
     """Expand a part of a level with the given worker."""
     packing, tables, verification = worker.agree(task.revision), worker.tables, worker.verification
     calls, compared, verified = tables.calls, tables.compared, verification.counts
@@ -274,7 +275,7 @@ def back(task: BackTask) -> BackDone:
     return back_with(worker_of(task.run), task)
 
 
-def back_with(worker: Worker[Any], task: BackTask) -> BackDone:
+def back_with(worker: Worker[S], task: BackTask) -> BackDone:
     """Find steps into some states with the given worker."""
     packing = worker.agree(task.revision)
     level = read_parts(worker.storage, task.parts, packing)

@@ -206,14 +206,14 @@ class Worker(Generic[S]):
         return steps_into(self.expander, lambda: targets, 0, len(level["state"]))
 
 
-def forget_news(expander: Expander[Any]) -> None:
+def forget_news(expander: Expander[S]) -> None:
     """Remove the values that the driver has not numbered."""
     if expander.tables.forget_news():
         expander.workers.end_helpers()  # they have inherited the removed numbers
         expander.learner.forget_index()
 
 
-def know(tables: TransitionTables[Any], values: list[list[Any]]) -> None:
+def know(tables: TransitionTables[S], values: list[list[object]]) -> None:
     """Add values to tables, with the numbers that they have elsewhere.
 
     Parameters:
