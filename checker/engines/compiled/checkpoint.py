@@ -106,8 +106,8 @@ class Checkpoint:
         """The position of the saved search; None if it ended before its first checkpoint.
 
         Raises:
-            LeadlineError: the folder does not hold a search, holds one of another spec, is in use by another process, or
-                is damaged; other users can write to it; or the spec no longer behaves as it did.
+            LeadlineError: the folder does not hold a search, holds one of another spec, is in use by another process,
+                or is damaged; other users can write to it; or the spec no longer behaves as it did.
         """
         try:
             written = (self.folder / _SPEC).read_bytes()
