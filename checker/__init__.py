@@ -1,4 +1,4 @@
-"""The checker: a vocabulary for specs, and engines that search them. It knows nothing of Kafka."""
+"""The checker: the classes and functions to write specs with, and the engines. It does not depend on Kafka."""
 
 from leadline.checker.action import Action, ActionInstance, Step, action
 from leadline.checker.bag import Bag

@@ -16,18 +16,18 @@ S = TypeVar("S")
 P = ParamSpec("P")
 
 Domain = Iterable[Any] | Callable[[Any], Iterable[Any]]
-"""The values a parameter takes: an iterable, or a function of the spec's bounds that returns one."""
+"""The values of a parameter: an iterable, or a function of the spec's bounds that returns one."""
 
 
 @attrs.frozen(eq=False)
 class Action(Generic[S, P]):
-    """A transition rule of a spec. Calling it calls the function it was made from.
+    """A transition rule of a spec. Calling it calls the decorated function.
 
     Attributes:
-        name: the function's name.
-        function: takes a state and the parameters; yields the next states, none if it is not enabled.
-        domains: the values of each parameter, in the order of the function's signature.
-        sentence: what a step does, in words, with ``{parameter}`` where a value belongs.
+        name: the name of the function.
+        function: takes a state and the parameters, and yields the next states; yields none if it is not enabled.
+        domains: the domain of each parameter, in the order of the function's signature.
+        sentence: a description of a step, with ``{parameter}`` as a placeholder for a parameter's value.
     """
 
     name: str
@@ -42,15 +42,15 @@ class Action(Generic[S, P]):
         """One instance for each combination of parameter values that the bounds allow.
 
         Raises:
-            SpecError: a domain is not iterable, or holds a value twice or one that is not hashable.
+            SpecError: a domain is a set or is not iterable, or contains a duplicate or an unhashable value.
         """
         values = [self._values(parameter, domain, bounds) for parameter, domain in self.domains.items()]
         return [ActionInstance(self, combination) for combination in itertools.product(*values)]
 
     def _values(self, parameter: str, domain: Domain, bounds: Any) -> list[Any]:
         try:
-            given = domain if isinstance(domain, Iterable) else domain(bounds)  # an Enum class is both
-            values = [value for value in given]  # noqa: C416  # which, unlike list(), can be interrupted
+            given = domain if isinstance(domain, Iterable) else domain(bounds)  # an Enum class is iterable and callable
+            values = [value for value in given]  # noqa: C416  # unlike list(), can be interrupted
             distinct = len(set(values))
         except KeyboardInterrupt:
             raise
@@ -58,7 +58,7 @@ class Action(Generic[S, P]):
             raise SpecError(f"action {self.name}: the domain of {parameter!r} {raised(error)}") from error
         if isinstance(given, Set):
             raise SpecError(
-                f"action {self.name}: the domain of {parameter!r} is a set, which has no order: give a list or a range"
+                f"action {self.name}: the domain of {parameter!r} is a set, which has no order: pass a list or a range"
             )
         if distinct != len(values):
             raise SpecError(f"action {self.name}: the domain of {parameter!r} holds a value twice: {values}")
@@ -67,7 +67,7 @@ class Action(Generic[S, P]):
 
 @attrs.frozen(repr=False, cache_hash=True)
 class ActionInstance(Generic[S]):
-    """An action with its parameters given: ``replicate(leader=0, follower=1)``."""
+    """An action with a value for each parameter: ``replicate(leader=0, follower=1)``."""
 
     action: Action[S, ...]
     values: tuple[Any, ...]
@@ -78,12 +78,12 @@ class ActionInstance(Generic[S]):
         return dict(zip(self.action.domains, self.values, strict=True))
 
     def successors(self, state: S) -> Iterator[S]:
-        """The next states this instance leads to from a state; none if it is not enabled there."""
+        """The next states of a state by this instance; none if it is not enabled in the state."""
         return self.action.function(state, *self.values)
 
     @property
     def sentence(self) -> str:
-        """What the step does, in words; empty if the action does not say."""
+        """The action's sentence with the parameter values filled in; empty if the action has none."""
         return self.action.sentence.format(**self.arguments)
 
     def __repr__(self) -> str:
@@ -112,18 +112,15 @@ class Step(Generic[S]):
 def action(
     sentence: str = "", /, **domains: Domain
 ) -> Callable[[Callable[Concatenate[S, P], Iterator[S]]], Action[S, P]]:
-    """Make an action of a generator function.
+    """Decorate a generator function as an action.
 
     Parameters:
-        sentence: what a step does, in words; ``{parameter}`` stands for a parameter's value.
+        sentence: a description of a step; ``{parameter}`` is a placeholder for a parameter's value.
         domains: for each parameter after the state, its values: an iterable, or a function of the
             spec's bounds that returns one.
 
     Returns:
-        A decorator. The function takes the state and then the parameters, and yields next states.
-
-    Raises:
-        SpecError: what is decorated makes no sense as an action; says which and why.
+        A decorator. The function takes the state and then the parameters, and yields the next states.
 
     Example:
         >>> @action("counter {index} goes up", index=range(3))
@@ -179,6 +176,6 @@ def _check_sentence(name: str, sentence: str, parameters: list[str]) -> None:
     try:
         named = {field for _, field, _, _ in string.Formatter().parse(sentence) if field is not None}
     except ValueError as error:
-        raise SpecError(f"action {name}: the sentence {sentence!r} cannot be read: {error}") from error
+        raise SpecError(f"action {name}: the sentence {sentence!r} is not a valid format string: {error}") from error
     for field in sorted(named - set(parameters)):
         raise SpecError(f"action {name}: the sentence names {{{field}}}, which is not one of its parameters")

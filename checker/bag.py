@@ -1,4 +1,4 @@
-"""Bag: an immutable multiset, such as the messages of a network that may deliver one twice."""
+"""Bag: an immutable multiset, for example the messages of a network that can deliver a message twice."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 class Bag(Mapping[T, int]):
-    """What `collections.Counter` is, but immutable: a mapping from members to how often it holds them.
+    """An immutable `collections.Counter`: a mapping from each member to the number of times it occurs.
 
-    What it does not hold, it maps to 0.
+    A value that is not a member maps to 0.
 
     Parameters:
-        members: what it holds, with repetitions.
+        members: the members, with repetitions.
 
     Example:
         >>> bag = Bag(["ping"]).add("ping").add("pong")
@@ -33,26 +33,26 @@ class Bag(Mapping[T, int]):
 
     @classmethod
     def of(cls, counts: Mapping[T, int]) -> Bag[T]:
-        """A bag that holds each member as often as given.
+        """Create a bag from the count of each member.
 
         Raises:
             ValueError: a count is not positive.
         """
         if any(count < 1 for count in counts.values()):
-            raise ValueError(f"a bag holds each member at least once, not as in {dict(counts)!r}")
+            raise ValueError(f"the counts of a bag must be positive, not {dict(counts)!r}")
         made = cls()
         made._counts = dict(counts)
         return made
 
     def add(self, member: T, times: int = 1) -> Bag[T]:
-        """The bag with a member added."""
+        """Return the bag with a member added."""
         return self._with(member, self[member] + times)
 
     def remove(self, member: T, times: int = 1) -> Bag[T]:
-        """The bag with a member taken out.
+        """Return the bag with a member removed.
 
         Raises:
-            ValueError: it is not in there that often.
+            ValueError: the bag contains the member fewer than `times` times.
         """
         if self[member] < times:
             raise ValueError(f"{member!r} is in the bag {self[member]} times, not {times}")
@@ -65,7 +65,7 @@ class Bag(Mapping[T, int]):
         return type(self).of(counts)
 
     def total(self) -> int:
-        """How many members it holds, repetitions counted."""
+        """The number of members, including repetitions."""
         return sum(self._counts.values())
 
     def __getitem__(self, member: T) -> int:
@@ -75,11 +75,11 @@ class Bag(Mapping[T, int]):
         return member in self._counts
 
     def __iter__(self) -> Iterator[T]:
-        """Each member once."""
+        """Iterate over the distinct members."""
         return iter(self._counts)
 
     def __len__(self) -> int:
-        """How many different members it holds."""
+        """The number of distinct members."""
         return len(self._counts)
 
     def __eq__(self, other: object) -> bool:

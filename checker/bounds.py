@@ -15,14 +15,14 @@ _HELP = "leadline.help"
 _RANGE = "leadline.range"
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-"""An integer as it is typed: `int` would take other scripts' digits and underscores too."""
+"""An integer in ASCII digits; `int` also accepts underscores and the digits of other scripts."""
 
 B = TypeVar("B")
 
 
 @attrs.frozen
 class NoBounds:
-    """For specs whose state space is finite as it is."""
+    """The bounds of a spec whose state space is finite without any."""
 
 
 def bound(
@@ -33,21 +33,21 @@ def bound(
     at_most: int | None = None,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """Declare one bound as an attrs field; its kind (int, bool or str) is its default's.
+    """Declare a bound as an attrs field. The type of its default (int, bool or str) is the type of the bound.
 
     Parameters:
-        default: the value where the user names none.
-        text: what it bounds, in a few words; shown by `leadline specs`.
-        at_least: smallest value allowed, for an int.
-        at_most: largest value allowed, for an int.
-        choices: the values allowed, for a str.
+        default: the value if the user does not give one.
+        text: a short description of the bound, shown by `leadline specs`.
+        at_least: the smallest allowed value of an int.
+        at_most: the largest allowed value of an int.
+        choices: the allowed values of a str.
 
     Returns:
-        The attrs field, validated whenever the class is made.
+        An attrs field that validates its value when an instance is created.
 
     Raises:
-        SpecError: the default is not an int, a bool or a str, or is not among the values allowed; a range
-            is given for what is no int, or choices for what is no str.
+        SpecError: the default is not an int, a bool or a str, or is not an allowed value; or a range is given
+            for a default that is not an int, or choices for one that is not a str.
     """
     if type(default) not in (int, bool, str):
         raise SpecError(f"a bound must be an int, a bool or a str, not {type(default).__name__} {default!r}")
@@ -88,7 +88,7 @@ def _right_values(kind: type, at_least: int | None, at_most: int | None, choices
 
 
 def describe_bounds(bounds: Any) -> list[tuple[str, Any, str, str]]:
-    """One row for each bound: its name, its value, what it bounds, and which values are possible."""
+    """A tuple for each bound: its name, its value, its description, and its allowed values."""
     return [
         (field.name, getattr(bounds, field.name), field.metadata.get(_HELP, ""), field.metadata.get(_RANGE, ""))
         for field in attrs.fields(type(bounds))
@@ -96,24 +96,24 @@ def describe_bounds(bounds: Any) -> list[tuple[str, Any, str, str]]:
 
 
 def bounds_text(bounds: Mapping[str, Any]) -> str:
-    """Bounds as they are given to ``-b``."""
+    """Bounds in the notation of the option ``-b``."""
     return ",".join(
         f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in bounds.items()
     )
 
 
 def change_bounds(bounds: B, changes: Mapping[str, Any]) -> B:
-    """The bounds with some of them changed.
+    """Return bounds with some values changed.
 
     Parameters:
         bounds: a frozen attrs value.
-        changes: new values by name; a str is read as the kind that the bound has.
+        changes: the new values by name; a str is converted to the type of the bound.
 
     Returns:
         A new value of the same class.
 
     Raises:
-        SpecError: an unknown name (the nearest is named) or a value that is not possible.
+        SpecError: a name is unknown (the message suggests the nearest), or a value is not allowed.
     """
     names = [name for name, *_ in describe_bounds(bounds)]
     for name in changes:
@@ -124,10 +124,10 @@ def change_bounds(bounds: B, changes: Mapping[str, Any]) -> B:
 
 
 def parse_bounds(text: str) -> dict[str, str]:
-    """Read ``brokers=3,log_size=2``.
+    """Parse ``brokers=3,log_size=2``.
 
     Raises:
-        SpecError: a part that is not ``name=value``, or a name given twice.
+        SpecError: a part is not ``name=value``, or a name is given twice.
     """
     changes: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -141,7 +141,7 @@ def parse_bounds(text: str) -> dict[str, str]:
 
 
 def _read(value: Any, kind: type) -> Any:
-    """A command line's text as an int or bool; what cannot be read is left for the validator to refuse."""
+    """Convert text from the command line to an int or a bool; the validator refuses text that cannot be converted."""
     if not isinstance(value, str) or kind is str:
         return str(value) if kind is str and type(value) is int else value
     if kind is bool:

@@ -1,12 +1,12 @@
-"""Canonical values: equal states whose sets and bags iterate alike, however they were made.
+"""Canonical values: the sets and bags of equal states iterate in the same order, however they were created.
 
-The order in which a set iterates depends on the hashes of its members, and on how it was made: ``frozenset([0, 8])``
-and ``frozenset([8, 0])`` are equal and iterate differently, as both members belong in the same place of the table. What
-an action does with a state must not depend on which of two equal states was found first. So each set is made again
-from its members in the order of their contents before a search keeps it: then equal sets have equal tables.
+The iteration order of a set depends on the hashes of its members and on how it was created: ``frozenset([0, 8])`` and
+``frozenset([8, 0])`` are equal but iterate differently, because both members hash to the same slot of the table. The
+result of an action must not depend on which of two equal states was found first. Before a search stores a state, each
+set in it is therefore created again from its members in the order of their contents; then equal sets have equal tables.
 
-Limits: within one process, hashes are fixed, and the tables of equal sets with it. Between processes they are not, see
-`leadline.checker.engines.set_order`. Collections of other libraries, and subclasses of `frozenset`, stay as they are.
+Limits: within one process, hashes are fixed, and so are the tables of equal sets. Between processes they differ, see
+`leadline.checker.engines.set_order`. Collections of other libraries and subclasses of `frozenset` are not changed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ _ATOMS = frozenset((int, bool, str, bytes, float, type(None)))
 
 
 def canonical(value: T, before: object = None) -> T:
-    """An equal value in which each set and bag is made from its members in order; the value itself if it has none.
+    """Return an equal value whose sets and bags are created from their members in order.
 
     Parameters:
-        value: a state or a part of one. Tuples, sets, bags and attrs values in it are looked into.
-        before: a canonical value; the parts that the two share are not looked at.
+        value: a state or a part of one. Tuples, sets, bags and attrs values in it are searched.
+        before: a canonical value; parts that the two share are skipped.
+
+    Returns:
+        The value itself if it contains neither sets nor bags.
     """
     if value is before:
         return value
@@ -57,7 +60,7 @@ def _canonical_tuple(value: tuple[Any, ...], before: Any) -> Any:
         return value
     if type(value) is tuple:
         return tuple(made)
-    make = getattr(type(value), "_make", None)  # of a named tuple
+    make = getattr(type(value), "_make", None)  # a named tuple
     return value if make is None else make(made)
 
 
@@ -75,12 +78,12 @@ def _canonical_fields(value: Any, before: Any) -> Any:
         return value
     twin = copy.copy(value)
     for name, made in changed.items():
-        object.__setattr__(twin, name, made)  # an equal value: a hash that the object keeps stays right
+        object.__setattr__(twin, name, made)  # the value stays equal, so a cached hash stays valid
     return twin
 
 
 def _in_order(members: list[Any]) -> list[Any]:
-    """The members of a set in an order that depends on what they are only."""
+    """The members of a set in an order that depends only on the members."""
     if len(members) < 2:
         return members
     kinds = set(map(type, members))

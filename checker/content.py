@@ -1,7 +1,7 @@
-"""Contents: a 64-bit hash of what a state holds, the same in every process.
+"""Content hashes: a 64-bit hash of the contents of a state, the same in every process.
 
-The order of a set differs from process to process, as `PYTHONHASHSEED` does. What must not differ is decided by these
-hashes. They order, choose and count; they never decide whether two states are equal.
+The iteration order of a set depends on `PYTHONHASHSEED`, which differs between processes. Decisions that must not
+differ are based on these hashes: they sort, select and count. They never decide whether two states are equal.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ S = TypeVar("S")
 ALL_BITS = 2**64 - 1
 
 MOST_BITS = 10_000
-"""Bits of the largest integers that are written in decimal. Python refuses to do so above 4,300 digits."""
+"""Bits of the largest integers that are written in decimal. Python refuses integers of more than 4,300 digits."""
 
 
 def content(path: str, value: Any) -> int:
     """The hash of a part of a state.
 
     Parameters:
-        path: where it is in the state.
-        value: the part; taken apart at any depth, as the hash must not depend on what has a slot of its own.
+        path: the path of the part in the state.
+        value: the part. It is split up at any depth: the hash must not depend on which parts have their own slot.
 
     Returns:
         An integer below 2 ** 64.
@@ -40,12 +40,12 @@ def content(path: str, value: Any) -> int:
 
 
 def in_order(states: list[S]) -> list[S]:
-    """Some next states in an order that does not depend on that in which an action yields them."""
+    """Sort next states into an order that does not depend on the order in which the action yields them."""
     return states if len(states) < 2 else sorted(states, key=lambda state: content("", state))
 
 
 def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
-    """What a value is made of, each part as strings: its path, its type, and its text."""
+    """The parts of a value, each as strings: its path, its type, and its text."""
     cls = type(value)
     if cls is tuple:
         yield path, "length", str(len(value))
@@ -67,20 +67,20 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
 
 
 def member_parts(path: str, member: Any, count: int) -> tuple[str, ...]:
-    """What a member of a collection adds to the hash.
+    """The strings that a member of a collection adds to the hash.
 
     Parameters:
-        path: of the collection.
+        path: the path of the collection.
         member: the member.
-        count: how often the collection has it, at least once.
+        count: the number of times that the collection contains the member, at least 1.
     """
     return path, "member", str(content("", member)), str(int(count))
 
 
 def _text(value: Any) -> str:
-    """What a value is, as far as that can be told without its address."""
+    """The text of a value, without its memory address."""
     if isinstance(value, enum.Enum):
-        return value.name or repr(value.value)  # a flag of none has no name
+        return value.name or repr(value.value)  # a flag without any bit set has no name
     if type(value) is int and value.bit_length() > MOST_BITS:
         return hex(value)
     if hasattr(value, "__qualname__"):  # a function or a class
@@ -102,5 +102,5 @@ def _text(value: Any) -> str:
 
 
 def digest(*texts: str) -> int:
-    """The hash of some strings."""
+    """The 64-bit hash of some strings."""
     return int.from_bytes(hashlib.blake2b("\0".join(texts).encode(errors="surrogatepass"), digest_size=8).digest())

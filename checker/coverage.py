@@ -1,4 +1,4 @@
-"""What a run has tried of a spec, and what it has not: `Limits.coverage` asks for it."""
+"""Coverage: which parts of a spec a run has exercised. `Limits.coverage` enables it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ import attrs
 from leadline.checker.state import is_component, is_constant
 
 FEW_VALUES = 12
-"""Values of a field that are named one by one."""
+"""The largest number of values of a field that are listed one by one."""
 
 MOST_VALUES = 10_000
-"""Different values of a field that are counted."""
+"""The largest number of distinct values of a field that are counted."""
 
 
 @attrs.frozen
 class InstanceCoverage:
-    """What became of one action with one combination of parameters.
+    """Coverage of one action with one combination of parameter values.
 
     Attributes:
-        enabled: the distinct states, of those expanded, that enable it; of a random search, how often it was enabled in
-            a visited state, each visit counted.
-        generated: its steps from them, and from a state that a limit cut short; of a random search, those taken.
-        distinct: the new distinct states among these; of a random search, an estimate unless `WalkCounts.is_exact`.
+        enabled: the number of distinct expanded states in which it is enabled; for a random search, the number of
+            visits to such a state.
+        generated: the number of its steps from these states, and from a state whose expansion was cut short by a
+            limit; for a random search, the number of steps taken.
+        distinct: the number of new distinct states among these; for a random search, an estimate unless
+            `WalkCounts.is_exact`.
     """
 
     enabled: int
@@ -34,12 +36,12 @@ class InstanceCoverage:
 
 @attrs.frozen
 class FieldCoverage:
-    """The values that a field of the state takes.
+    """The values of a field of the state.
 
     Attributes:
-        count: how many different ones.
-        is_exact: whether these are all; otherwise there are more than that.
-        values: they themselves, as text, sorted; empty if there are more than `FEW_VALUES`.
+        count: the number of distinct values.
+        is_exact: whether `count` is exact; otherwise there may be more values.
+        values: the values as text, sorted; empty if there are more than `FEW_VALUES`.
     """
 
     count: int
@@ -52,11 +54,11 @@ class SourceLine:
     """A line of a function.
 
     Attributes:
-        number: in its file, from 1.
-        text: the line.
-        mark: ``run``; ``never``; ``partly`` if it was run, but some branch was never taken; empty if there is
-            nothing to run.
-        missing: of ``partly``: the lines to which the branches not taken lead, 0 for leaving the function.
+        number: the line number in its file, from 1.
+        text: the text of the line.
+        mark: ``run``; ``never``; ``partly`` if the line ran, but some branch was never taken; empty if the line
+            contains no code to run.
+        missing: for ``partly``, the lines that the branches not taken lead to; 0 stands for leaving the function.
     """
 
     number: int
@@ -70,9 +72,9 @@ class FunctionCoverage:
     """A function that a spec calls.
 
     Attributes:
-        name: the function's.
-        file: the path of its source, as short as it can be told from others.
-        lines: its lines.
+        name: the name of the function.
+        file: the path of its source file, shortened as long as it is unambiguous.
+        lines: the lines of the function.
     """
 
     name: str
@@ -81,24 +83,24 @@ class FunctionCoverage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all of it was run."""
+        """Whether all of the function ran."""
         return all(line.mark in ("run", "") for line in self.lines)
 
 
 @attrs.frozen
 class CoverageCounts:
-    """What a run covered.
+    """The coverage of a run.
 
     Attributes:
-        instances: by action instance.
-        shown: by property, the distinct states in which it is true, if it is a witness, or its premise, if it has one.
-            Of step witnesses it is not counted.
-        fields: the values of each field, by its path, ``[]`` for every element of a tuple. Of distinct states, those
-            outside of `Spec.within` not among them.
-        source: the functions that were called, with the lines never run; first those that are not complete.
-        sampled: the number of distinct states in which `shown` was counted, if that is a sample of those visited: a
-            random search does not keep more. `fields` also has the values of states that were in the sample before.
-            None: of all distinct states.
+        instances: the coverage of each action instance.
+        shown: by property, the number of distinct states in which the witness, or the premise of the property, is
+            true. It is not counted for step witnesses.
+        fields: the values of each field in the distinct states, by path; ``[]`` stands for every element of a tuple.
+            States outside of `Spec.within` are not included.
+        source: the functions that were called, with the lines that never ran; incomplete functions come first.
+        sampled: the number of distinct states in which `shown` was counted, if these are a sample of the visited
+            states: a random search does not keep more. `fields` also includes the values of states that have left the
+            sample. None: all distinct states were counted.
     """
 
     instances: dict[str, InstanceCoverage]
@@ -109,9 +111,10 @@ class CoverageCounts:
 
 
 class FieldValues:
-    """Collects the values that fields take.
+    """Collects the values of fields.
 
-    An attrs value is taken apart into its fields, and so is a tuple that is a component or holds attrs values.
+    An attrs value is split into its fields. A tuple that is a component or contains attrs values is split into its
+    elements.
     """
 
     def __init__(self) -> None:
@@ -119,12 +122,12 @@ class FieldValues:
         self._stopped: set[str] = set()
 
     def add(self, value: Any, path: str, apart: bool = False) -> None:
-        """Take note of a value.
+        """Record a value.
 
         Parameters:
             value: a state, or a part of one.
-            path: where it is.
-            apart: whether it is a component.
+            path: the path of the value.
+            apart: whether the value is a component.
         """
         if attrs.has(type(value)):
             for field in attrs.fields(type(value)):
@@ -139,17 +142,17 @@ class FieldValues:
                 values.add(value)
 
     def stop(self, path: str) -> None:
-        """Take note that no more values are looked at, in a part of the state that takes too many."""
+        """Record that a part of the state has too many values, so that no more of them are collected."""
         self._stopped.add(path)
 
     def add_all(self, states: Iterable[Any]) -> None:
-        """Take note of the values in some states."""
+        """Record the values in some states."""
         for state in states:
             self.add(state, type(state).__name__)
 
     @property
     def fields(self) -> dict[str, FieldCoverage]:
-        """What each field took, by path."""
+        """The values of each field, by path."""
         return {path: self._field(path, values) for path, values in sorted(self._values.items())}
 
     def _field(self, path: str, values: set[Any]) -> FieldCoverage:

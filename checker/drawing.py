@@ -1,6 +1,6 @@
-"""Drawing: how a spec's states look, for every view of a trace.
+"""Drawing: how every view of a trace displays the states of a spec.
 
-A spec without a drawing is shown by its components: a row for each, a column for each field.
+For a spec without a drawing, views show a row for each component and a column for each field.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def _visible_columns(columns: Mapping[str, str]) -> dict[str, str]:
 
 @attrs.frozen
 class Cell:
-    """One cell of what a row holds, such as a record of a log.
+    """One cell of a row, for example a record of a log.
 
     Attributes:
-        text: what is in it.
-        caption: a few words below that.
-        group: cells of one group have one colour.
+        text: the text in the cell.
+        caption: a short text below it.
+        group: cells of the same group have the same colour.
     """
 
     text: str = attrs.field(converter=visible)
@@ -49,7 +49,7 @@ class Cell:
 
 @attrs.frozen
 class Mark:
-    """A named offset between the cells of a row, such as a high watermark. 0 is before the first cell."""
+    """A named offset between the cells of a row, for example a high watermark. Offset 0 is before the first cell."""
 
     name: str = attrs.field(converter=visible)
     offset: int
@@ -60,12 +60,12 @@ class Row:
     """One row of a state: a lane of the diagram, a line of the table.
 
     Attributes:
-        columns: texts by column, for tables.
-        cells: what the row holds, in order, for diagrams.
-        marks: offsets among the cells.
-        badges: a few words about the row, each on its own.
-        standing: a few words on what others know about the row. When they change, nothing has happened in the row.
-        up: whether the row is running; the lane of one that is not is dotted.
+        columns: the text of each column, for tables.
+        cells: the contents of the row, in order, for diagrams.
+        marks: named offsets between the cells.
+        badges: short texts about the row, shown separately.
+        standing: short texts about what others know of the row. A change of these texts is not an event of the row.
+        up: whether the row is running; otherwise its lane is dotted.
     """
 
     columns: Mapping[str, str] = attrs.field(factory=dict, converter=_visible_columns)
@@ -78,12 +78,12 @@ class Row:
 
 @attrs.frozen
 class Message:
-    """Something sent from one row to another.
+    """A message from one row to another.
 
     Attributes:
         source, target: the names of the rows.
-        text: what is sent, in a few words: the label of an arrow.
-        detail: the rest of it, where there is room.
+        text: a short text, the label of the arrow.
+        detail: further text, shown where there is room.
     """
 
     source: str = attrs.field(converter=visible)
@@ -93,20 +93,21 @@ class Message:
 
     @property
     def whole(self) -> str:
-        """The text with the detail."""
+        """The text, followed by the detail if there is one."""
         return f"{self.text} ({self.detail})" if self.detail else self.text
 
 
 @attrs.frozen
 class Event:
-    """What a step of a trace meant for its outcome, and why it happened.
+    """The effect of a step on the outcome of a trace, and its reason.
 
     Attributes:
-        state: the state that the step led to, counted from 0.
-        text: what happened and why, in a clause without a full stop. Where it names a step, the initial state is 1.
-        label: a word or two for the diagram, such as ``committed`` or ``lost``; empty if the step is not a
+        state: the index of the state that the step led to, from 0.
+        text: what happened and why, as a clause without a full stop. Numbers of steps in it count the initial state
+            as 1.
+        label: one or two words for the diagram, for example ``committed`` or ``lost``; empty if the step is not a
             turning point.
-        good: whether the label stands for what should happen.
+        good: whether the label describes a desired outcome.
     """
 
     state: int
@@ -121,17 +122,18 @@ def _none(_: Any) -> tuple[Any, ...]:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Drawing(Generic[S]):
-    """How the states of a spec are drawn.
+    """Functions that describe how to display the states of a spec.
 
     Attributes:
-        rows: the rows of a state by name, in the order in which they are shown.
-        messages: the messages on their way in a state.
-        arrivals: the messages that arrive in a step. One that was not on its way before was sent in the same step.
-            One that is no longer on its way and did not arrive is lost. One that arrived and is still there waits
-            at its receiver.
-        events: what decided the outcome of a behaviour, given its steps. Views show it as the explanation of a
-            trace. Without any, they list the steps that wrote what the property and later steps read.
-        legend: what the notation means.
+        rows: returns the rows of a state by name, in the order in which they are shown.
+        messages: returns the messages that are in flight in a state.
+        arrivals: returns the messages that arrive in a step. A message that was not in flight before was sent in the
+            same step. A message that is no longer in flight and did not arrive is lost. A message that arrived and is
+            still returned by `messages` waits at its receiver.
+        events: takes the steps of a behaviour and returns the events that decided its outcome. Views show them as the
+            explanation of a trace. Without events, views list the steps that wrote the values that the property and
+            later steps read.
+        legend: an explanation of the notation.
 
     Example:
         >>> from leadline.checker.drawing import Drawing, Row

@@ -1,4 +1,4 @@
-"""The mistakes a user can make: each is one line that names the thing and what would be right."""
+"""Errors that a user can cause. Each message is one line that names the cause and says what would be right."""
 
 from __future__ import annotations
 
@@ -7,38 +7,39 @@ import traceback
 from pathlib import Path
 
 _OBSERVING = Path(__file__).parent / "observing"
-_LIBRARIES = (  # and what stands in for `attrs.evolve`, tuples and collections
+_LIBRARIES = (  # including the modules that replace `attrs.evolve`, tuples and collections
     *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
     *(str(_OBSERVING / f"{name}.py") for name in ("lazy", "recording", "tuple_views", "collection_views")),
 )
 
 
 class LeadlineError(Exception):
-    """A mistake the user can correct. Its text is one line; the command line ends with exit code 2."""
+    """An error that the user can correct. Its message is one line; the command line exits with code 2."""
 
 
 class SpecError(LeadlineError):
-    """A spec, action, property or bound that makes no sense, or that misbehaved while it ran."""
+    """A spec, action, property or bound is invalid, or failed while it ran."""
 
 
 class Damaged(LeadlineError):
-    """A file of a saved search is missing, or is not as it was written."""
+    """A file of a saved search is missing, or its contents have changed since it was written."""
 
 
 class TraceError(LeadlineError):
-    """A trace file that cannot be read, or that the model no longer follows."""
+    """A trace file cannot be read, or the model no longer allows its trace."""
 
 
 def raised(error: BaseException) -> str:
-    """What was raised, for the end of a sentence.
+    """Describe an exception, for the end of a sentence.
 
-    It need not be an `Exception`: ``sys.exit`` and ``pytest.fail`` raise others, and no spec may end its checker.
+    It may be any `BaseException`: ``sys.exit`` and ``pytest.fail`` do not raise an `Exception`, and a spec must not
+    end the checker.
     """
     return f"{'must not exit, but raised' if isinstance(error, SystemExit) else 'raised'} {error_line(error)}"
 
 
 def error_text(error: BaseException) -> str:
-    """The text of an error in one line. It may be of any class, whose ``__str__`` may raise."""
+    """The message of an exception in one line. Its class may be any, so its ``__str__`` may raise."""
     try:
         return " ".join(str(error).split())
     except Exception:
@@ -46,7 +47,7 @@ def error_text(error: BaseException) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """An error in one line, with the innermost place that is not in a library or generated code."""
+    """An exception in one line, with the innermost position that is not in a library or generated code."""
     places = traceback.extract_tb(error.__traceback__)
     where = next((p for p in reversed(places) if not p.filename.startswith(("<", *_LIBRARIES))), places[-1])
     return f"{type(error).__name__}: {error_text(error)} ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})"
