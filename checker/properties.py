@@ -1,4 +1,4 @@
-"""Properties: what must be true of every state, of every step, or of some state."""
+"""Properties: predicates that must be true in every state, at every step, or in some state."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from leadline.checker.errors import SpecError, raised
 
 
 class Kind(enum.Enum):
-    """What a property speaks of."""
+    """The kind of a property: what it is about, and how often it must be true."""
 
     INVARIANT = "invariant"
     """True in every reachable state."""
     STEP_INVARIANT = "step invariant"
     """True between the states before and after every step."""
     WITNESS = "witness"
-    """True in some reachable state: without it, a run proves nothing."""
+    """True in at least one reachable state: otherwise a run proves nothing."""
     STEP_WITNESS = "step witness"
     """True between the states before and after some step."""
     CONSTRAINT = "constraint"
-    """True in every state that is searched further: see `Spec.within`."""
+    """True in every state whose next states are searched: see `Spec.within`."""
     PREMISE = "premise"
-    """True in some reachable state: without it, the properties that have it say nothing. See `Property.premise`."""
+    """True in at least one reachable state: otherwise the properties with this premise are vacuous. See `Property`."""
     DEADLOCK = "deadlock"
-    """Every reachable state has a next state. Asked for by ``Spec(check_deadlock=True)``."""
+    """Every reachable state has a next state. Enabled by ``Spec(check_deadlock=True)``."""
 
     @property
     def is_witness(self) -> bool:
-        """Whether it is enough that the property is true once."""
+        """Whether the property only needs to be true once."""
         return self in (Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE)
 
     @property
     def of_steps(self) -> bool:
-        """Whether the property speaks of a step, not of a state."""
+        """Whether the property is about steps, not about states."""
         return self in (Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
 
@@ -45,22 +45,22 @@ Predicate = Callable[..., bool | Iterator[str]]
 """Returns whether the property is true, or yields a sentence for each thing that makes it false."""
 
 Premise = Callable[[Any], bool]
-"""Returns whether a property says something of a state, or of the steps from it."""
+"""Returns whether a property applies to a state, or to the steps from it."""
 
 
 @attrs.frozen(eq=False)
 class Property:
-    """A predicate with a name, a sentence and a source. Calling it says whether it is true.
+    """A predicate with a name, a sentence and a source. Calling it returns whether it is true.
 
     Attributes:
-        name: the function's name.
-        kind: what it speaks of.
+        name: the name of the function.
+        kind: the kind of the property.
         sentence: the property in one sentence.
-        function: takes a state (a step invariant: the states before and after a step).
-        source: where the rule comes from: an article, a KIP, a ticket.
-        fails_in: the names of specs in which it is known to be violated, at some bounds.
-        premise: a predicate of a state (of a step invariant, of the state before). Where it is false, the property says
-            nothing; if it is false in every state, the property is vacuous. None: the property is never vacuous.
+        function: takes a state; for a property of steps, the states before and after a step.
+        source: the source of the rule: an article, a KIP, a ticket.
+        fails_in: the names of specs that are known to violate it, at some bounds.
+        premise: a predicate of a state; for a step invariant, of the state before. Where it is false, the property
+            does not apply; if it is false in every state, the property is vacuous. None: the property is never vacuous.
     """
 
     name: str
@@ -75,10 +75,11 @@ class Property:
         return self.complaint(*states) is None
 
     def complaint(self, *states: Any) -> str | None:
-        """Why the property is false of a state or step: the first of `complaints`; None if it is true.
+        """Why the property is false for a state or step: the first of `complaints`; None if it is true.
 
         Raises:
-            SpecError: as `complaints`; or the predicate raised what is not an `Exception`, as ``pytest.fail`` does.
+            SpecError: see `complaints`; or the predicate raised something other than an `Exception`, as
+                ``pytest.fail`` does.
         """
         try:
             return next(self.complaints(*states), None)
@@ -88,7 +89,7 @@ class Property:
             raise SpecError(f"{self.kind.value} {self.name} {raised(error)}") from error
 
     def complaints(self, *states: Any) -> Iterator[str]:
-        """Why the property is false of a state or step: a sentence for each offending value.
+        """Why the property is false for a state or step: a sentence for each offending value.
 
         Yields:
             One empty sentence if the predicate does not say why; nothing if the property is true.
@@ -105,7 +106,7 @@ class Property:
             for sentence in outcome:
                 if not isinstance(sentence, str):
                     raise SpecError(
-                        f"{self.kind.value} {self.name} must yield what is wrong as a str, not {sentence!r}"
+                        f"{self.kind.value} {self.name} must yield a str that says what is wrong, not {sentence!r}"
                     )
                 yield sentence
 
@@ -113,20 +114,20 @@ class Property:
 def invariant(
     sentence: str, *, source: str = "", fails_in: tuple[str, ...] = (), premise: Premise | None = None
 ) -> Callable[[Predicate], Property]:
-    """Make an invariant of a predicate of one state.
+    """Decorate a predicate of one state as an invariant.
 
     Parameters:
         sentence: the property in one sentence.
-        source: where the rule comes from.
-        fails_in: the names of specs in which it is known to be violated.
-        premise: a predicate of a state; see `Property`. A witness will do.
+        source: the source of the rule.
+        fails_in: the names of specs that are known to violate it.
+        premise: a predicate of a state, or a witness; see `Property`.
 
     Returns:
         A decorator. The predicate returns a bool, or yields a sentence for each offending value, so
         that a counterexample can say what is wrong.
 
     Raises:
-        SpecError: what is decorated makes no sense as an invariant.
+        SpecError: the function is not a valid invariant.
 
     Example:
         >>> @invariant("no counter is above nine")
@@ -141,17 +142,17 @@ def invariant(
 def step_invariant(
     sentence: str, *, source: str = "", fails_in: tuple[str, ...] = (), premise: Premise | None = None
 ) -> Callable[[Predicate], Property]:
-    """Make a step invariant of a predicate of two states, before and after a step. See `invariant`."""
+    """Decorate a predicate of the states before and after a step as a step invariant. See `invariant`."""
     return _property(Kind.STEP_INVARIANT, sentence, source, fails_in, premise)
 
 
 def witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
-    """Make a witness of a predicate of one state that some reachable state must satisfy. See `invariant`."""
+    """Decorate a predicate that some reachable state must satisfy as a witness. See `invariant`."""
     return _property(Kind.WITNESS, sentence, source)
 
 
 def step_witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
-    """Make a witness of a predicate of two states, before and after some step. See `invariant`."""
+    """Decorate a predicate of the states before and after some step as a step witness. See `invariant`."""
     return _property(Kind.STEP_WITNESS, sentence, source)
 
 
@@ -162,18 +163,18 @@ DEADLOCK = Property(
     function=lambda state: True,
     source="",
 )
-"""What `Spec(check_deadlock=True)` checks; engines look at the state's successors, not at a predicate."""
+"""The property that `Spec(check_deadlock=True)` adds. Engines check the state's successors, not this predicate."""
 
 
 def _bare(function: Callable[..., Any]) -> str:
-    """The parameters of a function, without annotations."""
+    """The signature of a function, without annotations."""
     signature = _signature(function)
     bare = [item.replace(annotation=item.empty) for item in signature.parameters.values()]
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))
 
 
 def premise_property(premise: Premise) -> Property:
-    """A premise as a property that some reachable state must satisfy, as a witness does."""
+    """Convert a premise to a property that, like a witness, some reachable state must satisfy."""
     if isinstance(premise, Property):
         return attrs.evolve(premise, kind=Kind.PREMISE)
     name = getattr(premise, "__name__", "premise")
@@ -181,22 +182,22 @@ def premise_property(premise: Premise) -> Property:
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    """The parameters of a function. Raises SpecError: Python does not know them, as of `bool` and `max`."""
+    """The signature of a function. Raises SpecError: Python does not know it, for example that of `bool`."""
     try:
         return inspect.signature(function)
     except ValueError:
         name = getattr(function, "__name__", repr(function))
-        raise SpecError(f"{name} cannot be a predicate, as its parameters are not known: use a function") from None
+        raise SpecError(f"{name} cannot be a predicate, because its parameters are unknown: use a function") from None
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function takes just that many states."""
+    """Whether a function takes exactly `count` states."""
     parameters = _signature(function).parameters.values()
     return len(parameters) == count and all(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)
 
 
 def _check_premise(premise: Any) -> None:
-    """Refuse what cannot be a premise. Raises SpecError."""
+    """Refuse an invalid premise. Raises SpecError."""
     if isinstance(premise, Property):
         if premise.kind is not Kind.WITNESS:
             raise SpecError(f"a premise must be a predicate of a state, not the {premise.kind.value} {premise.name}")

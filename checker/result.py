@@ -1,4 +1,4 @@
-"""Results: one type for every engine."""
+"""Results: the types that every engine returns."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 
 MOST_TRACES = 10_000
-"""Counterexamples that can be asked for: room is made for all of them at the start."""
+"""The largest number of counterexamples that can be requested: memory for all of them is allocated at the start."""
 
 
 class Verdict(enum.Enum):
-    """What is known at the end of a run."""
+    """The conclusion of a run."""
 
     HOLDS = "holds"
-    """The whole space was searched. Of a witness: some state satisfies it."""
+    """The whole state space was searched. For a witness: some state satisfies it."""
     VIOLATED = "violated"
-    """There is a counterexample. Of a witness: the whole space was searched and no state satisfies it."""
+    """There is a counterexample. For a witness: the whole state space was searched and no state satisfies it."""
     INCOMPLETE = "incomplete"
-    """A bound, a limit or an interrupt came first: nothing is known beyond what was searched."""
+    """A bound, a limit or an interrupt ended the search: nothing is known about the states not searched."""
 
 
 class StopKind(enum.Enum):
-    """What stopped a run before every reachable state was searched."""
+    """The reason why a run stopped before every reachable state was searched."""
 
     VIOLATION = "violation"
-    """The first violation, after which the search was not to continue."""
+    """The first violation, unless `Limits.keep_going` is set."""
     DEPTH = "depth"
     STATES = "states"
     TIME = "time"
     MEMORY = "memory"
-    """The limit on memory or all memory that is free, or the most that an engine can hold."""
+    """The memory limit, the end of free memory, or the capacity of an engine."""
     INTERRUPT = "interrupt"
-    """Ctrl-C, or another signal that asks a process to end."""
+    """Ctrl-C, or another signal that asks a process to terminate."""
     SAMPLE = "sample"
-    """The run was a random one, and at its end."""
+    """The run was a random search and reached its end."""
 
 
 @attrs.frozen
@@ -49,8 +49,8 @@ class Stop:
     """Why a run stopped early.
 
     Attributes:
-        kind: what stopped it.
-        text: the same for a person, for the end of a sentence.
+        kind: the kind of reason.
+        text: the reason in words, for the end of a sentence.
     """
 
     kind: StopKind
@@ -65,16 +65,16 @@ FIRST_VIOLATION = Stop(StopKind.VIOLATION, "stopped at the first violation")
 
 @attrs.frozen
 class Limits:
-    """What may stop a search before the space is exhausted, and what it collects on the way.
+    """Limits of a search, and options for what it collects.
 
     Attributes:
-        depth: states on the longest path searched, the initial state counting 1; None: no limit.
-        max_states: distinct states; None: no limit.
-        max_seconds: seconds of search; None: no limit.
-        max_memory: bytes of memory that the process may use; None: most of what the machine has free.
-        keep_going: search on after a violation, until the space is exhausted.
-        traces: how many different shortest counterexamples are wanted for each property.
-        coverage: whether `Statistics.covered` is wanted, which takes about as long again.
+        depth: the number of states on the longest path searched, including the initial state; None: no limit.
+        max_states: the number of distinct states; None: no limit.
+        max_seconds: the duration of the search in seconds; None: no limit.
+        max_memory: the memory that the process may use, in bytes; None: most of the machine's free memory.
+        keep_going: whether to continue after a violation until the state space is exhausted.
+        traces: the number of different shortest counterexamples to find for each property.
+        coverage: whether to collect `Statistics.covered`, which about doubles the time.
     """
 
     depth: int | None = None
@@ -91,7 +91,7 @@ class Limits:
             if value is None:
                 continue
             number = type(value) is int or (name == "max_seconds" and type(value) is float)
-            if not number or not value > 0:  # nan is not more than 0
+            if not number or not value > 0:  # nan > 0 is false
                 kind = "a number" if name == "max_seconds" else "an integer"
                 raise SpecError(f"limit {name}={value} is out of range: it must be more than 0, and {kind}")
         if self.traces > MOST_TRACES:
@@ -100,7 +100,7 @@ class Limits:
 
 @attrs.define
 class ActionCount:
-    """How often one action was taken: steps generated, and new distinct states among them."""
+    """How often one action was taken: the steps generated, and the new distinct states among them."""
 
     generated: int = 0
     distinct: int = 0
@@ -108,11 +108,11 @@ class ActionCount:
 
 @attrs.frozen
 class Widest:
-    """A part of the state that is read as a whole, and takes more values than any other.
+    """The part of the state with the most values, among the parts that are read as a whole.
 
     Attributes:
-        path: where it is, such as ``State.messages``.
-        values: how many values of it were met.
+        path: the path of the part, for example ``State.messages``.
+        values: the number of distinct values found.
         type: the name of their type.
     """
 
@@ -123,14 +123,14 @@ class Widest:
 
 @attrs.frozen
 class Learning:
-    """What the compiled engine made of a spec's functions. See `leadline.checker.engines.compiled`.
+    """What the compiled engine learned from a spec's functions. See `leadline.checker.engines.compiled`.
 
     Attributes:
-        actions, properties: by name, the calls that it learned from.
-        called: the calls that it did not learn from, as few states would have gained by it.
-        by_oracle: the calls that the oracle would have made until then.
-        memory: bytes that what was learned takes.
-        widest: the part that takes the most values; None if no part is read as a whole.
+        actions, properties: by name, the number of calls that it learned from.
+        called: the number of calls that it did not learn from, because few states would have benefited.
+        by_oracle: the number of calls that the oracle would have made by then.
+        memory: the size of the learned results in bytes.
+        widest: the part with the most values; None if no part is read as a whole.
     """
 
     actions: dict[str, int]
@@ -142,19 +142,19 @@ class Learning:
 
     @property
     def share(self) -> float:
-        """The calls made, as a share of those of the oracle."""
+        """The number of calls made, as a fraction of the calls of the oracle."""
         learned = sum(self.actions.values()) + sum(self.properties.values())
         return (learned + self.called) / max(self.by_oracle, 1)
 
 
 @attrs.frozen
 class Verified:
-    """How much of what was learned a search compared with calls on real states; none of it was wrong.
+    """How many learned results a search compared with calls on real states. None of them was wrong.
 
     Attributes:
-        checked: applications of learned paths that were compared.
-        drawn: those of them that were drawn at random among all.
-        made: all applications; None of a search that does not count them.
+        checked: the number of applications of learned paths that were compared.
+        drawn: the number of these that were drawn at random from all applications.
+        made: the number of all applications; None for a search that does not count them.
     """
 
     checked: int
@@ -163,7 +163,7 @@ class Verified:
 
     @property
     def one_in(self) -> int:
-        """At 99 % confidence, fewer than one in this number of applications is wrong; 0 if that cannot be said."""
+        """With 99 % confidence, fewer than one in this number of applications is wrong; 0 if nothing can be said."""
         return int(self.drawn / 4.605)  # a share of 4.605 / n is missed by n draws with probability exp(-4.605) = 0.01
 
 
@@ -172,17 +172,17 @@ class WalkCounts:
     """Counts of the behaviours of a random search.
 
     Attributes:
-        behaviours: those begun.
-        steps: those taken.
-        expanded: states expanded in random order: all their next states were checked, except at the maximum number of
+        behaviours: behaviours started.
+        steps: steps taken.
+        expanded: states expanded in random order. All their next states were checked, except at the maximum number of
             steps.
-        waiting: states found by expanding others, but not expanded themselves.
+        waiting: states found by expanding other states, but not expanded themselves.
         is_exact: whether the counts of distinct states are exact; otherwise they are estimates.
-        lengths: for each number of steps, the behaviours that ended after them.
-        depths: for each number of steps, the distinct states that no behaviour reached with fewer.
-        dead_ends: behaviours that ended where no step leads to another state.
+        lengths: for each number of steps, the number of behaviours that ended after it.
+        depths: for each number of steps, the number of distinct states that no behaviour reached in fewer steps.
+        dead_ends: behaviours that ended in a state from which no step leads to another state.
         outside: behaviours that ended in a state outside of `Spec.within`.
-        enabled: for each action, how often it was possible, taken or not.
+        enabled: for each action, how often it was enabled, whether or not it was taken.
     """
 
     behaviours: int
@@ -202,35 +202,34 @@ class Statistics:
     """Counts of a run, as TLC counts them.
 
     Attributes:
-        distinct: different states reached, initial states included.
-        outside: different states reached besides, which are outside of `Spec.within`.
-        generated: every next state produced, initial states included, repetitions too.
-        depth: number of states on the longest shortest path searched, the initial state counting 1. A search
-            cut short by a limit may have found states one step deeper.
-        queue: states found whose next states were not all generated; None of a random search, which has no queue.
+        distinct: distinct states reached, including initial states.
+        outside: distinct states reached outside of `Spec.within`, not included in `distinct`.
+        generated: all next states generated, including initial states and repetitions.
+        depth: the number of states on the longest shortest path searched, including the initial state. A search that
+            a limit ended may have found states one step deeper.
+        queue: states found whose next states were not all generated; None for a random search, which has no queue.
         expanded: states whose next states were all generated.
-        successors: steps from all expanded states together.
-        out_degree_min, out_degree_max: fewest and most steps from one of them. Every step counts; what TLC
-            calls by this name counts only those to states not seen before.
-        deadlocks: expanded states from which there is no step.
-        seconds: wall-clock seconds.
+        successors: the total number of steps from expanded states.
+        out_degree_min, out_degree_max: the smallest and largest number of steps from an expanded state. Every step
+            counts; the outdegree that TLC reports counts only steps to new states.
+        deadlocks: expanded states without a step.
+        seconds: wall-clock time in seconds.
         actions: counts by action name, in the spec's order.
-        level_done: the share of the last level begun whose states are expanded; None if the engine does not know.
-        memory: bytes that the states found take; 0 if the engine does not know.
-        calls: calls of actions and properties that were learned from; 0 of engines that do not learn.
-        learning: more of that; None of other engines than the compiled one.
-        compared: what was learned from one state and compared with a call on another one, how often.
-        verified: the same for a random share of all uses of what was learned; None of engines that do not learn.
-        levels: distinct states at each depth, as far as they were found; empty of a random search.
-        samples: seconds, and the distinct states found until then, in order; empty if nobody noted them (`paced`).
-        shards: over how many shards the states are spread; 0 if they are not.
-        skew: of the new states of the last level, how many more the largest share has than the mean: 0.1 for a
-            tenth more.
+        level_done: the fraction of the last level started that is expanded; None if the engine does not know.
+        memory: the size of the states found in bytes; 0 if the engine does not know.
+        calls: calls of actions and properties that the engine learned from; 0 for engines that do not learn.
+        learning: details of what was learned; None for engines other than the compiled one.
+        compared: how often a result learned from one state was compared with a call on another state.
+        verified: the same for a random sample of all uses of learned results; None for engines that do not learn.
+        levels: the number of distinct states found at each depth; empty for a random search.
+        samples: pairs of elapsed seconds and distinct states found by then, in order; empty unless recorded by `paced`.
+        shards: the number of shards that the states are spread over; 0 if the engine does not use shards.
+        skew: how many more of the last level's new states the largest shard has than the mean: 0.1 for 10 % more.
         spilled: bytes written to files.
-        walked: what a random search has covered; None of other engines.
-        covered: what was tried, if `Limits.coverage` asks for it.
-        activity: for progress, what is done after the search proper, such as shortening; empty during the search, and
-            in results.
+        walked: the counts of a random search; None for other engines.
+        covered: the coverage; None unless `Limits.coverage` is set.
+        activity: for progress reports, the work after the search itself, for example shortening; empty during the
+            search and in results.
     """
 
     distinct: int = 0
@@ -262,7 +261,7 @@ class Statistics:
 
     @property
     def out_degree_mean(self) -> float:
-        """Mean number of steps from an expanded state; 0 if none was expanded."""
+        """The mean number of steps from an expanded state; 0 if no state was expanded."""
         return self.successors / self.expanded if self.expanded else 0.0
 
     @property
@@ -273,7 +272,7 @@ class Statistics:
         return [name for name, count in self.actions.items() if not count.generated]
 
     def count_expanded(self, steps: int) -> None:
-        """Count one more state as expanded, with so many steps from it."""
+        """Count one more expanded state, with `steps` steps from it."""
         self.out_degree_min = min(self.out_degree_min, steps) if self.expanded else steps
         self.out_degree_max = max(self.out_degree_max, steps)
         self.expanded += 1
@@ -283,11 +282,13 @@ class Statistics:
 
 @attrs.frozen(eq=False)
 class PropertyResult:
-    """What a run says of one property.
+    """The result of a run for one property.
 
     Attributes:
-        traces: shortest counterexamples; of a witness, shortest ways to a state that satisfies it.
-        premise: whether its premise was true in any state that was searched; None if it has none.
+        property: the property.
+        verdict: the verdict on it.
+        traces: shortest counterexamples; for a witness, shortest traces to a state that satisfies it.
+        premise: whether its premise was true in any searched state; None if the property has no premise.
     """
 
     property: Property
@@ -297,22 +298,22 @@ class PropertyResult:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the property holds only because its premise is never true."""
+        """Whether the property is vacuous: it holds only because its premise is never true."""
         return self.verdict is Verdict.HOLDS and self.premise is False
 
 
 @attrs.frozen(eq=False)
 class Result:
-    """What a run of any engine found.
+    """The result of a run of any engine.
 
     Attributes:
-        spec: what was searched, with its bounds.
+        spec: the spec that was searched, with its bounds.
         engine: the name of the engine.
         stop: why the run stopped early; None if every reachable state was searched.
         statistics: the counts.
-        properties: one entry for each property checked, in the spec's order.
-        settings: the engine's own parameters of this run, by name.
-        note: what else has to be said of the run; empty for most.
+        properties: a result for each property checked, in the spec's order.
+        settings: the engine's own settings in this run, by name.
+        note: a further remark; usually empty.
     """
 
     spec: Spec[Any]
@@ -330,7 +331,7 @@ class Result:
 
     @property
     def reason(self) -> str | None:
-        """Why the run stopped early, for a person; None if every reachable state was searched."""
+        """Why the run stopped early, in words; None if every reachable state was searched."""
         return None if self.stop is None else self.stop.text
 
     @property
@@ -340,13 +341,13 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """Violated if any property is, else incomplete unless the space was exhausted, else holds."""
+        """Violated if any property is violated; otherwise holds if the search was exhaustive, else incomplete."""
         if any(item.verdict is Verdict.VIOLATED for item in self.properties):
             return Verdict.VIOLATED
         return Verdict.HOLDS if self.exhausted else Verdict.INCOMPLETE
 
     def of(self, name: str) -> PropertyResult:
-        """The result of one property, by its name."""
+        """The result for one property, by its name."""
         return next(item for item in self.properties if item.property.name == name)
 
 
@@ -355,7 +356,7 @@ def judge(item: Property, seen: bool, exhausted: bool) -> Verdict:
 
     Parameters:
         item: the property.
-        seen: whether its counterexample (a witness: its example) was seen.
+        seen: whether a counterexample was found; for a witness, a state or step that satisfies it.
         exhausted: whether every reachable state was searched.
     """
     if seen:

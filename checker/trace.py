@@ -1,4 +1,4 @@
-"""Traces: a behaviour of a spec, from an initial state step by step."""
+"""Traces: behaviours of a spec, step by step from an initial state."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ S = TypeVar("S")
 
 @attrs.frozen(eq=False)
 class Trace(Generic[S]):
-    """A list of steps from an initial state, and the property it is evidence about.
+    """A sequence of steps from an initial state, and the property that it is evidence for or against.
 
     Attributes:
-        spec: the spec it is a behaviour of, with its bounds.
+        spec: the spec of the behaviour, with its bounds.
         states: the states in order; at least one.
-        instances: the action instances between them, one fewer than states.
-        about: the property that the last state (or step) violates, or a witness that it satisfies;
-            None for a behaviour that is just a behaviour.
+        instances: the action instances between the states, one fewer than states.
+        about: the property that the last state (or step) violates, or the witness that it satisfies;
+            None if the behaviour is not evidence about a property.
     """
 
     spec: Spec[S]
@@ -36,7 +36,7 @@ class Trace(Generic[S]):
             raise ValueError(f"{len(self.states)} states need {len(self.states) - 1} steps, not {len(self.instances)}")
 
     def __len__(self) -> int:
-        """The number of states, the initial one included, as TLC counts."""
+        """The number of states, including the initial state, as TLC counts."""
         return len(self.states)
 
     @property
@@ -49,23 +49,23 @@ class Trace(Generic[S]):
 
     @property
     def complaint(self) -> str:
-        """What is wrong at the end of the trace, in words, as far as the property says."""
+        """Why the end of the trace violates the property; empty if the property does not say."""
         return next(iter(self.complaints), "")
 
     @property
     def complaints(self) -> list[str]:
-        """All that is wrong at the end of the trace: a sentence for each offending value."""
+        """Why the end of the trace violates the property: a sentence for each offending value."""
         if self.about is None:
             return []
         return list(filter(None, complaints_at_end(self.spec, self.about, self.states)))
 
 
 def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str | None:
-    """What the last state or step of a behaviour has against a property.
+    """Why the last state or step of a behaviour violates a property.
 
     Returns:
-        None if the property is true there (a witness: if it is not satisfied), else what is wrong,
-        which may be empty.
+        The reason, which may be empty; None if the property is true there. For a witness: an empty text if it is
+        satisfied there, else None.
     """
     if item.kind is Kind.DEADLOCK:
         dead = spec.is_within(states[-1]) and next(spec.successors(states[-1]), None) is None
@@ -79,7 +79,7 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
 
 
 def complaints_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> list[str]:
-    """All that `complaint_at_end` may say, one sentence for each offending value."""
+    """The reasons that `complaint_at_end` can give, one sentence for each offending value."""
     first = complaint_at_end(spec, item, states)
     if first is None or item.kind.is_witness or item.kind is Kind.DEADLOCK:
         return [] if first is None else [first]
@@ -87,5 +87,5 @@ def complaints_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> lis
 
 
 def _end(item: Property, states: Sequence[S]) -> Sequence[S]:
-    """What a property looks at: the last state, or the two of the last step."""
+    """The states that a property is checked on: the last state, or the states before and after the last step."""
     return states[-2:] if item.kind.of_steps else states[-1:]

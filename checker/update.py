@@ -1,4 +1,4 @@
-"""A value with one of its parts replaced, as ``EXCEPT`` gives in TLA+."""
+"""Replacing one part of a value, like ``EXCEPT`` in TLA+."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ T = TypeVar("T")
 
 
 def put(value: T, /, *path_and_new: Any) -> T:
-    """A copy of a value in which one part, at any depth, is another.
+    """Return a copy of a value with one part, at any depth, replaced.
 
-    ``put(grid, 1, 2, 0)`` is what ``[grid EXCEPT ![1][2] = 0]`` is in TLA+. The compiled engine records no read of
-    what is copied beside the path.
+    ``put(grid, 1, 2, 0)`` is equivalent to ``[grid EXCEPT ![1][2] = 0]`` in TLA+. The compiled engine does not record
+    the parts that are only copied as read.
 
     Parameters:
         value: a tuple or an attrs value.
-        path_and_new: for each level, the index in the tuple, counted from 0, or the name of the attrs field; and at
-            last the new part.
+        path_and_new: for each level, the index in the tuple, from 0, or the name of the attrs field; then the new part.
 
     Returns:
         The copy, of the same type.
 
     Raises:
-        IndexError: a tuple has no such index. Indices are not counted from the end.
-        TypeError: there is no path, or something on the path is neither a tuple nor an attrs value.
+        IndexError: an index is out of range. Negative indices are not supported.
+        TypeError: the path is missing, or something on the path is neither a tuple nor an attrs value.
 
     Example:
         >>> put(((0, 0), (0, 0)), 1, 0, 7)

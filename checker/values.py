@@ -1,7 +1,7 @@
-"""Values that are equal but not the same, such as ``True`` and ``1``.
+"""Values that are equal but distinguishable, such as ``True`` and ``1``.
 
-A state space has one state for both, so what happens next depends on which of them was met first. TLC stops where it
-compares such values; here a place of the state that holds both is refused by every engine.
+States with such values are one state of the state space, so the next steps depend on which was found first. TLC stops
+when it compares such values; here every engine refuses a spec if one part of the state takes both.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from leadline.checker.errors import SpecError
 from leadline.checker.state import roles
 
 _PLAIN = frozenset((int, bool, str, bytes, type(None)))
-"""Types of which equal values are the same in every respect."""
+"""Types whose equal values are indistinguishable."""
 
 
 def difference(one: Any, other: Any) -> tuple[str, str] | None:
-    """How two equal values can be told apart, such as ``True`` and ``1``, at any depth.
+    """Find where two equal values differ, at any depth, as ``True`` and ``1`` do.
 
     Parameters:
         one, other: values that are equal.
 
     Returns:
-        Both values where they differ, as text; None if they cannot be told apart. The order of a set's elements and
-        fields marked `constant` do not count.
+        The two parts that differ, as text; None if the values are indistinguishable. The order of a set's elements and
+        fields marked `constant` are ignored.
     """
     if one is other:
         return None
@@ -70,10 +70,10 @@ def _told_apart(one: Any, other: Any) -> tuple[str, str]:
 
 
 def refusal(place: str, one: Any, other: Any) -> SpecError | None:
-    """The error if a place of the state holds two values that are equal but not the same.
+    """The error if a part of the state takes two values that are equal but distinguishable; None if they are not.
 
     Parameters:
-        place: where in the state, such as ``State.replicas[0].epoch``.
+        place: the path of the part, for example ``State.replicas[0].epoch``.
         one, other: values that are equal.
     """
     found = difference(one, other)
@@ -83,10 +83,10 @@ def refusal(place: str, one: Any, other: Any) -> SpecError | None:
 
 
 class Values:
-    """The values met at each place of the states of a search.
+    """The values that each part of the state takes in a search.
 
     Parameters:
-        place: what the values are of, for messages.
+        place: the path of the part, for messages.
     """
 
     def __init__(self, place: str) -> None:
@@ -95,15 +95,15 @@ class Values:
         self._within: dict[Any, Values] = {}
 
     def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
-        """Refuse a value if it equals an earlier one of this place, or within, that is not the same.
+        """Refuse a value if it, or a part of it, equals an earlier value of the same part but is distinguishable.
 
         Parameters:
             value: a state or a part of one.
-            before: what was at this place in a state that was checked; what the two share is not looked at again.
-            is_part: whether it is taken apart, as states and components are.
+            before: the value of this part in a state that was checked; parts that the two share are skipped.
+            is_part: whether the value is split into its parts, as states and components are.
 
         Raises:
-            SpecError: naming the place and both values.
+            SpecError: a value is refused; the message names the part and both values.
         """
         cls: type = type(value)
         within, fields = self._within, roles(cls) if is_part else ()

@@ -199,7 +199,7 @@ def test_refuses_a_sentence_that_names_what_is_not_a_parameter(sentence: str, un
 
 
 def test_refuses_a_sentence_with_a_brace_left_open() -> None:
-    with refused("action paint", "sentence", "'{colour at'", "cannot be read"):
+    with refused("action paint", "sentence", "'{colour at'", "is not a valid format string"):
         action("{colour at", place=[1], colour=[2])(paint)
 
 
