@@ -1,4 +1,4 @@
-"""The spec: all that an engine is given."""
+"""Specs: the input of every engine."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_COMPLAINTS = 100
-"""Sentences of a property that are shown for one state or step."""
+"""The largest number of sentences of a property that are shown for one state or step."""
 
 
 def as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
-    """An attrs converter, so that lists may be given.
+    """Convert an iterable to a tuple; an attrs converter, so that callers can pass lists.
 
     Raises:
-        SpecError: one value is given where several belong.
+        SpecError: the value is not iterable.
     """
     if not isinstance(values, Iterable):
-        raise SpecError(f"a list is needed, even of one: [{_name(values)}]")
+        raise SpecError(f"pass a list, even for one value: [{_name(values)}]")
     return tuple(values)
 
 
@@ -44,23 +44,23 @@ class Spec(Generic[S]):
     """Initial states, actions, properties and bounds.
 
     Attributes:
-        name: what the spec is called on the command line: a catalog name, or ``path/to/file.py:name``.
-        summary: one sentence on what it models.
+        name: the name of the spec on the command line: a catalog name, or ``path/to/file.py:name``.
+        summary: one sentence on what the spec models.
         initial_states: a function of the bounds that returns the initial states.
-        actions: the transition rules, each with a name of its own.
-        properties: what is checked: invariants, step invariants and witnesses.
+        actions: the transition rules, with unique names.
+        properties: the invariants, step invariants and witnesses to check.
         bounds: a frozen attrs value whose fields were declared with `bound`.
         check_deadlock: whether a state without a next state is a violation.
-        within: a predicate of states that bounds the search, as ``CONSTRAINT`` does in TLC. A state of which it is
-            false is outside: it is generated, and all properties are checked of it and of the step into it, but it has
-            no next states, does not count as a distinct state, and is not a deadlock.
-        distance: a function of a state that estimates how far the state is from a violation: a finite number, at least
-            0; smaller is nearer. It guides `leadline.checker.stateful.state_machine` and random searches, and never
-            changes what an exhaustive search finds.
-        drawing: how views draw its states; by default, by their components and fields.
+        within: a predicate of states that bounds the search, like ``CONSTRAINT`` in TLC. A state for which it is false
+            is outside: the state is generated, and all properties are checked for it and for the step into it, but it
+            has no next states, does not count as a distinct state, and is not a deadlock.
+        distance: a function that estimates how far a state is from a violation: a finite number, at least 0; smaller is
+            nearer. It guides `leadline.checker.stateful.state_machine` and random searches, and never changes the
+            result of an exhaustive search.
+        drawing: how views display the states; by default, by component and field.
 
     Raises:
-        SpecError: a part that makes no sense, named.
+        SpecError: a part is invalid; the message names it.
     """
 
     name: str
@@ -105,12 +105,12 @@ class Spec(Generic[S]):
 
     @property
     def checks(self) -> tuple[Property, ...]:
-        """The properties, and the absence of deadlock where that is asked for."""
+        """The properties, and `DEADLOCK` if `check_deadlock` is set."""
         return (*self.properties, DEADLOCK) if self.check_deadlock else self.properties
 
     @functools.cached_property
     def _premises(self) -> dict[Premise, Property]:
-        """The premises of the properties, each once, by what was given."""
+        """The premises of the properties as properties, each once, by the given predicate."""
         given = dict.fromkeys(item.premise for item in self.properties if item.premise is not None)
         return {premise: premise_property(premise) for premise in given}
 
@@ -120,23 +120,23 @@ class Spec(Generic[S]):
         return tuple(self._premises.values())
 
     def premise_of(self, item: Property) -> Property | None:
-        """The one of `premises` that a property has; None if it has none."""
+        """The premise of a property, as in `premises`; None if the property has no premise."""
         return None if item.premise is None else self._premises[item.premise]
 
     @functools.cached_property
     def constraint(self) -> Property | None:
-        """What `within` asks, as a property; None if the spec does not have it."""
+        """The predicate `within` as a property; None if the spec does not have one."""
         if self.within is None:
             return None
         name = getattr(self.within, "__name__", "within")
         return Property(name=name, kind=Kind.CONSTRAINT, sentence="", function=self.within, source="")
 
     def is_within(self, state: S) -> bool:
-        """Whether a state is searched further. Raises SpecError: `within` raised an exception, or gave no bool."""
+        """Whether a state is inside. Raises SpecError: `within` raised an exception or did not return a bool."""
         return self.constraint is None or self.complaint(self.constraint, state) is None
 
     def distance_of(self, state: S) -> float:
-        """The `distance` of a state; only for a spec that has one.
+        """The `distance` of a state. The spec must have one.
 
         Raises:
             SpecError: `distance` raised an exception, or returned something other than a finite number >= 0.
@@ -154,15 +154,15 @@ class Spec(Generic[S]):
 
     @property
     def named_bounds(self) -> str:
-        """The bounds as they are given to ``-b``, for the end of a sentence."""
+        """The bounds in the notation of ``-b``, or ``no bounds``, for the end of a sentence."""
         return bounds_text(attrs.asdict(self.bounds)) or "no bounds"
 
     @functools.cached_property
     def instances(self) -> tuple[ActionInstance[S], ...]:
-        """Every action with every combination of parameters that the bounds allow, in the spec's order.
+        """Every action with every combination of parameter values that the bounds allow, in the spec's order.
 
         Raises:
-            SpecError: a domain makes no sense, or no action has a combination of parameters.
+            SpecError: a domain is invalid, or no action has a combination of parameter values.
         """
         found = tuple(instance for action in self.actions for instance in action.instances(self.bounds))
         if not found:
@@ -171,14 +171,14 @@ class Spec(Generic[S]):
         return found
 
     def with_bounds(self, changes: Mapping[str, Any]) -> Spec[S]:
-        """The spec with some bounds changed. Raises SpecError: unknown name or impossible value."""
+        """Return the spec with some bounds changed. Raises SpecError: a name is unknown, or a value not allowed."""
         return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
 
     def with_properties(self, names: Iterable[str]) -> Spec[S]:
-        """The spec with only the named properties checked.
+        """Return the spec with only the named properties.
 
         Raises:
-            SpecError: a name that is not a property of this spec; the nearest ones are named.
+            SpecError: a name is not a property of this spec; the message suggests the nearest names.
         """
         wanted = list(dict.fromkeys(names))
         known = [item.name for item in self.checks]
@@ -193,11 +193,11 @@ class Spec(Generic[S]):
 
     @property
     def checks_and_premises(self) -> tuple[Property, ...]:
-        """All that a search looks for evidence of: `checks`, then `premises`."""
+        """All properties that a search checks: `checks`, then `premises`."""
         return (*self.checks, *self.premises)
 
     def checks_of(self, *kinds: Kind) -> tuple[Property, ...]:
-        """The properties of some kinds, in the spec's order, then `premises`; the last is `constraint`, if wanted."""
+        """The properties of some kinds: `checks` in the spec's order, then `premises`, then `constraint`."""
         constraint = () if self.constraint is None else (self.constraint,)
         return tuple(item for item in (*self.checks_and_premises, *constraint) if item.kind in kinds)
 
@@ -205,7 +205,7 @@ class Spec(Generic[S]):
         """The initial states, each once.
 
         Raises:
-            SpecError: there are none, or they cannot be states.
+            SpecError: there are none, or they are not valid states.
         """
         return list(self._initials)
 
@@ -225,10 +225,10 @@ class Spec(Generic[S]):
         return tuple(map(canonical, dict.fromkeys(states)))
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:
-        """The next states of one action instance, `canonical`; empty if it is not enabled.
+        """The `canonical` next states of one action instance; empty if it is not enabled.
 
         Raises:
-            SpecError: the action raised an exception, or yielded something that is not such a state.
+            SpecError: the action raised an exception, or yielded something that is not a valid next state.
         """
         try:
             successors = list(instance.successors(state))
@@ -242,7 +242,7 @@ class Spec(Generic[S]):
             try:
                 check_shape(successor, state)
                 if not _hashable(successor):
-                    check_state(successor, state)  # it names the field
+                    check_state(successor, state)  # raises an error that names the field
             except SpecError as error:
                 raise SpecError(f"action {instance}: {error}") from error
             except RecursionError as error:
@@ -250,7 +250,7 @@ class Spec(Generic[S]):
         return [canonical(successor, state) for successor in successors]
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
-        """Every step from a state: the action instance that takes it, and the next state; none from outside.
+        """Every step from a state, as the action instance and the next state; none if the state is outside.
 
         See `take` and `within`.
         """
@@ -261,7 +261,7 @@ class Spec(Generic[S]):
                 yield instance, successor
 
     def complaint(self, item: Property, *states: S) -> str | None:
-        """What is wrong with a state or step by one property; None if nothing. See `Property.complaint`.
+        """Why one property is false for a state or step; None if it is true. See `Property.complaint`.
 
         Raises:
             SpecError: the predicate raised an exception.
@@ -269,7 +269,7 @@ class Spec(Generic[S]):
         return _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
 
     def complaints(self, item: Property, *states: S) -> list[str]:
-        """What is wrong with a state or step by one property, up to `MOST_COMPLAINTS`. See `Property.complaints`.
+        """Why one property is false for a state or step, at most `MOST_COMPLAINTS`. See `Property.complaints`.
 
         Raises:
             SpecError: the predicate raised an exception.
@@ -280,10 +280,10 @@ class Spec(Generic[S]):
         )
 
     def rows(self, state: S) -> dict[str, Row]:
-        """The rows of a state by its drawing; empty if the spec has none.
+        """The rows of a state, from the drawing; empty if the spec has no drawing.
 
         Raises:
-            SpecError: the drawing raised an exception, or gave something else.
+            SpecError: the drawing raised an exception, or returned something else.
         """
         rows = _guarded("the drawing's rows", lambda: dict(self.drawing.rows(state)) if self.drawing else {})
         for row in rows.values():
@@ -291,18 +291,18 @@ class Spec(Generic[S]):
         return {visible(name): row for name, row in rows.items()}
 
     def messages(self, state: S) -> list[Message]:
-        """The messages on their way in a state, by the drawing. Raises SpecError: see `rows`."""
+        """The messages in flight in a state, from the drawing. Raises SpecError: see `rows`."""
         return self._drawn_messages("messages", lambda drawing: drawing.messages(state))
 
     def arrivals(self, step: Step[S]) -> list[Message]:
-        """The messages that arrive in a step, by the drawing. Raises SpecError: see `rows`."""
+        """The messages that arrive in a step, from the drawing. Raises SpecError: see `rows`."""
         return self._drawn_messages("arrivals", lambda drawing: drawing.arrivals(step))
 
     def events(self, steps: Sequence[Step[S]]) -> list[Event]:
-        """What decided the outcome of a behaviour, by the drawing, in the order of the steps.
+        """The events that decided the outcome of a behaviour, from the drawing, in the order of the steps.
 
         Raises:
-            SpecError: see `rows`; or an event names a state that the behaviour does not have.
+            SpecError: see `rows`; or an event refers to a state that the behaviour does not have.
         """
         events = _guarded("the drawing's events", lambda: list(self.drawing.events(steps)) if self.drawing else [])
         for event in events:

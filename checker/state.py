@@ -1,9 +1,9 @@
-"""What a state is: one frozen attrs value, with its parts marked on the fields.
+"""States: a state is one frozen attrs value, whose fields mark its parts.
 
-A field marked `component` is a part in its own right: a nested attrs value, or a tuple of fixed
-length such as one replica per broker. Engines split states there, and views draw one lane for each.
-A field marked `constant` has the same value in every state (bounds, a protocol's rules); it is not
-part of the state's identity. Every other field is a leaf, kept whole.
+A field marked `component` is a separate part: a nested attrs value, or a tuple of fixed length, for
+example one replica per broker. Engines split states into components, and views draw a lane for each.
+A field marked `constant` has the same value in every state (bounds, the rules of a protocol) and is
+not part of the state's identity. Every other field is a leaf, which is not split.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def component(*, each: str = "", default: Any = attrs.NOTHING) -> Any:
     """Mark an attrs field as a component of the state.
 
     Parameters:
-        each: what one element of a tuple is called, e.g. ``"broker"`` for one replica per broker.
+        each: the name of one element of a tuple, e.g. ``"broker"`` for one replica per broker.
         default: the field's default value, as in `attrs.field`.
 
     Returns:
@@ -34,13 +34,13 @@ def component(*, each: str = "", default: Any = attrs.NOTHING) -> Any:
 
 
 def constant(*, default: Any = attrs.NOTHING) -> Any:
-    """Mark an attrs field as equal in all states of a run: readable by actions, never compared.
+    """Mark an attrs field as equal in all states of a run. Actions can read it; comparisons ignore it.
 
     Parameters:
         default: the field's default value, as in `attrs.field`.
 
     Returns:
-        The attrs field, left out of equality, hash and repr.
+        The attrs field, excluded from equality, hash and repr.
     """
     return attrs.field(default=default, eq=False, repr=False, metadata={_CONSTANT: True})
 
@@ -56,7 +56,7 @@ def is_constant(field: attrs.Attribute[Any]) -> bool:
 
 
 def element_name(field: attrs.Attribute[Any]) -> str:
-    """What one element of a component tuple is called; the field's own name if it was not said."""
+    """The name of one element of a component tuple; by default, the name of the field."""
     each = field.metadata.get(_COMPONENT)
     return each if isinstance(each, str) else field.name
 
@@ -70,7 +70,7 @@ def variables(value: Any) -> tuple[attrs.Attribute[Any], ...]:
 def changed_parts(before: Any, after: Any) -> set[str]:
     """The parts of a state that a step changed: its components by name, such as ``broker 0``.
 
-    What belongs to no component is one part, with an empty name; so is a step that changes nothing.
+    The fields outside of components are one part with an empty name, which also stands for a step that changes nothing.
     """
     changed = set()
     for field in variables(before):
@@ -86,10 +86,10 @@ def changed_parts(before: Any, after: Any) -> set[str]:
 
 
 def check_state_class(cls: type) -> None:
-    """Refuse a class whose values cannot be states.
+    """Refuse a class whose instances cannot be states.
 
     Raises:
-        SpecError: the class is not an attrs class, or it is not frozen.
+        SpecError: the class is not an attrs class, is not frozen, or does not compare its fields by value.
     """
     if not attrs.has(cls):
         raise SpecError(f"a state must be a frozen attrs value, but {cls.__name__} is not an attrs class")
@@ -101,7 +101,7 @@ def check_state_class(cls: type) -> None:
         raise SpecError(f"states are compared field by field, but {cls.__name__} has its own __eq__")
     for field in variables(cls):
         if getattr(field, "eq_key", None) is not None:
-            raise SpecError(f"states are compared as they are, but {cls.__name__}.{field.name} has eq=, a function")
+            raise SpecError(f"states are compared by value, but {cls.__name__}.{field.name} has a function as eq=")
         if not field.eq:
             raise SpecError(
                 f"states are compared by value, but {cls.__name__}.{field.name} has eq=False: use constant()"
@@ -109,14 +109,14 @@ def check_state_class(cls: type) -> None:
 
 
 def check_state(state: Any, initial: Any) -> None:
-    """Refuse a state that is not shaped like the initial one: other class, other components, unhashable.
+    """Refuse a state that is not hashable, or whose class or components differ from those of an initial state.
 
     Parameters:
-        state: the state to look at.
+        state: the state to check.
         initial: an initial state of the same run.
 
     Raises:
-        SpecError: naming the field or class at fault.
+        SpecError: the state is refused; the message names the field or class.
     """
     if type(state) is not type(initial):
         raise SpecError(f"a state must be a {type(initial).__name__}, not {_described(state)}")
@@ -132,14 +132,14 @@ def check_state(state: Any, initial: Any) -> None:
 
 
 def check_shape(value: Any, first: Any) -> None:
-    """Refuse a state whose components are not shaped as in an earlier one, or whose constants differ.
+    """Refuse a state whose components differ in shape from those of an earlier state, or whose constants differ.
 
     Parameters:
         value: the state.
-        first: a state of the same class; what the two share is not looked at again.
+        first: a state of the same class; parts that the two share are skipped.
 
     Raises:
-        SpecError: naming the field.
+        SpecError: the state is refused; the message names the field.
     """
     cls: type = type(value)
     may_share = value is not first
@@ -163,13 +163,13 @@ def check_shape(value: Any, first: Any) -> None:
 
 @functools.cache
 def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
-    """The fields of an attrs class, each with whether it is a constant, and a component; none of other classes."""
+    """For each field of an attrs class: its name, whether it is a constant, and whether it is a component."""
     fields = attrs.fields(cls) if attrs.has(cls) else ()
     return tuple((field.name, is_constant(field), is_component(field)) for field in fields)
 
 
 def identity_leaf(state: Any, copied: Any) -> str | None:
-    """The first leaf that differs between a state and a deep copy of it; None if there is none."""
+    """The path of the first leaf that differs between a state and a deep copy of it; None if no leaf differs."""
     pairs = zip(_leaves(state), _leaves(copied), strict=True)
     return next((f"{type(state).__name__}.{path}" for (path, one), (_, other) in pairs if one != other), None)
 

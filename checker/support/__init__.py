@@ -1,1 +1,1 @@
-"""Small helpers for files, locks, text and objects that know nothing of specs."""
+"""Small helpers for files, locks, text and objects. They do not depend on specs."""

@@ -1,4 +1,4 @@
-"""Durable files: written as a whole or not at all, with a checksum that shows damage."""
+"""Durable files: written completely or not at all, with a checksum that detects damage."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _CHECKSUM = "checksum"
 
 
 def sealed(data: bytes) -> bytes:
-    """Bytes, preceded by a line with their checksum."""
+    """Return the bytes, preceded by a line with their checksum."""
     return b"leadline, CRC-32 %08x\n" % zlib.crc32(data) + data
 
 
 def unsealed(data: bytes, path: Path | str) -> bytes:
-    """The bytes that `sealed` was given.
+    """Return the bytes that were passed to `sealed`.
 
     Parameters:
-        data: what a file holds.
+        data: the contents of a file.
         path: the file, for the message.
 
     Raises:
-        Damaged: the bytes have changed since.
+        Damaged: the checksum is missing or does not match.
     """
     header = _HEADER.match(data)
     if header is None:
@@ -40,12 +40,12 @@ def unsealed(data: bytes, path: Path | str) -> bytes:
 
 
 def sealed_json(content: dict[str, Any]) -> bytes:
-    """A JSON object with its checksum as one more entry, readable by people and other programs."""
+    """Encode a JSON object with its checksum as a further entry. People and other programs can read the result."""
     return json.dumps({**content, _CHECKSUM: _checksum(content)}, indent=1).encode() + b"\n"
 
 
 def unsealed_json(data: bytes, path: Path | str) -> dict[str, Any]:
-    """The object that `sealed_json` was given. See `unsealed`."""
+    """Return the object that was passed to `sealed_json`. See `unsealed`."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -60,12 +60,12 @@ def _checksum(content: dict[str, Any]) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file, or leave it as it is; wait until the new one is on the disk.
+    """Replace a file atomically, and wait until the new file is on the disk.
 
-    A device or a pipe, such as ``/dev/null``, is written to and stays what it is.
+    A device or a pipe, such as ``/dev/null``, is written to but not replaced.
 
     Raises:
-        OSError: it cannot be written; the old file is unchanged.
+        OSError: the file cannot be written; the old file is unchanged.
     """
     if path.exists() and not path.is_file():
         path.write_bytes(data)
@@ -84,7 +84,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path | str) -> None:
-    """Wait until the names in a folder are on the disk, if the file system supports that."""
+    """Wait until the entries of a folder are on the disk, if the file system supports that."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Files that a user names: only regular ones are read, and none that is too large for memory."""
+"""Files that a user names: only regular files of limited size are read."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import stat
 from pathlib import Path
 
 MOST_BYTES = 256 * 2**20
-"""Bytes of the largest file that is read as a whole: a trace, a result, a suite."""
+"""The maximum size in bytes of a file that is read as a whole: a trace, a result, a suite."""
 
 
 def file_text(path: Path) -> str:
     """The text of a regular file.
 
     Parameters:
-        path: the file. A device, a pipe or a folder is refused: reading one might never end.
+        path: the file. A device, a pipe or a folder is refused, because reading it might never end.
 
     Raises:
         OSError: the file cannot be read, is not regular, or has more than `MOST_BYTES` bytes.
         UnicodeDecodeError: the file is not UTF-8 text.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # or opening a pipe would wait for a writer
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # else a pipe waits for a writer
     with open(descriptor, "rb") as file:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):

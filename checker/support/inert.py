@@ -1,7 +1,7 @@
-"""Looking at objects without running their code.
+"""Inspecting objects without running their code.
 
-What a spec's modules hold may be anything: a proxy whose `__class__` raises outside a request, an object that imports
-a library when it is first used, a value that must not be looked at. `isinstance` and `getattr` run such code.
+The modules of a spec can contain any object: a proxy whose `__class__` raises outside of a request, an object that
+imports a library on first use, a value that must not be accessed. `isinstance` and `getattr` run such code.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Any
 
 
 def is_a(value: Any, *kinds: type) -> bool:
-    """Whether a value is of one of some classes: `isinstance`, but by the real class of the value alone."""
+    """Like `isinstance`, but without reading the value's `__class__`."""
     return issubclass(type(value), kinds)
 
 
 def stored(value: Any, name: str, default: Any = None) -> Any:
-    """An attribute as `getattr` finds it for an object or a class that does not define `__getattribute__` itself.
+    """Like `getattr`, but without calling a `__getattribute__` or `__getattr__` that the value's class defines.
 
     Parameters:
-        value: what has the attribute.
-        name: of the attribute.
-        default: returned where there is none.
+        value: the object or class with the attribute.
+        name: the name of the attribute.
+        default: returned if the attribute does not exist.
     """
     find: Any = type.__getattribute__ if issubclass(type(value), type) else object.__getattribute__
     try:

@@ -1,7 +1,7 @@
-"""Locks on folders: one search at a time writes to a folder.
+"""Locks on folders: only one search at a time writes to a folder.
 
-The lock is a `flock`: the system releases it when the process ends, however it ends. On network file systems it holds
-between machines as far as these support it (NFS does since Linux 2.6.12; Lustre and GPFS where it is enabled).
+The lock is a `flock`: the system releases it when the process ends, for whatever reason. On a network file system it
+works between machines if the file system supports that (NFS since Linux 2.6.12; Lustre and GPFS if it is enabled).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class FolderLock:
 
     Parameters:
         folder: the folder, which must exist.
-        name: of the file in it that is locked.
+        name: the name of the lock file in the folder.
 
     Attributes:
         note: why the folder could not be locked; empty if it was locked.
 
     Raises:
-        LeadlineError: another process has locked it, or no file can be written there.
+        LeadlineError: another process has locked the folder, or no file can be written to it.
     """
 
     def __init__(self, folder: Path, name: str = "lock") -> None:
@@ -45,38 +45,38 @@ class FolderLock:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except (BlockingIOError, PermissionError) as error:  # the latter from some network file systems
+            except (BlockingIOError, PermissionError) as error:  # some network file systems raise the latter
                 using = owner_named(os.read(descriptor, 4096))
                 os.close(descriptor)
                 raise LeadlineError(f"{using} is using {folder}") from error
             except OSError as error:
                 self.note = f"{folder} was not protected from a second search: {error.strerror or error}"
             if self.note or _is_same_file(descriptor, self._path):
-                with suppress(OSError):  # a full disk: the lock holds, its owner is not named
+                with suppress(OSError):  # on a full disk, the lock works but does not name its owner
                     os.truncate(descriptor, 0)
                     os.write(descriptor, owner())
                 return descriptor
-            os.close(descriptor)  # its owner removed it between our opening and locking it
+            os.close(descriptor)  # its owner removed the file after it was opened here
 
     def release(self) -> None:
-        """Unlock the folder. Does nothing the second time, or in a forked process."""
+        """Unlock the folder. Does nothing if it is already unlocked, or in a forked process."""
         if self in _held:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
             self.close()
 
     def close(self) -> None:
-        """Close the file without unlocking the folder for a parent process that still has it open."""
+        """Close the lock file. The folder stays locked if a parent process still has the file open."""
         _held.discard(self)
         os.close(self._descriptor)
 
 
 _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
-"""The locks of this process. A forked process must not keep them."""
+"""The locks that this process holds. A forked child must not keep them."""
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process has locked a file. Raises OSError: the file does not exist, or cannot be opened."""
+    """Whether a process has locked a file. Raises OSError: the file does not exist or cannot be opened."""
     descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -88,17 +88,17 @@ def is_locked(path: Path) -> bool:
 
 
 def owner(**more: Any) -> bytes:
-    """This process as JSON, so that others can name it."""
+    """The id and host of this process as JSON, with which other processes name it in messages."""
     return json.dumps({"process": os.getpid(), "host": socket.gethostname(), **more}).encode()
 
 
 def owner_named(data: bytes) -> str:
-    """The process that wrote `owner`, for a message."""
+    """The name of the process that wrote `data` with `owner`, for a message."""
     try:
         found = json.loads(data)
         return f"another search, process {int(found['process'])} on {ascii(str(found['host']))[1:-1][:100]},"
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return "another search"  # which has only just begun
+        return "another search"  # it has just started
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Ownership: files that only their user can have written."""
+"""Ownership: refusing files that another user can have written."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _OPEN_TO_OTHERS = stat.S_IXGRP | stat.S_IXOTH
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that only this user can use, with the folders above it; or leave it as it is.
+    """Create a folder that only this user can access, and its parent folders. An existing folder is left unchanged.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be created.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def refuse_others(folder: Path) -> None:
-    """Refuse a folder if another user owns it or a file in it, or can write to one of them.
+    """Refuse a folder if another user owns the folder or a file in it, or can write to one of them.
 
-    In a folder that others cannot enter, they cannot write to files whatever the mode of these.
+    If other users cannot enter the folder, they cannot write to its files, whatever the permissions of the files.
 
     Raises:
-        LeadlineError: it is so; says what to do.
+        LeadlineError: the folder is refused; the message says what to do.
         OSError: the folder cannot be read.
     """
     is_open = bool(folder.stat().st_mode & (_OPEN_TO_OTHERS | _WRITABLE_BY_OTHERS))

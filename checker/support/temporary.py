@@ -1,4 +1,4 @@
-"""Temporary folders: private and removed at the end. If a process is killed, a later one removes its folder."""
+"""Temporary folders: private, and removed at the end. If a process is killed, a later process removes its folder."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from leadline.checker.support.locks import FolderLock, is_locked
 _PREFIX = "leadline-temporary-"
 
 _LOCK = "temporary.lock"
-"""The file that marks such a folder. No other has it, so nothing that a user made is ever removed."""
+"""The lock file of these folders. Only folders that contain it are removed, never a folder that a user made."""
 
 _YOUNG_SECONDS = 60
-"""Seconds in which a new folder may not be locked yet."""
+"""Folders younger than this are not removed, because their process may not have locked them yet."""
 
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """A new folder that nobody else can read or write, removed at the end of this block.
+    """Create a folder that no other user can read or write, and remove it at the end of the block.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be created.
     """
     _remove_abandoned()
     folder, owner = Path(tempfile.mkdtemp(prefix=_PREFIX)), os.getpid()
@@ -36,13 +36,13 @@ def private_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        if os.getpid() == owner:  # not in a process that was forked
+        if os.getpid() == owner:  # not in a forked child
             lock.release()
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders of this user's processes that were killed."""
+    """Remove the folders that killed processes of this user left behind."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError, LeadlineError):
             found = folder.lstat()
@@ -52,13 +52,13 @@ def _remove_abandoned() -> None:
 
 
 def own_folder(name: str) -> Path:
-    """A temporary folder that all processes of this user on this host share, and nobody else can use.
+    """A temporary folder that all processes of this user on this host share, and no other user can access.
 
     Parameters:
         name: part of the folder's name, the same in all processes.
 
     Raises:
-        LeadlineError: somebody else made it, or can use it.
+        LeadlineError: another user created the folder, or can access it.
     """
     folder = Path(tempfile.gettempdir()) / f"leadline-{name}-{os.getuid()}"
     with suppress(FileExistsError):

@@ -1,22 +1,22 @@
-"""Text for people, from names and values that may hold anything."""
+"""Displaying names and values that can contain any character."""
 
 from __future__ import annotations
 
 import unicodedata
 
 _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode's categories of what controls how text is shown: C0, DEL and C1; format characters, such as those that
-change the direction of text or have no width; surrogates; line and paragraph separators."""
+"""The Unicode categories of characters that control how text is displayed: C0, DEL and C1; format characters, for
+example those that change the direction of text or have no width; surrogates; line and paragraph separators."""
 
 _NOT_XML = "\ufffe\uffff"
-"""The noncharacters that XML cannot hold."""
+"""The noncharacters that XML cannot contain."""
 
 
 def visible(text: str) -> str:
-    r"""A text as one line in which nothing is hidden: control characters are written as Python's escapes.
+    r"""Return the text as one line without hidden characters: control characters are replaced by Python's escapes.
 
-    Names and values come from specs and from trace files. What they hold must not control a terminal, start a line
-    of its own, which a CI system may take for a command, or show text in another order than it has.
+    Names and values come from specs and from trace files. They must not control a terminal, start a new line, which a
+    CI system may interpret as a command, or change the order in which text is displayed.
 
     Example:
         >>> print(visible("a\x1b[2J\n\u202e"))

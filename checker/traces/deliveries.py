@@ -1,4 +1,4 @@
-"""Deliveries: what became of each message of a trace, by the drawing of its spec."""
+"""Deliveries: when each message of a trace is sent, and when it arrives or is lost, from the drawing of the spec."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from leadline.checker.trace import Trace
 
 @attrs.frozen
 class Delivery:
-    """A message, and what became of it.
+    """The delivery of one message.
 
     Attributes:
         message: the message.
-        sent: the state in which it was on its way first, or in which it was sent and arrived at once; counted from 0.
-        ended: the state in which it had arrived or was lost; None while it is still on its way at the end.
-        lost: whether it never arrives.
+        sent: the index of the first state after it was sent, from 0.
+        ended: the index of the first state after it arrived or was lost; None if it is in flight at the end.
+        lost: whether the message is lost.
     """
 
     message: Message
@@ -28,12 +28,12 @@ class Delivery:
 
     @property
     def arrives(self) -> bool:
-        """Whether it arrives in the trace."""
+        """Whether the message arrives in the trace."""
         return self.ended is not None and not self.lost
 
     @property
     def at_once(self) -> bool:
-        """Whether it arrives in the step in which it is sent."""
+        """Whether the message arrives in the step that sends it."""
         return self.arrives and self.sent == self.ended
 
 
@@ -41,11 +41,11 @@ def deliveries(trace: Trace[Any]) -> tuple[Delivery, ...]:
     """The messages of a trace, in the order in which they were sent.
 
     Raises:
-        SpecError: the drawing misbehaved.
+        SpecError: the drawing raised an exception, or returned something else.
     """
     spec, found = trace.spec, list[Delivery]()
     on_their_way = dict.fromkeys(spec.messages(trace.states[0]), 0)
-    waiting = set[Message]()  # arrived, and kept there for a later step
+    waiting = set[Message]()  # arrived, and kept at the receiver for a later step
     for number, step in enumerate(trace.steps, start=1):
         arrived = spec.arrivals(step)
         new = [message for message in arrived if message not in waiting]

@@ -1,6 +1,6 @@
-"""Comparing two specs: where the same schedule of actions takes each of them.
+"""Comparing two specs: the states that the same schedule of actions leads to in each of them.
 
-The specs must have states of one class, as variants of one protocol have; constants are not compared.
+The states of both specs must have the same class, as in variants of one protocol; constants are not compared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ S = TypeVar("S")
 
 
 class NoPartingYet(LeadlineError):
-    """As many states as were to be looked at are alike."""
+    """The specs did not differ in the maximum number of states."""
 
 
 @attrs.frozen(eq=False)
@@ -28,9 +28,9 @@ class Parting:
     """One schedule of actions in two specs.
 
     Attributes:
-        first: the behaviour of the one.
-        second: the behaviour of the other, as far as it goes.
-        refused: the action instance that the other does not take, after its last state; None if it took all.
+        first: the behaviour of the first spec.
+        second: the behaviour of the second spec, until an action instance is not enabled.
+        refused: the action instance that is not enabled in the last state of `second`; None if all were enabled.
     """
 
     first: Trace[Any]
@@ -39,20 +39,20 @@ class Parting:
 
     @property
     def shared(self) -> int:
-        """How many states both go through, from the first one, before they differ."""
+        """The number of states, from the first one, before the behaviours differ."""
         pairs = zip(self.first.states, self.second.states, strict=False)
         return next((index for index, (one, other) in enumerate(pairs) if one != other), len(self.second))
 
 
 def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
-    """Take the actions of a trace in another spec, one by one, wherever they lead there.
+    """Take the actions of a trace in another spec, one by one.
 
     Parameters:
         trace: a behaviour of one spec.
         spec: the other spec.
 
     Returns:
-        Both behaviours. Where an action leads to several states, one that the trace has too is preferred.
+        Both behaviours. If an action leads to several states, the state that the trace has is preferred.
 
     Raises:
         SpecError: the specs have no initial state in common.
@@ -75,18 +75,18 @@ def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
 
 
 def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None) -> Parting | None:
-    """The shortest behaviour of one spec that the other does not have, through the states that they share.
+    """Find the shortest behaviour of one spec that the other does not have, by searching the states that they share.
 
     Parameters:
         first, second: the specs.
-        max_states: how many shared states to look at; None: all.
+        max_states: the maximum number of shared states to search; None: no limit.
 
     Returns:
-        The parting, in which `Parting.first` is of the first spec; None if the other has every behaviour of it.
+        The parting, in which `Parting.first` is of the first spec; None if the second spec has all its behaviours.
 
     Raises:
         SpecError: the specs have no initial state in common.
-        NoPartingYet: the limit came first.
+        NoPartingYet: the limit was reached first.
     """
     twins = {repr(instance): instance for instance in second.instances}
     other = {state: state for state in second.initials()}
@@ -94,7 +94,7 @@ def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None
     if not arrivals:
         raise _differ(first, second)
     waiting = list(arrivals)
-    for state in waiting:  # grows while it is walked: first come, first followed
+    for state in waiting:  # a queue that grows during the loop
         for instance, successor in first.successors(state):
             twin = twins.get(repr(instance))
             theirs = [] if twin is None else second.take(twin, other[state])

@@ -15,21 +15,21 @@ from leadline.checker.trace import Trace
 S = TypeVar("S")
 
 StateGraph: TypeAlias = "nx.MultiDiGraph[Any]"
-"""Nodes are states, edges hold the action instance as ``instance``."""
+"""The nodes are states. Each edge has its action instance as the attribute ``instance``."""
 
 Arrivals = Mapping[S, list[tuple[S, ActionInstance[S]]]]
-"""For each state found, the last steps of its shortest paths: (state before, action instance)."""
+"""For each state found, the last steps of its shortest paths, as pairs of state before and action instance."""
 
 
 def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
-    """The state graph over some states: a node for each, an edge for each step between two of them.
+    """The state graph of some states: a node for each state, an edge for each step between two of them.
 
     Parameters:
         spec: the spec.
-        states: the states; for the whole graph of a small spec, all that are reachable.
+        states: the states; for the complete graph of a small spec, all reachable states.
 
     Returns:
-        A graph whose nodes are states and whose edges hold the action instance as ``instance``.
+        The graph, see `StateGraph`.
     """
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
     graph.add_nodes_from(states)
@@ -41,39 +41,39 @@ def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
 
 
 def neighbourhood(trace: Trace[S]) -> StateGraph:
-    """The state graph around a trace: its states, and those that are one step from them. See `state_graph`."""
+    """The state graph around a trace: the states of the trace and their next states. See `state_graph`."""
     near = {after: None for state in trace.states for _, after in trace.spec.successors(state)}
     return state_graph(trace.spec, {**dict.fromkeys(trace.states), **near})
 
 
 def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> StateGraph:
-    """The part of a searched graph that matters for some states: all shortest paths to them.
+    """The subgraph of all shortest paths to some states.
 
     Parameters:
-        arrivals: what a breadth-first search found.
-        targets: the states to reach.
+        arrivals: the result of a breadth-first search.
+        targets: the states at the ends of the paths.
 
     Returns:
-        An acyclic graph; its sources are initial states; edges hold the action instance as ``instance``.
+        An acyclic graph whose sources are initial states; see `StateGraph`.
     """
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
     waiting = list(dict.fromkeys(targets))
     graph.add_nodes_from(waiting)
-    for state in waiting:  # grows while it is walked: first come, first followed
+    for state in waiting:  # a queue that grows during the loop
         for before, instance in arrivals[state]:
             if before not in graph:
                 waiting.append(before)
-            graph.add_edge(before, state, key=instance, instance=instance)  # once, though it be yielded twice
+            graph.add_edge(before, state, key=instance, instance=instance)  # once, even if yielded twice
     return graph
 
 
 def shortest_traces(graph: StateGraph, target: S, spec: Spec[S]) -> Iterator[Trace[S]]:
-    """Every shortest trace to a state, one by one.
+    """Generate every shortest trace to a state.
 
     Parameters:
-        graph: from `shortest_path_graph`.
-        target: a state in it.
-        spec: the spec the traces belong to.
+        graph: a result of `shortest_path_graph`.
+        target: a state in the graph.
+        spec: the spec that the traces belong to.
 
     Yields:
         Traces that differ in at least one state or action instance.

@@ -1,10 +1,10 @@
-"""Trace files in the Informal Trace Format (ITF, Apalache ADR-015), our canonical format.
+"""Trace files in the Informal Trace Format (ITF, Apalache ADR-015), the canonical format of leadline.
 
-A state is a record of its variables, and so is a component; any other attrs value or dataclass is a variant
-tagged by its class, an Enum member one whose value is its name, None one called ``Nil`` without a value. A
-tuple is a `#tup`, a frozenset a `#set`, a mapping a `#map`, an integer a `#bigint`; what has no form of its
-own is `#unserializable`. In ``#meta``: the spec and its bounds, the property, and for each state the action
-with its parameters that led to it.
+A state or a component is encoded as a record of its variables. Any other attrs value or dataclass is a variant
+whose tag is its class; an Enum member is a variant whose value is its name; None is the variant ``Nil`` without
+a value. A tuple is a `#tup`, a frozenset a `#set`, a mapping a `#map`, and an integer a `#bigint`. Any other
+value is `#unserializable`. ``#meta`` contains the spec and its bounds, the property, and for each state the
+action, with its parameters, that led to it.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ Json = Any
 SUFFIX = ".itf.json"
 
 MOST_DEPTH = 100
-"""Levels of nesting in a trace file: what shows traces goes down into values, and Python's stack has an end."""
+"""The maximum nesting of values in a trace file. Functions that display values recurse, and the stack is limited."""
 
 _UNIT = "U_OF_UNIT"
 _NONE = "Nil"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-"""What makes the text of an object differ from run to run."""
+"""The memory address in the text of an object, which differs from run to run."""
 
 
 @attrs.frozen
 class RecordedState:
     """One state of a trace file: its variables, and the action that led to it (None for the first).
 
-    Values and arguments are in ITF's notation, as `canonical` has it.
+    Values and arguments are in ITF notation, as `canonical` returns them.
     """
 
     values: dict[str, Json]
@@ -53,20 +53,20 @@ class RecordedState:
 
     @property
     def label(self) -> str:
-        """The action with its parameters, as an action instance is written."""
+        """The action with its parameters, in the notation of an action instance."""
         return f"{self.action}({', '.join(f'{name}={shown(value)}' for name, value in self.arguments.items())})"
 
 
 @attrs.frozen
 class TraceFile:
-    """What a trace file says, before anything is compared with a model.
+    """The contents of a trace file, before they are compared with a model.
 
     Attributes:
         spec: the name of the spec; None in a file that was not written by leadline.
         bounds: the spec's bounds by name.
-        about: the name of the property at stake; None if the trace is about none.
-        sentence: that property in one sentence.
-        states: in order; at least one.
+        about: the name of the property that the trace is about; None if there is none.
+        sentence: the property in one sentence.
+        states: the states in order; at least one.
     """
 
     spec: str | None
@@ -77,7 +77,7 @@ class TraceFile:
 
 
 def encode(value: Any) -> Json:
-    """A value in ITF's notation; equal just when the value and its class are."""
+    """Encode a value in ITF notation. Two encodings are equal if and only if the values and their classes are."""
     match value:
         case None:
             return {"tag": _NONE, "value": _UNIT}
@@ -102,11 +102,11 @@ def encode(value: Any) -> Json:
 
 
 def encode_state(state: Any, first: Any) -> dict[str, Json]:
-    """The variables of a state.
+    """Encode the variables of a state.
 
     Parameters:
         state: the state.
-        first: the first state of its trace. A component is a record where it is of the same class as there.
+        first: the first state of its trace. A component is a record if it has the same class as in that state.
     """
     variables_of_first = {field.name: getattr(first, field.name) for field in variables(first)}
     encoded = {}
@@ -129,7 +129,7 @@ def _class_name(value: Any) -> str:
 
 
 def _field_names(value: Any) -> list[str] | None:
-    """The names of what makes up an attrs value or a dataclass; None for any other value."""
+    """The names of the compared fields of an attrs value or a dataclass; None for any other value."""
     if attrs.has(type(value)):
         return [field.name for field in variables(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -138,7 +138,7 @@ def _field_names(value: Any) -> list[str] | None:
 
 
 def _sorted(encoded: Iterable[Json]) -> list[Json]:
-    """Elements in one order and each once, whatever the order of the set they come from."""
+    """Sort elements and remove duplicates, so that the result does not depend on the order of the set."""
     return list({_order(item): item for item in sorted(encoded, key=_order)}.values())
 
 
@@ -152,10 +152,10 @@ def _by_key(pair: list[Json]) -> tuple[int, str]:
 
 
 def canonical(encoded: Json) -> Json:
-    """An expression in ITF's notation as `encode` would write it.
+    """Convert an expression in ITF notation to the form that `encode` returns.
 
     Raises:
-        TraceError: it is not an expression of ITF.
+        TraceError: it is not a valid ITF expression.
     """
     match encoded:
         case bool() | str():
@@ -178,7 +178,7 @@ def canonical(encoded: Json) -> Json:
 
 
 def shown(encoded: Json) -> str:
-    """A canonical expression as a person writes it."""
+    """A canonical expression as text, in a notation like that of Python."""
     match encoded:
         case {"#bigint": digits}:
             return str(digits)
@@ -202,7 +202,7 @@ def shown(encoded: Json) -> str:
 
 
 def encode_trace(trace: Trace[Any]) -> Json:
-    """A trace as an ITF object, ready for `json.dump`."""
+    """Encode a trace as an ITF object, ready for `json.dump`."""
     about = trace.about
     meta = {
         "format": "ITF",
@@ -232,7 +232,7 @@ def read_trace(path: Path) -> TraceFile:
     """Read an ITF file.
 
     Raises:
-        TraceError: the file cannot be read, is cut short, or is not ITF; says where.
+        TraceError: the file cannot be read, is truncated, or is not ITF; the message says where.
     """
     try:
         content = json.loads(file_text(path))
@@ -241,7 +241,7 @@ def read_trace(path: Path) -> TraceFile:
     except UnicodeDecodeError as error:
         raise TraceError(f"{path} is not a trace file: it is not UTF-8 text") from error
     except json.JSONDecodeError as error:
-        what = error.msg.removesuffix(" starting at")  # Python's own words, before its own line number
+        what = error.msg.removesuffix(" starting at")  # the end of Python's message, which precedes a position
         raise TraceError(f"{path} is not a whole JSON file: {what} at line {error.lineno}") from error
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{path} is not a trace file: {error}") from error
@@ -254,7 +254,7 @@ def read_trace(path: Path) -> TraceFile:
 
 
 def _depth(content: Json) -> int:
-    """How deep an expression is nested."""
+    """The nesting depth of an expression."""
     depth, level = 0, [content]
     while level:
         depth += 1
@@ -264,10 +264,10 @@ def _depth(content: Json) -> int:
 
 
 def decode_trace(content: Json) -> TraceFile:
-    """What an ITF object says.
+    """Decode an ITF object.
 
     Raises:
-        TraceError: a part is missing or has the wrong form.
+        TraceError: a part is missing or malformed.
     """
     match content:
         case {"vars": list(names), "states": [_, *_] as states} if all(isinstance(name, str) for name in names):
@@ -280,7 +280,7 @@ def decode_trace(content: Json) -> TraceFile:
         raise TraceError('"#meta" is not an object')
     spec, bounds, about = meta.get("spec"), meta.get("bounds", {}), meta.get("property")
     if not isinstance(bounds, dict) or not isinstance(spec, str | None) or not isinstance(about, str | None):
-        raise TraceError('"spec", "bounds" or "property" in "#meta" is not what leadline writes')
+        raise TraceError('"spec", "bounds" or "property" in "#meta" has the wrong type')
     return TraceFile(
         spec=spec,
         bounds=bounds,

@@ -1,7 +1,7 @@
-"""Shorter stories: the order of a trace's steps that goes from one part of the state to another the least.
+"""Reordering: the order of a trace's steps with the fewest switches between parts of the state.
 
-A breadth-first search finds the first of many shortest traces, in which steps that have nothing to do with each
-other take turns. A reader has an easier time if each broker does in one go all that it can.
+A breadth-first search finds the first of many shortest traces, in which independent steps alternate. A trace is easier
+to read if each broker takes as many steps in a row as possible.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from leadline.checker.trace import Trace
 S = TypeVar("S")
 
 WIDTH = 100
-"""The most states after each number of steps that are followed: of steps in any order there are too many."""
+"""The maximum number of states that are followed after each number of steps, because there are too many orders."""
 
 
 @attrs.frozen(eq=False)
 class _Way(Generic[S]):
-    """A way to a state, its last step counted as one of a certain part: the switches, and which steps it took."""
+    """A partial reordering that ends with a step of a given part: its switches, its steps, and its states."""
 
     switches: int
     steps: tuple[int, ...]
@@ -33,26 +33,26 @@ class _Way(Generic[S]):
 
     @property
     def rank(self) -> tuple[int, tuple[int, ...]]:
-        """Of two ways the better one is less: fewer switches, else the one that a search finds first."""
+        """The sort key: the number of switches, then the order in which a search finds the steps."""
         return self.switches, self.steps
 
 
 _Ways = dict[str | None, _Way[S]]
-"""The best way to a state for each part that its last step may be counted for; None before the first step."""
+"""The best partial reordering for each part that its last step can belong to; None before the first step."""
 
 
 def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
-    """The same steps in the order that switches least from part to part, to the same end.
+    """Return the trace with its steps in the order with the fewest switches between parts, and with the same end.
 
-    A step belongs to a part that it changes: a component of the state, such as one broker; if it changes
-    several, to whichever makes fewer switches. Which parts there are, the spec's state says (`component`).
+    A step belongs to a part that it changes: a component of the state, for example one broker. If it changes
+    several, it belongs to the part that results in fewer switches. The state's fields define the parts (`component`).
 
     Parameters:
         trace: a behaviour. If it is about a property of steps, its last step stays the last.
 
     Returns:
-        A trace as long as the given one. Of several orders that are as good, it has the first in the spec's order
-        of actions: what engine found the trace makes no difference.
+        A trace of the same length. Of equally good orders, it is the first in the spec's order of actions, so that
+        the result does not depend on the engine that found the trace.
     """
     numbers = {instance: number for number, instance in enumerate(trace.spec.instances)}
     own = [numbers[instance] for instance in trace.instances]
@@ -80,7 +80,7 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 
 
 def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
-    """The steps from a state by the action instances that are left, each once; none from outside of `Spec.within`."""
+    """The steps from a state by the remaining action instances, each once; none if it is outside of `Spec.within`."""
     if not spec.is_within(state):
         return
     for number in dict.fromkeys(left):
@@ -94,7 +94,7 @@ def _ends_alike(trace: Trace[S], before: S, after: S) -> bool:
 
 
 def _longer(ways: _Ways[S], part: str, number: int, successor: S) -> _Way[S]:
-    """The best way to a successor by a step of a part."""
+    """The best partial reordering whose last step belongs to `part` and leads to `successor`."""
     chosen = min(
         (_Way(way.switches + (last not in (None, part)), way.steps, way.states) for last, way in ways.items()),
         key=lambda way: way.rank,

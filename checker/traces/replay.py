@@ -1,4 +1,4 @@
-"""Replay: re-execute a recorded trace on the model, and say precisely where it departs."""
+"""Replay: execute a recorded trace on the model, and report where they diverge."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ S = TypeVar("S")
 
 
 def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
-    """Follow a recorded trace on the model, from its initial state through every action.
+    """Execute a recorded trace on the model, from its initial state through every action.
 
     Parameters:
         spec: the spec, with the bounds that the trace was recorded with.
-        recorded: what the trace file says.
+        recorded: the contents of the trace file.
 
     Returns:
-        The trace, with the model's own states.
+        The trace, with the states of the model.
 
     Raises:
-        TraceError: the model does not go where the trace went, naming the step and the variable, or
-            the trace's end is no evidence about its property any more.
+        TraceError: the model diverges from the trace (the message names the step and the variable), or
+            the end of the trace is no longer evidence about its property.
     """
     about = _property(spec, recorded)
     states = [_initial(spec, recorded.states[0])]
@@ -56,7 +56,8 @@ def _initial(spec: Spec[S], target: RecordedState) -> S:
     for state, difference in differences.items():
         if not difference:
             return state
-    raise TraceError(f"the recorded initial state is none of the spec's: {next(iter(differences.values()))}")
+    first = next(iter(differences.values()))
+    raise TraceError(f"the recorded initial state is not an initial state of the spec: {first}")
 
 
 def _instance(spec: Spec[S], index: int, target: RecordedState) -> ActionInstance[S]:
@@ -83,7 +84,7 @@ def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list
 
 
 def _difference(state: Any, first: Any, target: RecordedState) -> str:
-    """The first variable whose value is not as recorded, in words; empty if there is none."""
+    """Describe the first variable whose value is not as recorded; empty if there is none."""
     values = encode_state(state, first)
     for name in [*values, *target.values]:
         if name not in target.values or name not in values:
@@ -94,7 +95,7 @@ def _difference(state: Any, first: Any, target: RecordedState) -> str:
 
 
 def _where(path: str, ours: Json, theirs: Json) -> str:
-    """Descend to the innermost part that differs."""
+    """Describe the innermost part that differs."""
     for name, inner, other in _parts(ours, theirs):
         if inner != other:
             return _where(f"{path}{name}", inner, other)

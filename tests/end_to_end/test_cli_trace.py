@@ -298,7 +298,7 @@ def bounds(**values: Any) -> Edit:
 STALE: dict[str, tuple[Edit, str]] = {
     "a value of the first state": (
         lambda content: content["states"][0].update(next_value={"#bigint": "1"}),
-        "the recorded initial state is none of the spec's: next_value is 0 in the model, 1 in the file",
+        "the recorded initial state is not an initial state of the spec: next_value is 0 in the model, 1 in the file",
     ),
     "a value deep in a later state": (
         lambda content: content["states"][7]["replicas"]["#tup"][0].update(high_watermark={"#bigint": "2"}),
@@ -335,7 +335,7 @@ STALE: dict[str, tuple[Edit, str]] = {
     ),
     "another bound": (
         bounds(brokers=3),
-        "the recorded initial state is none of the spec's: quorum.isr is",
+        "the recorded initial state is not an initial state of the spec: quorum.isr is",
     ),
     "another property": (
         meta(property="hw_within_log"),

@@ -223,7 +223,7 @@ def test_another_initial_state_is_named_with_its_variable(three_steps: Any) -> N
     three_steps["states"][0]["counters"]["#tup"][1]["value"] = {"#bigint": "4"}
 
     with refused(
-        "initial state is none of the spec's", "counters[1].value is 0 in the model, 4 in the file", error=TraceError
+        "is not an initial state of the spec", "counters[1].value is 0 in the model, 4 in the file", error=TraceError
     ):
         followed(GRID, three_steps)
 

@@ -73,7 +73,7 @@ def test_refuses_no_actions() -> None:
 
 @pytest.mark.parametrize("part", ["actions", "properties"])
 def test_refuses_one_where_a_list_is_needed(part: str) -> None:
-    with refused("a list is needed, even of one: [undecorated]"):
+    with refused("pass a list, even for one value: [undecorated]"):
         spec(**{part: undecorated})
 
 
