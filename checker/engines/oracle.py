@@ -78,7 +78,7 @@ class OracleSearch(Generic[S]):
             try:
                 self.statistics.covered = self._covered()
             except (KeyboardInterrupt, MemoryError):
-                note = "coverage was not counted: it was stopped"
+                note = "coverage was not counted: the search was stopped"
         self._publish()
         return Result(
             spec=self.spec,

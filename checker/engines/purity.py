@@ -1,4 +1,4 @@
-"""Purity: detects actions and predicates that are not pure functions, and states that are not values.
+"""Purity checks: detect actions and predicates that are not pure functions, and states that are not values.
 
 A search calls each function once for each state and relies on the answer. Repeated calls detect many impure functions:
 those that draw random numbers, read a clock, remember earlier calls, change the state they are given, or depend on the

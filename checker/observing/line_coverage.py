@@ -2,7 +2,7 @@
 
 The result is also complete for engines that learn, which call a function on few of the states. They skip a call only if
 an earlier call read the same values in the same order. A pure function would run the same lines again. Helper
-processes, in which calls are not measured, are not used in such a run.
+processes, where calls are not measured, do not make calls in such a run.
 
 A step witness is not evaluated again after it was satisfied, and a step invariant is not evaluated again after it has
 the wanted number of counterexamples. Lines that they would run only afterwards count as not run.

@@ -366,7 +366,7 @@ def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path)
 
 
 def test_folders_that_will_not_do(tmp_path: Path) -> None:
-    with pytest.raises(LeadlineError, match="holds no checkpoint to resume"):
+    with pytest.raises(LeadlineError, match="does not hold a checkpoint to resume"):
         learning.explore(SPEC, settings=CompiledSettings(resume=tmp_path))
     folder = tmp_path / "saved"
     learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))

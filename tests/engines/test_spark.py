@@ -334,7 +334,7 @@ def test_a_search_of_something_else_is_refused(spec: Any, limits: Limits, messag
         distributed.explore(spec, limits, settings=SparkSettings(resume=place))
     with pytest.raises(LeadlineError, match="already holds a search: continue it with --resume"):
         distributed.explore(SPEC, settings=SparkSettings(work_dir=place))
-    with pytest.raises(LeadlineError, match="holds no search to resume"):
+    with pytest.raises(LeadlineError, match="does not hold a search to resume"):
         distributed.explore(SPEC, settings=SparkSettings(resume=str(tmp_path / "nothing")))
 
 
@@ -462,7 +462,7 @@ def test_without_locks_an_owner_that_was_suspended_finds_that_out(remote: Storag
     with mock.patch.object(claims, "REWRITTEN_SECONDS", 60):  # as if it were suspended
         first = claims.Lease(remote)
     with claims.claimed(remote) as second:
-        with pytest.raises(LeadlineError, match=f"has taken {remote.place} over"):
+        with pytest.raises(LeadlineError, match=f"has taken over {remote.place}"):
             first.check()
         first.release()
         second.check()
@@ -594,9 +594,9 @@ def test_workers_tasks_are_importable() -> None:
         (
             "SPARK_HOME",
             "/nowhere",
-            "SPARK_HOME=/nowhere holds no bin/spark-submit: unset it to use the Spark of pyspark",
+            "SPARK_HOME=/nowhere does not have bin/spark-submit: unset it to use the Spark of pyspark",
         ),
-        ("PYSPARK_PYTHON", "/nowhere/python", "there is no Python /nowhere/python, which PYSPARK_PYTHON or "),
+        ("PYSPARK_PYTHON", "/nowhere/python", "Python /nowhere/python does not exist: correct PYSPARK_PYTHON or "),
     ],
 )
 def test_an_environment_that_is_wrong_is_found_at_once(
@@ -658,10 +658,10 @@ def test_java_is_looked_for_and_named_when_it_will_not_do(tmp_path: Path, monkey
     old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
     old.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(LeadlineError, match=f"Java 17 or newer, but JAVA_HOME={tmp_path} holds Java 11"):
+    with pytest.raises(LeadlineError, match=f"Java 17 or newer, but JAVA_HOME={tmp_path} contains Java 11"):
         java_module.java_home()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nothing"))
-    with pytest.raises(LeadlineError, match="holds no Java that runs"):
+    with pytest.raises(LeadlineError, match="does not contain a working Java"):
         java_module.java_home()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(old.parent))

@@ -112,7 +112,7 @@ class Checkpoint:
         try:
             written = (self.folder / _SPEC).read_bytes()
         except OSError as error:
-            raise LeadlineError(f"{self.folder} holds no checkpoint to resume") from error
+            raise LeadlineError(f"{self.folder} does not hold a checkpoint to resume") from error
         with _trouble(f"cannot read {self.folder}"):
             refuse_others(self.folder)
         refuse_other_format(written, f"{self.folder} is a checkpoint")

@@ -1,4 +1,4 @@
-"""The call log: the calls that a search has learned from, as numbers, so that a resumed search can make them again."""
+"""The call log: the calls that a search has learned from, as numbers, so that a resumed search can repeat them."""
 
 from __future__ import annotations
 

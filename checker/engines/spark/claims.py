@@ -113,7 +113,7 @@ class Lease(Claim):
     def _look(self) -> None:
         found = self._found()
         if self._id.encode() not in found:
-            self._lost = f"{owner_named(found)} has taken {self._storage.place} over"
+            self._lost = f"{owner_named(found)} has taken over {self._storage.place}"
 
     def check(self) -> None:
         if not self._lost:

