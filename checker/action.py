@@ -38,7 +38,7 @@ class Action(Generic[S, P]):
     def __call__(self, state: S, *args: P.args, **kwargs: P.kwargs) -> Iterator[S]:
         return self.function(state, *args, **kwargs)
 
-    def instances(self, bounds: Any) -> list[ActionInstance[S]]:
+    def instances(self, bounds: object) -> list[ActionInstance[S]]:
         """One instance for each combination of parameter values that the bounds allow.
 
         Raises:
@@ -47,7 +47,7 @@ class Action(Generic[S, P]):
         values = [self._values(parameter, domain, bounds) for parameter, domain in self.domains.items()]
         return [ActionInstance(self, combination) for combination in itertools.product(*values)]
 
-    def _values(self, parameter: str, domain: Domain, bounds: Any) -> list[Any]:
+    def _values(self, parameter: str, domain: Domain, bounds: object) -> list[object]:
         try:
             given = domain if isinstance(domain, Iterable) else domain(bounds)  # an Enum class is iterable and callable
             values = [value for value in given]  # noqa: C416  # unlike list(), can be interrupted
@@ -145,7 +145,7 @@ def action(
     return decorate
 
 
-def _parameters(name: str, function: Callable[..., Any]) -> list[str]:
+def _parameters(name: str, function: Callable[..., object]) -> list[str]:
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
         raise SpecError(f"action {name} takes no state: its first parameter must be the state")

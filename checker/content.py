@@ -26,7 +26,7 @@ MOST_BITS = 10_000
 """Bits of the largest integers that are written in decimal. Python refuses integers of more than 4,300 digits."""
 
 
-def content(path: str, value: Any) -> int:
+def content(path: str, value: object) -> int:
     """The hash of a part of a state.
 
     Parameters:
@@ -66,7 +66,7 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
         yield path, cls.__qualname__, _text(value)
 
 
-def member_parts(path: str, member: Any, count: int) -> tuple[str, ...]:
+def member_parts(path: str, member: object, count: int) -> tuple[str, ...]:
     """The strings that a member of a collection adds to the hash.
 
     Parameters:

@@ -145,7 +145,7 @@ class FieldValues:
         """Record that a part of the state has too many values, so that no more of them are collected."""
         self._stopped.add(path)
 
-    def add_all(self, states: Iterable[Any]) -> None:
+    def add_all(self, states: Iterable[object]) -> None:
         """Record the values in some states."""
         for state in states:
             self.add(state, type(state).__name__)
@@ -169,7 +169,7 @@ def _few(values: set[Any]) -> tuple[str, ...]:
     return tuple(sorted(map(_text, values)))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """The `repr` of a value, in which the elements of sets are sorted."""
     if type(value) is frozenset:
         return f"{{{', '.join(sorted(map(_text, value)))}}}"

@@ -71,10 +71,10 @@ class Property:
     fails_in: tuple[str, ...] = ()
     premise: Premise | None = None
 
-    def __call__(self, *states: Any) -> bool:
+    def __call__(self, *states: object) -> bool:
         return self.complaint(*states) is None
 
-    def complaint(self, *states: Any) -> str | None:
+    def complaint(self, *states: object) -> str | None:
         """Why the property is false for a state or step: the first of `complaints`; None if it is true.
 
         Raises:
@@ -88,7 +88,7 @@ class Property:
         except BaseException as error:
             raise SpecError(f"{self.kind.value} {self.name} {raised(error)}") from error
 
-    def complaints(self, *states: Any) -> Iterator[str]:
+    def complaints(self, *states: object) -> Iterator[str]:
         """Why the property is false for a state or step: a sentence for each offending value.
 
         Yields:
@@ -166,7 +166,7 @@ DEADLOCK = Property(
 """The property that `Spec(check_deadlock=True)` adds. Engines check the state's successors, not this predicate."""
 
 
-def _bare(function: Callable[..., Any]) -> str:
+def _bare(function: Callable[..., object]) -> str:
     """The signature of a function, without annotations."""
     signature = _signature(function)
     bare = [item.replace(annotation=item.empty) for item in signature.parameters.values()]
@@ -181,7 +181,7 @@ def premise_property(premise: Premise) -> Property:
     return Property(name=name, kind=Kind.PREMISE, sentence="", function=premise, source="")
 
 
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def _signature(function: Callable[..., object]) -> inspect.Signature:
     """The signature of a function. Raises SpecError: Python does not know it, for example that of `bool`."""
     try:
         return inspect.signature(function)
@@ -190,7 +190,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         raise SpecError(f"{name} cannot be a predicate, because its parameters are unknown: use a function") from None
 
 
-def _takes(function: Callable[..., Any], count: int) -> bool:
+def _takes(function: Callable[..., object], count: int) -> bool:
     """Whether a function takes exactly `count` states."""
     parameters = _signature(function).parameters.values()
     return len(parameters) == count and all(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)

@@ -61,13 +61,13 @@ def element_name(field: attrs.Attribute[Any]) -> str:
     return each if isinstance(each, str) else field.name
 
 
-def variables(value: Any) -> tuple[attrs.Attribute[Any], ...]:
+def variables(value: object) -> tuple[attrs.Attribute[Any], ...]:
     """The fields of an attrs value, or of its class, that are not constants."""
     cls = value if isinstance(value, type) else type(value)
     return tuple(field for field in attrs.fields(cls) if not is_constant(field))
 
 
-def changed_parts(before: Any, after: Any) -> set[str]:
+def changed_parts(before: object, after: object) -> set[str]:
     """The parts of a state that a step changed: its components by name, such as ``broker 0``.
 
     The fields outside of components are one part with an empty name, which also stands for a step that changes nothing.
@@ -108,7 +108,7 @@ def check_state_class(cls: type) -> None:
             )
 
 
-def check_state(state: Any, initial: Any) -> None:
+def check_state(state: object, initial: object) -> None:
     """Refuse a state that is not hashable, or whose class or components differ from those of an initial state.
 
     Parameters:
@@ -131,7 +131,7 @@ def check_state(state: Any, initial: Any) -> None:
     check_shape(state, initial)
 
 
-def check_shape(value: Any, first: Any) -> None:
+def check_shape(value: object, first: object) -> None:
     """Refuse a state whose components differ in shape from those of an earlier state, or whose constants differ.
 
     Parameters:
@@ -168,13 +168,13 @@ def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
     return tuple((field.name, is_constant(field), is_component(field)) for field in fields)
 
 
-def identity_leaf(state: Any, copied: Any) -> str | None:
+def identity_leaf(state: object, copied: object) -> str | None:
     """The path of the first leaf that differs between a state and a deep copy of it; None if no leaf differs."""
     pairs = zip(_leaves(state), _leaves(copied), strict=True)
     return next((f"{type(state).__name__}.{path}" for (path, one), (_, other) in pairs if one != other), None)
 
 
-def _check_component(name: str, value: Any, first: Any) -> None:
+def _check_component(name: str, value: object, first: Any) -> None:
     if not (attrs.has(type(value)) or isinstance(value, tuple)):
         raise SpecError(f"component {name} must be an attrs value or a tuple, not {_described(value)}")
     if isinstance(value, tuple) != isinstance(first, tuple):
@@ -183,11 +183,11 @@ def _check_component(name: str, value: Any, first: Any) -> None:
         raise SpecError(f"component {name} changed its length from {len(first)} to {len(value)}")
 
 
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
     check_state_class(type(value))
     for field in variables(value):
         inner, inner_path = getattr(value, field.name), f"{path}{field.name}"
-        elements: Mapping[str, Any] = {inner_path: inner}
+        elements: Mapping[str, object] = {inner_path: inner}
         if is_component(field) and isinstance(inner, tuple):
             elements = {f"{inner_path}[{index}]": element for index, element in enumerate(inner)}
         for element_path, element in elements.items():
@@ -197,6 +197,6 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
                 yield element_path, element
 
 
-def _described(value: Any) -> str:
+def _described(value: object) -> str:
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

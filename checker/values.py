@@ -35,7 +35,7 @@ def difference(one: Any, other: Any) -> tuple[str, str] | None:
     cls: type = type(one)
     if cls in _PLAIN:
         return None
-    pairs: Iterable[tuple[Any, Any]]
+    pairs: Iterable[tuple[object, object]]
     if isinstance(one, tuple):
         pairs = zip(one, other, strict=True)
     elif fields := roles(cls):
@@ -62,14 +62,14 @@ def difference(one: Any, other: Any) -> tuple[str, str] | None:
     return None
 
 
-def _told_apart(one: Any, other: Any) -> tuple[str, str]:
+def _told_apart(one: object, other: object) -> tuple[str, str]:
     texts = repr(one), repr(other)
     if texts[0] != texts[1]:
         return texts
     return f"{texts[0]} ({type(one).__name__})", f"{texts[1]} ({type(other).__name__})"
 
 
-def refusal(place: str, one: Any, other: Any) -> SpecError | None:
+def refusal(place: str, one: object, other: object) -> SpecError | None:
     """The error if a part of the state takes two values that are equal but distinguishable; None if they are not.
 
     Parameters:
@@ -91,8 +91,8 @@ class Values:
 
     def __init__(self, place: str) -> None:
         self._place = place
-        self._known: dict[Any, Any] = {}
-        self._within: dict[Any, Values] = {}
+        self._known: dict[object, object] = {}
+        self._within: dict[str | int, Values] = {}
 
     def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
         """Refuse a value if it, or a part of it, equals an earlier value of the same part but is distinguishable.
@@ -123,6 +123,6 @@ class Values:
             if known is not value and (error := refusal(self._place, known, value)):
                 raise error
 
-    def _add(self, key: Any, name: str) -> Values:
+    def _add(self, key: str | int, name: str) -> Values:
         self._within[key] = Values(self._place + name)
         return self._within[key]

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def unsealed(data: bytes, path: Path | str) -> bytes:
     return content
 
 
-def sealed_json(content: dict[str, Any]) -> bytes:
+def sealed_json(content: Mapping[str, object]) -> bytes:
     """Encode a JSON object with its checksum as a further entry. People and other programs can read the result."""
     return json.dumps({**content, _CHECKSUM: _checksum(content)}, indent=1).encode() + b"\n"
 
@@ -55,7 +56,7 @@ def unsealed_json(data: bytes, path: Path | str) -> dict[str, Any]:
     return content
 
 
-def _checksum(content: dict[str, Any]) -> int:
+def _checksum(content: Mapping[str, object]) -> int:
     return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 
-def is_a(value: Any, *kinds: type) -> bool:
+def is_a(value: object, *kinds: type) -> bool:
     """Like `isinstance`, but without reading the value's `__class__`."""
     return issubclass(type(value), kinds)
 
 
-def stored(value: Any, name: str, default: Any = None) -> Any:
+def stored(value: object, name: str, default: object = None) -> Any:
     """Like `getattr`, but without calling a `__getattribute__` or `__getattr__` that the value's class defines.
 
     Parameters:

@@ -13,7 +13,6 @@ import socket
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from leadline.checker.errors import LeadlineError
 
@@ -87,7 +86,7 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def owner(**more: Any) -> bytes:
+def owner(**more: object) -> bytes:
     """The id and host of this process as JSON, with which other processes name it in messages."""
     return json.dumps({"process": os.getpid(), "host": socket.gethostname(), **more}).encode()
 

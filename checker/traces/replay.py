@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from leadline.checker.action import ActionInstance
 from leadline.checker.errors import TraceError
@@ -83,7 +83,7 @@ def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list
     raise TraceError(f"step {index}: {instance} leads elsewhere: {_difference(successors[0], states[0], target)}")
 
 
-def _difference(state: Any, first: Any, target: RecordedState) -> str:
+def _difference(state: object, first: object, target: RecordedState) -> str:
     """Describe the first variable whose value is not as recorded; empty if there is none."""
     values = encode_state(state, first)
     for name in [*values, *target.values]:
