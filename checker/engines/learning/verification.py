@@ -26,8 +26,11 @@ S = TypeVar("S")
 TIME_SHARE = 0.03
 """The share of the thread's CPU time that verification takes by default."""
 
-GRANTED_SECONDS = 0.05
-"""Seconds that it may take besides, so that short searches are verified too."""
+GRANTED_SECONDS = 0.2
+"""Seconds that it may take in any case, so that short searches are verified too."""
+
+SPREAD = 32
+"""A block takes at most one in this number of the seconds that are left, so that some are left for every later one."""
 
 LEAST_SECONDS = 0.001
 """With less time left than this, drawing applications would take most of it."""
@@ -56,7 +59,7 @@ class Verification(Generic[S]):
         self.comparison, self.checked, self.drawn, self.made = comparison, 0, 0, 0
         self._tables, tuning = comparison.tables, comparison.tables.caller.tuning
         self._share, self._seed, self._blocks = tuning.verify, tuning.verify_seed, 0
-        self._began, self._spent = time.thread_time(), -GRANTED_SECONDS
+        self._began, self._spent = time.thread_time(), 0.0
         self._checks: Counter[int] = Counter()
         self._random = np.random.default_rng(self._seed)
         self._state: tuple[int, list[int], S] | None = None
@@ -124,7 +127,7 @@ class Verification(Generic[S]):
 
     def _left(self) -> float:
         """Seconds that may be taken now."""
-        return TIME_SHARE * (time.thread_time() - self._began) - self._spent
+        return max(GRANTED_SECONDS, TIME_SHARE * (time.thread_time() - self._began)) - self._spent
 
     def _verify(
         self,
@@ -143,7 +146,7 @@ class Verification(Generic[S]):
         self.made += len(indices) * len(trees)
         if not len(indices) or not trees or not self._has_time():
             return
-        began, left = time.thread_time(), self._left()
+        began, left = time.thread_time(), max(self._left() / SPREAD, LEAST_SECONDS)
         # of this block alone, so that it does not matter for which blocks there was time
         self._random, self._state = np.random.default_rng([self._seed, self._blocks]), None
         if self._share is not None:
