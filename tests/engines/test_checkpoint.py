@@ -406,7 +406,7 @@ from leadline.checker.settings import CompiledSettings
 from leadline.invariants.catalog import CATALOG
 spec = CATALOG["atomic/kip-320"].with_bounds({"brokers": 3, "log_size": 2, "records": 2, "max_epoch": 3})
 settings = CompiledSettings(checkpoint=Path(sys.argv[1]), checkpoint_every=0.2, workers=3)
-learning.explore(spec.with_properties([]), settings=settings)
+compiled.explore(spec.with_properties([]), settings=settings)
 """
 
 
