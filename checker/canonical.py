@@ -20,6 +20,9 @@ from leadline.checker.state import roles
 
 T = TypeVar("T")
 
+MOST_SORT_KEYS = 100_000
+"""Members of sets for which contents are kept."""
+
 _ATOMS = frozenset((int, bool, str, bytes, float, type(None)))
 
 
@@ -89,4 +92,17 @@ def _in_order(members: list[Any]) -> list[Any]:
     kinds = set(map(type, members))
     if kinds in ({int}, {str}, {bytes}):
         return sorted(members)
-    return sorted(members, key=lambda member: content("", member))
+    return sorted(members, key=_sort_key)
+
+
+_sort_keys: dict[Any, Any] = {}
+
+
+def _sort_key(member: Any) -> Any:
+    """The content of a member, which takes long to compute and recurs in most states."""
+    key = _sort_keys.get(member)
+    if key is None:
+        if len(_sort_keys) >= MOST_SORT_KEYS:
+            _sort_keys.clear()
+        key = _sort_keys[member] = content("", member)
+    return key

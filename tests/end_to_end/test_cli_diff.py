@@ -171,7 +171,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_search(folder: Path
     "command", [("diff", "stairs.py:spec", "stairs.py:careful"), ("graph", "stairs.py:spec", "--max-states", "1")]
 )
 def test_an_interrupt_during_the_search_ends_the_command(folder: Path, command: tuple[str, ...]) -> None:
-    def interrupted(spec: Spec[Any], limits: Limits) -> Result:
+    def interrupted(spec: Spec[Any], limits: Limits, *_: object) -> Result:
         return attrs.evolve(explore(spec, limits), stop=Stop(StopKind.INTERRUPT, "interrupted"))
 
     with mock.patch.dict(ENGINES, compiled=interrupted):
