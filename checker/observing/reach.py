@@ -70,6 +70,7 @@ _LIBRARIES = {
     Precision.FIELDS: (
         # they read fields as any code does; in place of tuples and sets they may want the real ones
         "attr attrs cattr cattrs frozendict immutables networkx numpy pyrsistent sortedcontainers"
+        " collections.abc.Generator _collections_abc.Generator"  # which the iterators of views are
         " _bisect _blake2 _collections _copyreg _csv _datetime _functools _hashlib _heapq _json _md5 _operator _pickle"
         " _queue _random _sha1 _sha2 _sha256 _sha3 _sha512 _statistics _string _struct _typing _weakref _weakrefset"
         " _zoneinfo array base64 binascii bisect builtins calendar collections contextlib copy copyreg csv dataclasses"
