@@ -131,6 +131,13 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "seconds": None,
         "out_degree": {"min": 1, "mean": 2.0, "max": 3},
         "deadlocks": 0,
+        "successors": 6,
+        "stopped_by": None,
+        "level_done": None,
+        "shards": 0,
+        "skew": 0.0,
+        "spilled": 0,
+        "activity": "",
         "states_per_depth": [1, 1, 1],
         "distinct_states_by_second": None,
         "properties": [
