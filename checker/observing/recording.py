@@ -11,14 +11,11 @@ import enum
 import operator
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from types import FunctionType
 from typing import Any
 
 import attrs
 
-from leadline.checker.bag import Bag
 from leadline.checker.observing.collection_views import BagView, CollectionView, SetView
-from leadline.checker.observing.domains import StandIn
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import Lazy, lazy_instances
 from leadline.checker.observing.nodes import (
@@ -343,19 +340,6 @@ class Recorder:
         for part in parts:
             is_known &= self.read_within(part)
         return is_known
-
-    def is_immutable(self, value: Any) -> bool:
-        """Whether a value cannot change while the call runs. This is no read; what is not known to be so is not."""
-        kind = type(value)
-        if kind in _ATOMS or issubclass(kind, StandIn | enum.Enum | type) or id(value) in lazy_instances:
-            return True
-        if kind in (tuple, frozenset):
-            return all(map(self.is_immutable, value))
-        if kind is FunctionType:
-            return not (value.__closure__ or value.__defaults__ or value.__kwdefaults__)
-        if attrs.has(kind) and kind.__setattr__ is _Frozen.__setattr__:
-            return all(self.is_immutable(getattr(value, field.name)) for field in attrs.fields(kind))
-        return kind in (Bag, range)
 
     def end(self) -> None:
         """End the recording. What the spec keeps of it, in a cache for instance, becomes an ordinary value."""
