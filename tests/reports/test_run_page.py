@@ -23,6 +23,7 @@ from leadline.checker.result import (
     Learning,
     Statistics,
     Verdict,
+    Verified,
     WalkCounts,
     Widest,
 )
@@ -144,6 +145,7 @@ def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
         spilled=24,
         walked=walked,
         covered=covered,
+        verified=Verified(checked=25, drawn=26, made=27),
         activity="shortening",
     )
     names = {"name": "safe", "sentence": "nothing is lost", "source": "KIP-101"}
@@ -189,7 +191,7 @@ def test_explore_writes_the_page_of_its_run_with_an_example_of_each_witness(brow
 def test_fuzz_writes_the_page_of_its_run(folder: Path) -> None:
     assert call("fuzz", "stairs.py", "-b", "top=3", "--html", "run.html", folder=folder).code == 1
     page = (folder / "run.html").read_text(encoding="utf-8")
-    assert "fuzz (examples=10000,steps=50,seed=0)" in page.replace(", ", ",")
+    assert "random (examples=10000,steps=50,seed=0)" in page.replace(", ", ",")
     assert 'id="t1-s4"' in page
 
 
@@ -243,7 +245,7 @@ def test_what_a_spec_raises_is_not_blamed_on_the_result(folder: Path) -> None:
     call("explore", "stairs.py", "-b", "top=3", "--json", "r.json", "--trace-out", ".", folder=folder)
     drawing = "bounds=Bounds(),\n    drawing=Drawing(rows=lambda state: {}['row']),\n"
     drawn = STAIRS.replace("bounds=Bounds(),\n", drawing).replace(
-        "\nfrom checker", "\nfrom leadline.checker.drawing import Drawing\nfrom checker"
+        "\nfrom leadline.checker", "\nfrom leadline.checker.drawing import Drawing\nfrom leadline.checker"
     )
     write(folder, stairs=drawn)
     complaint = call("report", "r.json", "--html", "x.html", "--spec", "stairs.py", folder=folder).complaint
