@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from leadline.checker.engines import oracle
+from leadline.checker.engines import compiled, oracle
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import SpecError
@@ -36,11 +36,13 @@ class Engine(Generic[Settings]):
         settings: the class of its settings.
         search: the search function, which imports slow dependencies only when it is called.
         is_exhaustive: whether the engine searches every reachable state, unless a limit stops it.
+        measures_lines: whether a call measures which lines of the spec's functions run, if coverage is wanted.
     """
 
     settings: type[Settings]
     search: Search[Settings]
     is_exhaustive: bool = True
+    measures_lines: bool = False
 
     def __call__(
         self,
@@ -67,7 +69,10 @@ class Engine(Generic[Settings]):
         settings = self.settings() if settings is None else settings
         if not isinstance(settings, self.settings):
             raise SpecError(f"this engine takes {self.settings.__name__}, not {type(settings).__name__}")
-        return self.search(spec, limits or Limits(), progress, settings)
+        limits = limits or Limits()
+        if limits.coverage and self.measures_lines:
+            return with_source(spec, lambda fresh: self.search(fresh, limits, progress, settings))
+        return self.search(spec, limits, progress, settings)
 
 
 def explore(
@@ -103,22 +108,11 @@ def searched(spec: Spec[S], limits: Limits | None = None) -> Result:
 
 
 def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: OracleSettings) -> Result:
-    if limits.coverage:
-        return with_source(spec, lambda fresh: oracle.explore(fresh, limits, progress))
     return oracle.explore(spec, limits, progress)
 
 
-# The other engines are imported when they are called, because importing Numba takes a second.
-
-
-def _compiled(spec: Spec[S], limits: Limits, progress: Progress | None, settings: CompiledSettings) -> Result:
-    from leadline.checker.engines import compiled
-
-    if not limits.coverage:
-        return compiled.explore(spec, limits, progress, settings)
-    if settings.resume is not None:
-        raise SpecError("coverage needs the whole search: leave out resume")
-    return with_source(spec, lambda fresh: compiled.explore(fresh, limits, progress, settings))
+# The next two are imported when they are called, because importing Numba takes a second; the compiled engine imports
+# Numba when it begins to learn.
 
 
 def _spark(spec: Spec[S], limits: Limits, progress: Progress | None, settings: SparkSettings) -> Result:
@@ -136,8 +130,8 @@ def _random(spec: Spec[S], limits: Limits, progress: Progress | None, settings: 
 
 
 ENGINES: dict[str, Engine[Any]] = {
-    "compiled": Engine(CompiledSettings, _compiled),
-    "oracle": Engine(OracleSettings, _oracle),
+    "compiled": Engine(CompiledSettings, compiled.explore, measures_lines=True),
+    "oracle": Engine(OracleSettings, _oracle, measures_lines=True),
     "spark": Engine(SparkSettings, _spark),
     "random": Engine(RandomSettings, _random, is_exhaustive=False),
 }

@@ -113,7 +113,7 @@ def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
     adjustments = Adjustments()
     while True:
         try:
-            tables = TransitionTables.of(trace.spec, trace.states, adjustments)
+            tables = TransitionTables(trace.spec, trace.states, adjustments)
             return tables.caller, [*tables.rows]
         except CHANGES as change:
             adjustments = adjustments.after(change)

@@ -29,7 +29,7 @@ from leadline.checker import (
 )
 from leadline.checker.coverage import FieldCoverage, InstanceCoverage
 from leadline.checker.engines import ENGINES
-from leadline.checker.engines.compiled import coverage as tally
+from leadline.checker.engines.compiled import results
 from leadline.checker.observing import line_coverage as source
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.result import Result
@@ -241,7 +241,7 @@ def count_up(state: Count) -> Iterator[Count]:
 
 
 def test_many_values_are_not_counted_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("leadline.checker.coverage", "leadline.checker.engines.compiled.coverage"):
+    for module in ("leadline.checker.coverage", "leadline.checker.engines.compiled.results"):
         monkeypatch.setattr(f"{module}.MOST_VALUES", 100)
     spec = Spec(name="count", initial_states=lambda _: [Count()], actions=[count_up], bounds=Top())
     covered = explore(spec, COVERAGE).statistics.covered
@@ -264,7 +264,7 @@ def test_a_search_that_was_stopped_does_not_start_again_for_its_coverage(monkeyp
     def change(*_: Any) -> Any:
         raise ShapeChanged("lamps")
 
-    monkeypatch.setattr(tally, "fields", change)
+    monkeypatch.setattr(results, "field_coverage", change)
     found = compiled(ROOM, attrs.evolve(COVERAGE, max_states=4))
     assert (found.statistics.distinct, found.statistics.covered) == (4, None)
     assert found.note == "coverage was not counted: the search was stopped"

@@ -21,7 +21,7 @@ from leadline.checker.engines.compiled.forecast import Forecast, SlowerThanCalli
 from leadline.checker.engines.evidence import nothing_searched
 from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import within
-from leadline.checker.errors import LeadlineError
+from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.result import Limits, Result, Statistics
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
@@ -59,6 +59,8 @@ def explore(
         SpecError, LeadlineError: see `leadline.checker.engines.compiled.search.explore`.
     """
     limits, settings = limits or Limits(), settings or CompiledSettings()
+    if limits.coverage and settings.resume is not None:
+        raise SpecError("coverage needs the whole search: leave out resume")
     began, forecast = time.monotonic(), None
     learns = settings.checkpoint is not None or settings.resume is not None or settings.tuning.in_order
     if settings.tuning.look_seconds and not learns:

@@ -1,28 +1,34 @@
-"""Position: how far a compiled search is."""
+"""The position of a compiled search: what it has searched so far, and what it has found there."""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.checker.engines.learning.tables import TransitionTables
+
+S = TypeVar("S")
+
 
 @attrs.define
 class Position:
-    """How far a search is. With the states in its `Store`, this is all that it needs to continue.
+    """The position of a search. Together with the states in a `Store`, it is enough to continue the search.
 
     Attributes:
-        counts: shape (action instances, 2): steps generated, and new states among them.
-        seen: for each state predicate, the states that were seen to show it.
-        steps_seen: for each step predicate, the steps: the state before, the action instance, the slot
+        counts: shape (action instances, 2): the steps generated, and the new states among them.
+        seen: for each state predicate, the states that give evidence: a violation, or what a witness looks for.
+        steps_seen: for each step predicate, the steps that do: the state before, the action instance, and the slot
             numbers of the state after.
         dead: the first states without a next state.
-        next: the first state that was not expanded.
-        checked: the first state on which the state predicates were not evaluated.
+        next: the first state that is not expanded.
+        checked: the first state on which the state predicates are not evaluated.
         level_end: the end of the level that is being expanded.
-        levels: the first state of each level, as far as they were begun.
-        outside: for each level, its states outside of `Spec.within`.
-        seconds: wall-clock seconds of earlier runs.
+        levels: the first state of each level that was begun.
+        outside: for each level, the number of its states outside of `Spec.within`.
+        seconds: the wall-clock seconds of earlier runs.
     """
 
     counts: NDArray[np.int64]
@@ -35,3 +41,16 @@ class Position:
     levels: list[int] = attrs.field(factory=list)
     outside: list[int] = attrs.field(factory=list)
     seconds: float = 0.0
+
+    @classmethod
+    def at_start(cls, tables: TransitionTables[S]) -> Position:
+        """The position of a search that has not begun.
+
+        Parameters:
+            tables: the tables of the search.
+        """
+        return cls(
+            counts=np.zeros((tables.instances, 2), np.int64),
+            seen=[[] for _ in tables.state_checks],
+            steps_seen=[[] for _ in tables.step_checks],
+        )

@@ -248,7 +248,7 @@ class Resumption(Generic[S]):
         """
         with _changed():
             numbers = Numbers(self.values, self.members)
-            tables = TransitionTables.of(self.spec, [], self._adjustments, numbers)
+            tables = TransitionTables(self.spec, [], self._adjustments, numbers)
             comparison = _Calls(tables.caller, self._hashes)
             for call in calls:
                 if self._has_values(call.rows):

@@ -16,16 +16,14 @@ from numpy.typing import NDArray
 
 from leadline.checker.coverage import CoverageCounts, InstanceCoverage
 from leadline.checker.engines.budget import Budget, StopSearch
-from leadline.checker.engines.compiled import coverage as tally
-from leadline.checker.engines.compiled import kernel
+from leadline.checker.engines.compiled import kernel, results
 from leadline.checker.engines.compiled.buffers import STEPS_A_STATE
 from leadline.checker.engines.compiled.checkpoint import Checkpoint
-from leadline.checker.engines.compiled.evidence import action_counts, sightings, violated
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.compiled.forecast import Forecast
-from leadline.checker.engines.compiled.paths import Paths
+from leadline.checker.engines.compiled.paths import Paths, steps_into
 from leadline.checker.engines.compiled.position import Position
-from leadline.checker.engines.compiled.predecessors import steps_into
+from leadline.checker.engines.compiled.problem import Problem
 from leadline.checker.engines.compiled.snapshot import Snapshot
 from leadline.checker.engines.compiled.store import NotASearch, Store
 from leadline.checker.engines.evidence import property_results, states_shown
@@ -33,18 +31,17 @@ from leadline.checker.engines.learning.call_log import CallLog
 from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
-from leadline.checker.engines.learning.restart import CHANGES, Adjustments, Crowded
+from leadline.checker.engines.learning.restart import CHANGES, NO_ADJUSTMENTS, Adjustments, Crowded
 from leadline.checker.engines.learning.tables import Numbers, TransitionTables
 from leadline.checker.engines.learning.warm_up import compiled_ahead
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import PROGRESS_SECONDS, Progress
-from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind, Verified
-from leadline.checker.settings import DEFAULT, CompiledSettings, Tuning
+from leadline.checker.settings import CompiledSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.names import counted
 
@@ -58,71 +55,52 @@ class HandOver(Exception):
 
 
 class CompiledSearch(Generic[S]):
-    """One search. `explore` is the function to call.
+    """One attempt at a search. `explore` is the function to call.
 
     Parameters:
-        spec: what to search.
-        limits: what may stop the search early.
-        progress: called every so often with the counts so far.
-        workers: the threads that share the work.
-        adjustments: what earlier attempts at this search have learned.
-        budget: the time and memory that all of them may take.
-        tuning: sizes.
-        checkpoint: where the search is saved from time to time.
-        saved: how far an earlier run was, to continue from there.
-        purity: of the earlier attempts at this search.
-        large: states of a level that is handed over instead of being expanded; None: no level is.
-        forecast: whether the search should be given up; None: it never is.
+        problem: what to search.
+        adjustments: what earlier attempts have found out about the spec.
+        saved: the position of an earlier run, to continue from there.
 
     Attributes:
-        at: how far the search is.
-        expander: expands the blocks; it has the states, and what was learned.
+        at: the position of the search.
+        expander: expands blocks of states; it holds the states, and what was learned.
     """
 
     def __init__(
-        self,
-        spec: Spec[S],
-        limits: Limits,
-        progress: Progress | None,
-        workers: Workers,
-        adjustments: Adjustments,
-        budget: Budget,
-        tuning: Tuning,
-        checkpoint: Checkpoint | None = None,
-        saved: Snapshot | None = None,
-        purity: Purity[S] | None = None,
-        large: int | None = None,
-        forecast: Forecast | None = None,
+        self, problem: Problem[S], adjustments: Adjustments = NO_ADJUSTMENTS, saved: Snapshot | None = None
     ) -> None:
-        self.spec, self.limits, self.progress, self.workers = spec, limits, progress, workers
-        self.budget, self.tuning, self.checkpoint = budget, tuning, checkpoint
-        self._adjustments, self._resumed, self._large = adjustments, saved is not None, large
-        self._forecast, self._began = forecast, time.monotonic()
-        self._initials = spec.initials()
+        self._problem, self._adjustments, self._resumed = problem, adjustments, saved is not None
+        self.spec, self.limits, self.workers = problem.spec, problem.limits, problem.workers
+        self.budget, self.checkpoint, self.tuning = problem.budget, problem.checkpoint, problem.tuning
+        self._began = time.monotonic()
+        self._initials = problem.spec.initials()
         self._note = self._unsaved = ""
         self._is_cut_short = False  # in the middle of a state's steps: a later run could not continue from here
-        first = self._initials[: limits.max_states] if saved is None else []
-        numbers = None if saved is None else Numbers(saved.values, saved.members)
-        tables = TransitionTables.of(spec, first, adjustments, numbers, purity=purity, tuning=tuning)
+        tables = self._new_tables(saved)
         self._shown = np.zeros(len(tables.state_checks), np.int64)
         packing = Packing(tables.layout.sizes()) if saved is None else saved.packing
-        if saved is not None:
-            tables.slots_read, tables.reads_all, tables.log = saved.slots_read, saved.reads_all, saved.log
-        elif checkpoint is not None:
-            tables.log = CallLog()
-        self.at = Position(
-            counts=np.zeros((len(spec.instances), 2), np.int64),
-            seen=[[] for _ in tables.state_checks],
-            steps_seen=[[] for _ in tables.step_checks],
-        )
-        memory, constrained = budget.memory.for_states, spec.constraint is not None
-        store = Store(packing, len(spec.instances), memory, workers, len(tables.rows), constrained)
-        self.expander = Expander(tables, store, Watch(budget, workers, self._report))
+        self.at = Position.at_start(tables)
+        memory, constrained = self.budget.memory.for_states, self.spec.constraint is not None
+        store = Store(packing, tables.instances, memory, self.workers, len(tables.rows), constrained)
+        self.expander = Expander(tables, store, Watch(self.budget, self.workers, self._report))
         if saved is None:
             store.add(map(packing.pack, tables.rows))
         else:
             self._restore(saved)
         self._saved_at = self._reported_at = time.monotonic()
+
+    def _new_tables(self, saved: Snapshot | None) -> TransitionTables[S]:
+        """Tables for this attempt, with the initial states as rows, or with the numbers of a saved search."""
+        problem, adjustments = self._problem, self._adjustments
+        first = self._initials[: self.limits.max_states] if saved is None else []
+        numbers = None if saved is None else Numbers(saved.values, saved.members)
+        tables = TransitionTables(self.spec, first, adjustments, numbers, purity=problem.purity, tuning=self.tuning)
+        if saved is not None:
+            tables.slots_read, tables.reads_all, tables.log = saved.slots_read, saved.reads_all, saved.log
+        elif self.checkpoint is not None:
+            tables.log = CallLog()
+        return tables
 
     def _restore(self, saved: Snapshot) -> None:
         store = self.expander.store
@@ -198,14 +176,14 @@ class CompiledSearch(Generic[S]):
     def _result(self, stop: Stop | None) -> Result:
         at, tables = self.at, self.expander.tables
         paths = Paths(self.spec, self.expander.state, self._level_of, self._steps_into)
-        seen = sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
+        seen = results.sightings(tables, at.seen, at.steps_seen, at.dead, paths.target)
         properties = property_results(self.spec, seen, paths.arrivals(), self.limits, stop is None)
         refuse_contradicted(tables, (trace for item in properties for trace in item.traces))
         statistics = self._statistics()
         if self.limits.coverage:
             statistics.covered = self._covered(stop)
-        if self.progress is not None:
-            self.progress(statistics)
+        if self._problem.progress is not None:
+            self._problem.progress(statistics)
         return Result(
             spec=self.spec,
             engine="compiled",
@@ -224,8 +202,8 @@ class CompiledSearch(Generic[S]):
         at, expander = self.at, self.expander
         shown = dict(zip(expander.tables.state_checks, self._shown.tolist(), strict=True))
         try:
-            enabled = tally.enabled(expander, int(expander.store.counters[kernel.EXPANDED]))
-            fields = tally.fields(expander, expander.store.count)
+            enabled = results.enabled_counts(expander, int(expander.store.counters[kernel.EXPANDED]))
+            fields = results.field_coverage(expander, expander.store.count)
         except (StopSearch, KeyboardInterrupt, MemoryError):
             self._note = self._note or "coverage was not counted: it was stopped"
             return None
@@ -266,9 +244,9 @@ class CompiledSearch(Generic[S]):
             if expander.layout.crowded and at.next < self.tuning.searched_again:
                 raise Crowded(frozenset(expander.layout.crowded))
             expander.watch.pause()
-            if self._forecast is not None:
-                self._forecast.check(time.monotonic() - self._began, self._statistics)
-            if self._large is not None and at.next == at.levels[-1] and at.level_end - at.next >= self._large:
+            if self._problem.forecast is not None:
+                self._problem.forecast.check(time.monotonic() - self._began, self._statistics)
+            if at.next == at.levels[-1] and self._is_large(at.level_end - at.next):
                 raise HandOver
             if self.checkpoint is not None and time.monotonic() - self._saved_at > self.checkpoint.every:
                 self._save_if_possible()
@@ -281,14 +259,18 @@ class CompiledSearch(Generic[S]):
         fitting = STEPS_A_STATE * most * expanded // max(steps, 1)
         return min(most, max(self.tuning.alone, min(expanded, fitting)))  # the first ones show how many steps there are
 
+    def _is_large(self, states: int) -> bool:
+        """Whether a level of so many states is handed over."""
+        return self._problem.large is not None and states >= self._problem.large
+
     def _too_many(self, states: int) -> bool:
         """Whether these are more states than may be found."""
         return self.limits.max_states is not None and states > self.limits.max_states
 
     def _report(self) -> None:
         """Call the progress function, if it was not called just now."""
-        if self.progress is not None and time.monotonic() - self._reported_at > PROGRESS_SECONDS:
-            self.progress(self._statistics())
+        if self._problem.progress is not None and time.monotonic() - self._reported_at > PROGRESS_SECONDS:
+            self._problem.progress(self._statistics())
             self._reported_at = time.monotonic()
 
     def _expand(self, last: int) -> None:
@@ -347,7 +329,7 @@ class CompiledSearch(Generic[S]):
 
     def _violated(self) -> bool:
         dead = bool(self.expander.store.counters[kernel.DEADLOCKS])
-        return violated(self.expander.tables, self.at.seen, self.at.steps_seen, dead)
+        return results.violated(self.expander.tables, self.at.seen, self.at.steps_seen, dead)
 
     def _statistics(self) -> Statistics:
         at, expander = self.at, self.expander
@@ -370,7 +352,7 @@ class CompiledSearch(Generic[S]):
             out_degree_max=max(counters[kernel.MOST], 0),
             deadlocks=counters[kernel.DEADLOCKS],
             seconds=at.seconds + self.budget.seconds,
-            actions=action_counts(self.spec, at.counts),
+            actions=results.action_counts(self.spec, at.counts),
             level_done=(at.next - at.levels[-1]) / max(at.level_end - at.levels[-1], 1) if at.levels else 0.0,
             memory=expander.store.bytes_used + learning.memory,
             calls=tables.calls,
@@ -414,43 +396,55 @@ def explore(
     Parameters:
         spec: what to search.
         limits: what may stop the search early; by default the first violation, and most of the free memory.
-        progress: called every so often with the counts so far.
-        settings: of this engine.
-        forecast: whether the search should be given up; None: it never is.
+        progress: called regularly with the counts so far.
+        settings: the settings of this engine.
+        forecast: decides whether to give up the search; None: it is never given up.
         spent: seconds that were spent before this call.
 
     Returns:
-        The result: but for the time and the memory it takes, what `leadline.checker.engines.oracle.explore` returns.
+        The same result as `leadline.checker.engines.oracle.explore`, except for its time and memory.
 
     Raises:
-        SlowerThanCalling: learning turned out slower than calling.
+        SlowerThanCalling: learning turned out to be slower than calling.
         SpecError: the spec misbehaved.
         LeadlineError: the folder cannot be written, is used by another process, is of another search, or is damaged.
     """
     compiled_ahead(_search_once, kernel.expand)
     limits, settings = limits or Limits(), settings or CompiledSettings()
-    threads = Workers(settings.workers or usable_cores())
+    workers = Workers(settings.workers or usable_cores())
     if limits.coverage:
-        threads.end_helpers(for_good=True)  # calls are measured in this process only
-    budget = Budget(limits, lambda: threads.processes, spent)
+        workers.end_helpers(for_good=True)  # calls are measured in this process only
+    budget = Budget(limits, lambda: workers.processes, spent)
     tuning = settings.tuning if settings.verify is None else attrs.evolve(settings.tuning, verify=settings.verify)
 
     def search() -> Result:
         with ExitStack() as stack:
             folder, saved = _opened(stack, spec, limits, settings)
-            return _searched(spec, limits, progress, threads, budget, tuning, folder, saved, forecast)
+            problem = Problem(
+                spec=spec, limits=limits, budget=budget, workers=workers, progress=progress, tuning=tuning,
+                checkpoint=folder, forecast=forecast,
+            )  # fmt: skip
+            adjustments = NO_ADJUSTMENTS if saved is None else saved.adjustments
+            while True:
+                try:
+                    return CompiledSearch(problem, adjustments, saved).run()
+                except CHANGES as change:
+                    problem.purity.check_again()
+                    adjustments, saved = adjustments.after(change), None
+                if folder is not None:
+                    folder.start_over()
 
     try:
         return within(budget, spec, "compiled", search)
     finally:
-        threads.close()
+        workers.close()
         make_ordinary()
 
 
 def _opened(
     stack: ExitStack, spec: Spec[S], limits: Limits, settings: CompiledSettings
 ) -> tuple[Checkpoint | None, Snapshot | None]:
-    """The folder of checkpoints that the settings name, and what an earlier run saved there."""
+    """The folder of checkpoints that the settings name, and the search that an earlier run saved there."""
     name = settings.checkpoint if settings.resume is None else settings.resume
     if name is None:
         return None, None
@@ -461,41 +455,14 @@ def _opened(
     return folder, None
 
 
-def _searched(
-    spec: Spec[S],
-    limits: Limits,
-    progress: Progress | None,
-    threads: Workers,
-    budget: Budget,
-    tuning: Tuning,
-    folder: Checkpoint | None,
-    saved: Snapshot | None,
-    forecast: Forecast | None,
-) -> Result:
-    """Search, and start again as often as that shows that less can be learned of the spec."""
-    purity = Purity(spec)
-    adjustments = saved.adjustments if saved is not None else Adjustments()
-    while True:
-        try:
-            return CompiledSearch(
-                spec, limits, progress, threads, adjustments, budget, tuning, folder, saved, purity, forecast=forecast
-            ).run()
-        except CHANGES as change:
-            purity.check_again()
-            adjustments = adjustments.after(change)
-        saved = None
-        if folder is not None:
-            folder.start_over()
-
-
 def _search_once(spec: Spec[S]) -> None:
     """Call each compiled loop of a search, in this thread, on a small spec."""
-    limits, threads = Limits(traces=2, keep_going=True), Workers(1)
+    limits, workers = Limits(traces=2, keep_going=True), Workers(1)
     try:
-        search = CompiledSearch(spec, limits, None, threads, Adjustments(), Budget(limits), DEFAULT)
+        search = CompiledSearch(Problem(spec=spec, limits=limits, budget=Budget(limits), workers=workers))
         search._search()  # without a result: the graph library of its traces takes a tenth of a second to load
         search._steps_into([search.at.levels[1]])
         search.expander.leaves(np.zeros(1, np.int64), 0, 1)  # which is called only where calls are not worth learning
     finally:
-        threads.close()
+        workers.close()
         make_ordinary()

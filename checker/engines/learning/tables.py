@@ -57,13 +57,19 @@ class Numbers:
 
 
 class TransitionTables(Generic[S]):
-    """What is known of a spec's actions and predicates.
+    """What is known of a spec's actions and predicates: at first nothing.
 
     Parameters:
-        caller: makes the calls.
+        spec: the spec.
+        states: states to be given as `rows`.
+        adjustments: what earlier attempts at the search have found out about the spec.
+        saved: the numbers that values have in a saved search; None: values are numbered in the order of discovery.
+        purity: that of an earlier attempt at the same search, if there was one.
+        tuning: sizes.
+        with_distance: whether the spec's distance is called too.
 
     Attributes:
-        caller: as given; it numbers the trees.
+        caller: makes the calls, and numbers the trees.
         forest: a tree for each action instance, then for each state predicate, then for each step predicate, and last
             for the distance, if that is called.
         predicates: the trees of predicates.
@@ -76,14 +82,33 @@ class TransitionTables(Generic[S]):
         reads: the same by word, as bits that are set, of either state.
         effort: how often each action instance, each predicate and the distance were called.
         compared: comparisons made; see `comparison`.
-        rows: some states as rows of numbers; see `of`.
+        rows: the given states, as rows of numbers.
         agreed: how many values of each slot have numbers that other processes know too; None: there are no others.
         log: notes the calls learned from; None: nobody needs them.
         reads_all: the predicates that were called without a recording, so that they may have read any slot.
+
+    Raises:
+        ShapeChanged, NewKind: the adjustments do not fit these states; see `Adjustments`.
     """
 
-    def __init__(self, caller: Caller[S]) -> None:
-        self.caller, self.spec, self.layout = caller, caller.spec, caller.layout
+    def __init__(
+        self,
+        spec: Spec[S],
+        states: Sequence[S],
+        adjustments: Adjustments = NO_ADJUSTMENTS,
+        saved: Numbers | None = None,
+        *,
+        purity: Purity[S] | None = None,
+        tuning: Tuning = DEFAULT,
+        with_distance: bool = False,
+    ) -> None:
+        given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
+        self.spec, self.layout = spec, Layout(spec.initials()[0], *given, tuning.many_values)
+        if saved is not None:
+            saved.give(self.layout)
+        self.rows = [self.layout.row(state) for state in states]
+        caller = Caller(spec, self.layout, adjustments.given_states, purity, tuning, with_distance=with_distance)
+        self.caller = caller
         self.state_checks, self.step_checks = caller.state_checks, caller.step_checks
         self.instances, self.first_step = caller.instances, caller.first_step
         self.predicates = range(self.instances, caller.distance_tree)
@@ -106,42 +131,6 @@ class TransitionTables(Generic[S]):
         self._learned_as = self._recorded_as()
         self._enumerating: dict[str, set[int]] = {}
         self._members = 0
-        self.rows: list[list[int]] = []
-
-    @classmethod
-    def of(
-        cls,
-        spec: Spec[S],
-        states: Sequence[S],
-        adjustments: Adjustments = NO_ADJUSTMENTS,
-        saved: Numbers | None = None,
-        *,
-        purity: Purity[S] | None = None,
-        tuning: Tuning = DEFAULT,
-        with_distance: bool = False,
-    ) -> TransitionTables[S]:
-        """The tables of a spec of which nothing is known yet, with all that they need.
-
-        Parameters:
-            spec: the spec.
-            states: states to be given as `rows`.
-            adjustments: what earlier attempts at the search have found out about the spec.
-            saved: the numbers that values have in a search that was saved; None: they are numbered as they are met.
-            purity: of an earlier attempt at the same search, if there was one.
-            tuning: sizes.
-            with_distance: whether calls of the spec's distance are made too.
-
-        Raises:
-            ShapeChanged, NewKind: the adjustments do not fit these states; see `Adjustments`.
-        """
-        given = adjustments.whole, adjustments.apart, adjustments.read_when_copied
-        layout = Layout(spec.initials()[0], *given, tuning.many_values)
-        if saved is not None:
-            saved.give(layout)
-        rows = [layout.row(state) for state in states]
-        tables = cls(Caller(spec, layout, adjustments.given_states, purity, tuning, with_distance=with_distance))
-        tables.rows = rows
-        return tables
 
     @property
     def arrays(self) -> Learned:

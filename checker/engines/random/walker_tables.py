@@ -65,7 +65,7 @@ class WalkerTables(Generic[S]):
         tuning: Tuning = DEFAULT,
     ) -> None:
         self._watch = watch
-        self.tables = TransitionTables.of(
+        self.tables = TransitionTables(
             spec, initials, adjustments, purity=purity, tuning=tuning, with_distance=spec.distance is not None
         )
         self.layout = self.tables.layout

@@ -9,9 +9,11 @@ from typing import TypeVar
 import attrs
 
 from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.compiled.problem import Problem
 from leadline.checker.engines.learning.restart import CHANGES, Adjustments
 from leadline.checker.engines.learning.workers import Workers, usable_cores
 from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import within
 from leadline.checker.engines.spark.claims import Claim, claimed
 from leadline.checker.engines.spark.manifest import Manifest, SearchPosition
@@ -21,7 +23,7 @@ from leadline.checker.engines.spark.storage import Storage
 from leadline.checker.errors import LeadlineError
 from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import FIRST_VIOLATION, Limits, Result
-from leadline.checker.settings import SparkSettings
+from leadline.checker.settings import SparkSettings, SparkTuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.temporary import private_folder
 
@@ -64,7 +66,12 @@ def explore(
         with ExitStack() as stack:
             folder = _opened(stack, spec, limits, settings)
             start = _starter(stack, settings, session)
-            result = _searched(spec, limits, progress, settings, folder, start, workers, budget)
+            tuning = _tuning(settings)
+            problem = Problem(
+                spec=spec, limits=limits, budget=budget, workers=workers, progress=progress,
+                tuning=tuning.compiled, large=tuning.large,
+            )  # fmt: skip
+            result = _searched(problem, folder, settings.shards, start, tuning)
             return folder.left(result, settings.keep_files)
 
     try:
@@ -133,26 +140,24 @@ def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None)
 
 
 def _searched(
-    spec: Spec[S],
-    limits: Limits,
-    progress: Progress | None,
-    settings: SparkSettings,
-    folder: _Folder,
-    start: Callable[[], Session],
-    workers: Workers,
-    budget: Budget,
+    problem: Problem[S], folder: _Folder, shards: int | None, start: Callable[[], Session], tuning: SparkTuning
 ) -> Result:
     """Run the search; restart it with other adjustments where it turns out to need them."""
     saved = folder.saved
     adjustments = saved.adjustments if saved is not None else Adjustments()
-    tuning = settings.tuning
-    if settings.verify is not None:
-        tuning = attrs.evolve(tuning, compiled=attrs.evolve(tuning.compiled, verify=settings.verify))
-    given = folder.storage, folder.claim, settings.shards, start, workers
     while True:
         try:
-            return SparkSearch(spec, limits, progress, *given, adjustments, budget, tuning).run(saved)
+            search = SparkSearch(problem, adjustments, folder.storage, folder.claim, shards, start, tuning)
+            return search.run(saved)
         except CHANGES as change:
             adjustments = adjustments.after(change)
-        saved = None
+        saved, problem = None, attrs.evolve(problem, purity=Purity(problem.spec))
         folder.manifest.start_over()
+
+
+def _tuning(settings: SparkSettings) -> SparkTuning:
+    """The sizes to search with, among them the share to verify."""
+    tuning = settings.tuning
+    if settings.verify is None:
+        return tuning
+    return attrs.evolve(tuning, compiled=attrs.evolve(tuning.compiled, verify=settings.verify))

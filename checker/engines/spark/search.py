@@ -13,10 +13,11 @@ from typing import Generic, TypeVar
 import attrs
 import numpy as np
 
-from leadline.checker.engines.budget import Budget, StopSearch
+from leadline.checker.engines.budget import StopSearch
 from leadline.checker.engines.compiled import kernel
-from leadline.checker.engines.compiled.evidence import action_counts, sightings, violated
 from leadline.checker.engines.compiled.paths import Paths
+from leadline.checker.engines.compiled.problem import Problem
+from leadline.checker.engines.compiled.results import action_counts, sightings, violated
 from leadline.checker.engines.compiled.search import CompiledSearch, HandOver
 from leadline.checker.engines.compiled.store import add_expanded
 from leadline.checker.engines.evidence import property_results
@@ -25,8 +26,6 @@ from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import Adjustments
 from leadline.checker.engines.learning.watch import Watch
-from leadline.checker.engines.learning.workers import Workers
-from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.engines.spark import tasks
 from leadline.checker.engines.spark.claims import Claim
@@ -49,9 +48,8 @@ from leadline.checker.engines.spark.tasks import (
 )
 from leadline.checker.engines.spark.worker import Run, Worker, forget_news, know
 from leadline.checker.errors import LeadlineError
-from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind, Verified
+from leadline.checker.result import FIRST_VIOLATION, Result, Statistics, Stop, StopKind, Verified
 from leadline.checker.settings import SparkTuning
-from leadline.checker.spec import Spec
 from leadline.checker.support.names import counted
 
 S = TypeVar("S")
@@ -62,38 +60,30 @@ class SparkSearch(Generic[S]):
     """One search. `explore` is the function to call.
 
     Parameters:
-        spec: what to search.
-        limits: what may stop the search early.
-        progress: called regularly with the counts so far.
+        problem: what to search.
+        adjustments: what earlier attempts have found out about the spec.
         storage: the work directory.
         claim: the right to use it.
         shards: the number of shards; None for one per core.
         spark: returns the session; the first call starts it.
-        workers, adjustments, budget: see `CompiledSearch`.
         tuning: sizes of levels and tasks.
     """
 
     def __init__(
         self,
-        spec: Spec[S],
-        limits: Limits,
-        progress: Progress | None,
+        problem: Problem[S],
+        adjustments: Adjustments,
         storage: Storage,
         claim: Claim,
         shards: int | None,
         spark: Callable[[], Session],
-        workers: Workers,
-        adjustments: Adjustments,
-        budget: Budget,
         tuning: SparkTuning,
     ) -> None:
-        self.spec, self.limits, self.progress = spec, limits, progress
+        self.spec, self.limits, self.progress = problem.spec, problem.limits, problem.progress
         self._storage, self._claim, self._manifest = storage, claim, Manifest(storage)
         self._shards, self._spark = shards, spark
-        self._adjustments, self.budget = adjustments, budget
-        self._search = CompiledSearch(
-            spec, limits, progress, workers, adjustments, budget, tuning.compiled, large=tuning.large
-        )
+        self._adjustments, self.budget = adjustments, problem.budget
+        self._search = CompiledSearch(problem, adjustments)
         self._tables, self._expander = self._search.expander.tables, self._search.expander
         self._tuning = tuning
         self._levels: dict[int, Level] = {}

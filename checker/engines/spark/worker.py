@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.compiled.expander import Expander, StepSeen
-from leadline.checker.engines.compiled.predecessors import steps_into
+from leadline.checker.engines.compiled.paths import steps_into
 from leadline.checker.engines.compiled.store import Store
 from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.engines.learning.packing import Packing

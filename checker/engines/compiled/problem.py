@@ -1,0 +1,48 @@
+"""A search problem: the spec, and the objects that all attempts at its search share."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import attrs
+
+from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.compiled.checkpoint import Checkpoint
+from leadline.checker.engines.compiled.forecast import Forecast
+from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.engines.progress import Progress
+from leadline.checker.engines.purity import Purity
+from leadline.checker.result import Limits
+from leadline.checker.settings import DEFAULT, Tuning
+from leadline.checker.spec import Spec
+
+S = TypeVar("S")
+
+
+@attrs.frozen(kw_only=True)
+class Problem(Generic[S]):
+    """What to search, within which limits, and with which resources.
+
+    Attributes:
+        spec: the spec.
+        limits: what may stop the search early.
+        budget: the time and the memory of all attempts together.
+        workers: the threads and processes that share the work.
+        progress: called regularly with the counts so far.
+        tuning: sizes.
+        checkpoint: where the search is saved regularly; None: it is not saved.
+        large: the number of states from which on a level is handed over to another engine; None: no level is.
+        forecast: decides whether to give up the search; None: it is never given up.
+        purity: checks that the functions of the spec are pure.
+    """
+
+    spec: Spec[S]
+    limits: Limits
+    budget: Budget
+    workers: Workers
+    progress: Progress | None = None
+    tuning: Tuning = DEFAULT
+    checkpoint: Checkpoint | None = None
+    large: int | None = None
+    forecast: Forecast | None = None
+    purity: Purity[S] = attrs.field(default=attrs.Factory(lambda self: Purity(self.spec), takes_self=True))
