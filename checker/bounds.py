@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import attrs
 
 from leadline.checker.errors import SpecError
-from leadline.checker.support.names import nearest
+from leadline.checker.support.messages import nearest
 
 _HELP = "leadline.help"
 _RANGE = "leadline.range"

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from leadline.checker.action import Step
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 
 S = TypeVar("S")
 

@@ -18,8 +18,8 @@ from leadline.checker.drawing import Drawing, Event, Message, Row
 from leadline.checker.errors import LeadlineError, SpecError, raised
 from leadline.checker.properties import DEADLOCK, Kind, Premise, Property, premise_property
 from leadline.checker.state import check_shape, check_state, check_state_class
-from leadline.checker.support.names import nearest
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import nearest
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from leadline.checker.action import ActionInstance
 from leadline.checker.engines.random.visited_states import VisitedStates
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace, complaint_at_end
 
 __all__ = ["PropertyViolated", "state_machine"]

@@ -22,7 +22,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.files import file_text
-from leadline.checker.support.names import nearest
+from leadline.checker.support.messages import nearest
 from leadline.model.kafka.releases import RELEASES, Column, column_of
 from leadline.reports.loading import load_spec
 

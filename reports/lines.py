@@ -7,7 +7,7 @@ import re
 
 import click
 
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 
 _AT_START = re.compile(r"^(\s*)::")
 """What GitHub reads as a command at the start of a line, after any white space."""

@@ -20,9 +20,9 @@ from leadline.checker.errors import LeadlineError, SpecError, error_text
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
-from leadline.checker.support.inert import is_a
-from leadline.checker.support.names import nearest
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.inspection import is_a
+from leadline.checker.support.messages import nearest
 from leadline.invariants.catalog import CATALOG, find, mutations
 
 _PRIVATE = "_leadline_spec_"

@@ -21,7 +21,7 @@ from leadline.checker.mutation.run import Fate, Original, Outcome, Way
 from leadline.checker.properties import Property
 from leadline.checker.support.durable import replace_file
 from leadline.checker.support.files import file_text
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.origin import Origin
 

@@ -13,7 +13,7 @@ import attrs
 
 from leadline.checker.spec import Spec
 from leadline.checker.state import is_constant
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.rules import RULES, value_followed_by
 from leadline.reports.traces.rows import written

@@ -20,9 +20,9 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, RandomSettings
 from leadline.checker.spec import Spec
+from leadline.checker.support.escapes import visible
 from leadline.checker.support.files import file_text
-from leadline.checker.support.names import nearest
-from leadline.checker.support.visible import visible
+from leadline.checker.support.messages import nearest
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.loading import load_spec
 from leadline.reports.runs.phrases import violations

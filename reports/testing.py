@@ -10,7 +10,7 @@ from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import RandomSettings
 from leadline.checker.spec import Spec
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.reports.loading import load_spec
 from leadline.reports.runs.phrases import violations

@@ -13,7 +13,7 @@ from leadline.checker.properties import Kind, Property
 from leadline.checker.result import ActionCount, Limits, PropertyResult, Result, Statistics, Stop, judge
 from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
-from leadline.checker.traces.reorder import with_fewest_switches
+from leadline.checker.traces.reordering import with_fewest_switches
 
 if TYPE_CHECKING:
     import networkx as nx

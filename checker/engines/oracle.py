@@ -20,7 +20,7 @@ from leadline.checker.errors import SpecError
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics, Stop, StopKind
 from leadline.checker.spec import Spec
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.checker.values import Values
 
 S = TypeVar("S")

@@ -41,8 +41,8 @@ from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.properties import Kind
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
-from leadline.checker.support.inert import is_a
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.inspection import is_a
 
 S = TypeVar("S")
 

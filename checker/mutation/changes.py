@@ -24,7 +24,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.mutations import Change, changes_of
 from leadline.checker.observing.objects import Origin, Walk, origin, origin_of_file, referents
 from leadline.checker.spec import Spec
-from leadline.checker.support.inert import is_a, stored
+from leadline.checker.support.inspection import is_a, stored
 
 MOST_HELD = 1_000
 """Elements of a collection that are looked into for functions."""

@@ -24,7 +24,7 @@ from leadline.checker.properties import invariant
 from leadline.checker.result import Limits, Result, Verdict
 from leadline.checker.settings import CompiledSettings
 from leadline.checker.spec import Spec
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.checker.traces.itf import encode_state
 
 EXACT = 20_000

@@ -22,7 +22,7 @@ from leadline.checker.bag import Bag
 from leadline.checker.observing.nodes import HASH
 from leadline.checker.observing.objects import Origin, origin, origin_of_file, referents
 from leadline.checker.spec import Spec
-from leadline.checker.support.inert import is_a, stored
+from leadline.checker.support.inspection import is_a, stored
 
 S = TypeVar("S")
 

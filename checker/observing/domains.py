@@ -10,7 +10,7 @@ from typing import Any
 
 from leadline.checker.canonical import canonical
 from leadline.checker.errors import SpecError
-from leadline.checker.support.inert import is_a
+from leadline.checker.support.inspection import is_a
 from leadline.checker.values import refusal
 
 

@@ -17,7 +17,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, cast
 
 from leadline import checker
-from leadline.checker.support.inert import is_a, stored
+from leadline.checker.support.inspection import is_a, stored
 
 
 class Origin(enum.Enum):

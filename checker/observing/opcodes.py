@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from leadline.checker.observing.domains import kind_of
 from leadline.checker.observing.recording import Precision
-from leadline.checker.support.inert import is_a
+from leadline.checker.support.inspection import is_a
 
 Instruction = tuple[str, Any]
 """The name of an operation and its argument."""

@@ -32,7 +32,7 @@ import attrs
 from leadline.checker.observing import lazy, opcodes
 from leadline.checker.observing.objects import Origin, Walk, origin, referents
 from leadline.checker.observing.recording import Precision
-from leadline.checker.support.inert import is_a, stored
+from leadline.checker.support.inspection import is_a, stored
 
 _BUILTINS = {
     Precision.COPIES: (

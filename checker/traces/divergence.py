@@ -12,7 +12,7 @@ import attrs
 from leadline.checker.action import ActionInstance
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.spec import Spec
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 from leadline.checker.traces.graph import shortest_path_graph, shortest_traces
 

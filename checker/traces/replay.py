@@ -8,7 +8,7 @@ from leadline.checker.action import ActionInstance
 from leadline.checker.errors import TraceError
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
-from leadline.checker.support.names import nearest
+from leadline.checker.support.messages import nearest
 from leadline.checker.trace import Trace, complaint_at_end
 from leadline.checker.traces.itf import Json, RecordedState, TraceFile, encode, encode_state, shown
 

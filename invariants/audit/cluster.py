@@ -17,8 +17,8 @@ import attrs
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.properties import Property
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.invariants import disk
 from leadline.invariants.audit.moments import MomentsTask, audit_moments
 from leadline.invariants.audit.partition import (

@@ -13,7 +13,7 @@ from uuid import UUID
 import attrs
 import numpy as np
 
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.model.disk import text
 from leadline.model.disk.batches import BATCH, LARGEST_OFFSET, read_headers
 from leadline.model.disk.directory import METADATA, DataDirectory, LogDirectory, read_data_directory, read_log_directory

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.errors import SpecError
-from leadline.checker.support.names import nearest
+from leadline.checker.support.messages import nearest
 from leadline.model.kafka import epochs
 from leadline.model.kafka import protocols as does
 from leadline.model.kafka.protocols import Protocol

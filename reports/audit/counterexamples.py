@@ -12,7 +12,7 @@ import attrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.result import Verdict
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace, complaints_at_end
 from leadline.invariants.audit.result import AuditResult, Finding, Shape
 from leadline.invariants.audit.shapes import shape_of

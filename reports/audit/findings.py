@@ -8,8 +8,8 @@ from pathlib import Path
 import attrs
 
 from leadline.checker.result import Verdict
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.invariants.audit.result import AuditResult
 from leadline.invariants.audit.result import Finding as AuditFinding
 from leadline.reports.audit.counterexamples import Counterexample

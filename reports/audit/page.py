@@ -12,7 +12,7 @@ import attrs
 from markupsafe import Markup
 
 from leadline.checker.engines import memory
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.invariants.audit.result import AuditResult, Finding
 from leadline.model.disk.log_table import LogCell, LogRow, LogTable
 from leadline.reports.audit.counterexamples import Counterexample

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from leadline.checker.engines import memory
 from leadline.checker.result import Verdict
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.invariants.audit.cluster import Done
 from leadline.invariants.audit.cluster import Progress as Tell
 from leadline.invariants.audit.result import AuditResult, Finding

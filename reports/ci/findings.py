@@ -11,7 +11,7 @@ import attrs
 
 from leadline.checker.properties import Property
 from leadline.checker.result import PropertyResult, Verdict
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.reports.exit_codes import INCOMPLETE
 from leadline.reports.runs.phrases import PREMISE_FALSE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from leadline.checker.result import Verdict
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.reports.ci.findings import Finding, findings
 from leadline.reports.ci.markdown import cell
 from leadline.reports.suite import Outcome, as_expected

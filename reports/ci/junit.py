@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.reports.ci.findings import Finding
 from leadline.reports.terminal.trace import plain_text
 

@@ -10,7 +10,7 @@ import attrs
 
 from leadline.checker.bounds import bounds_text
 from leadline.checker.result import PropertyResult, Verdict
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.reports.matrix import Column, Matrix, MatrixCell, summary
 from leadline.reports.mutation import EXPLAINED, FATES, Report, reason
 from leadline.reports.runs.phrases import PREMISE_FALSE

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from urllib.parse import quote
 
 from leadline.checker.properties import Property
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.reports.ci.findings import Finding, SourceLocation
 from leadline.reports.traces.story import story_of
 

@@ -17,7 +17,7 @@ import click
 
 from leadline.checker.engines.budget import LimitReached
 from leadline.checker.errors import LeadlineError, error_line, error_text
-from leadline.checker.support.names import nearest
+from leadline.checker.support.messages import nearest
 from leadline.reports.exit_codes import INCOMPLETE, USAGE
 from leadline.reports.lines import say
 

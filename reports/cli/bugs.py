@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leadline.checker.bounds import bounds_text
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.reports.bugs import Bug, BugResult, BugSearch, BugsReport, UnmodelledBug, read_archive
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout

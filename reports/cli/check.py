@@ -11,8 +11,8 @@ from rich.text import Text
 
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.reports.cli.options import coverage_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.exit_codes import AS_EXPECTED

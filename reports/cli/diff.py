@@ -12,8 +12,8 @@ from rich.console import Console
 from leadline.checker.engines import searched
 from leadline.checker.result import Verdict
 from leadline.checker.spec import Spec
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.checker.trace import complaint_at_end
 from leadline.checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
 from leadline.reports.cli.options import chosen_spec

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from leadline.checker.bounds import bounds_text
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.reports.ci.markdown import matrix_page
 from leadline.reports.cli.outputs import check_output, write_output
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE

@@ -15,8 +15,8 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.changes import Mutation, Mutations, mutations_of
 from leadline.checker.mutation.run import NotSearched, Outcome, Way, judged, originals
 from leadline.checker.spec import Spec
-from leadline.checker.support.names import counted, nearest
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted, nearest
 from leadline.reports.ci.markdown import mutants_summary
 from leadline.reports.cli.options import chosen_spec, spec_options
 from leadline.reports.cli.outputs import Outputs, check_output, write_output, writing

@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from leadline.checker.errors import LeadlineError, TraceError
+from leadline.checker.support.escapes import visible
 from leadline.checker.support.files import file_text
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.messages import counted
 from leadline.checker.traces.itf import SUFFIX, TraceFile, read_trace
 from leadline.reports.cli.outputs import write_output
 from leadline.reports.cli.trace import TraceView, note, view_of

@@ -11,7 +11,7 @@ from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.reports.cli.outputs import Attempts, Files, Outputs, save_traces
 from leadline.reports.exit_codes import OF_VERDICT
 from leadline.reports.formats import FinishedRun

@@ -8,7 +8,7 @@ import click
 
 from leadline.checker.errors import TraceError
 from leadline.checker.spec import Spec
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.checker.traces.itf import SUFFIX, read_trace
 from leadline.reports.cli.options import chosen_spec, rule_option, with_rules_changed
 from leadline.reports.cli.trace import note, view_of

@@ -15,8 +15,8 @@ import click
 
 from leadline.checker.errors import LeadlineError, SpecError, TraceError
 from leadline.checker.spec import Spec
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 from leadline.checker.traces.itf import TraceFile, read_trace
 from leadline.checker.traces.replay import replay as replay_trace

@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from leadline.checker.drawing import Event
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.checker.traces.itf import SUFFIX, encode_trace
 from leadline.reports.html.changes import Change, changes
 from leadline.reports.html.choices import Choice, Link, choices

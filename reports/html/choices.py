@@ -9,7 +9,7 @@ import attrs
 
 from leadline.checker.properties import Kind
 from leadline.checker.spec import Spec
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.checker.trace import Trace
 from leadline.reports.html.changes import changes
 from leadline.reports.traces.rows import rows_of

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from leadline.checker.coverage import CoverageCounts, FunctionCoverage
 from leadline.checker.result import Result, Statistics, Verdict
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.reports.html import Chapter, chapter, page
 from leadline.reports.html.plots import levels_plot, rate_plot, rates
 from leadline.reports.matrix import MatrixCell

@@ -9,8 +9,8 @@ from leadline.checker.coverage import FieldCoverage, SourceLine
 from leadline.checker.engines import memory
 from leadline.checker.properties import Kind
 from leadline.checker.result import Learning, Result, Statistics, StopKind, Verdict, Verified
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.reports.runs.run_view import RunView
 
 FEW_STATES = 20_000

@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from leadline.checker.coverage import CoverageCounts, SourceLine
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.reports.runs.phrases import (
     LEGEND,
     MARKS,

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from leadline.checker.mutation.run import Fate
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.reports.lines import say
 from leadline.reports.mutation import EXPLAINED, INTERRUPTED, Report, place, reason
 from leadline.reports.terminal.console import console

@@ -10,8 +10,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from leadline.checker.engines import memory
 from leadline.checker.result import Statistics
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.reports.terminal.console import console, is_plain
 
 

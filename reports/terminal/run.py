@@ -12,8 +12,8 @@ from rich.text import Text
 from leadline.checker.bounds import bounds_text
 from leadline.checker.result import Learning, Verdict
 from leadline.checker.spec import Spec
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.reports.runs.phrases import (
     FEW_STATES,
     advice,

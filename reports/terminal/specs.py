@@ -9,7 +9,7 @@ from rich.text import Text
 from leadline.checker.bounds import bounds_text, describe_bounds
 from leadline.checker.properties import Property
 from leadline.checker.spec import Spec
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.reports.terminal.console import empty_table
 
 

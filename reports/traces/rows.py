@@ -11,7 +11,7 @@ import attrs
 from leadline.checker.drawing import Row
 from leadline.checker.spec import Spec
 from leadline.checker.state import element_name, is_component, variables
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
 from leadline.checker.traces.itf import Json, shown
 
 S = TypeVar("S")

@@ -11,8 +11,8 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.drawing import Event, Message, Row
 from leadline.checker.engines.causes import Cause, causes
 from leadline.checker.properties import Kind
-from leadline.checker.support.names import counted
-from leadline.checker.support.visible import visible
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace
 from leadline.checker.traces.itf import TraceFile
 from leadline.reports.traces.rows import Rows, rows_of, rows_of_file

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from leadline.checker.bounds import bound, change_bounds, describe_bounds, parse_bounds
-from leadline.checker.support.names import nearest
+from leadline.checker.support.messages import nearest
 from tests.specs.refusals import refused
 
 

@@ -43,7 +43,7 @@ from leadline.checker.observing.lazy import make_ordinary
 from leadline.checker.result import FIRST_VIOLATION, Limits, Result, Statistics, Stop, StopKind, Verified
 from leadline.checker.settings import CompiledSettings
 from leadline.checker.spec import Spec
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 
 S = TypeVar("S")
 

@@ -33,7 +33,7 @@ from leadline.checker.properties import Kind, Property
 from leadline.checker.result import Limits, Result, Statistics, Stop, StopKind
 from leadline.checker.settings import CompiledSettings, Tuning
 from leadline.checker.spec import Spec
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace, complaint_at_end
 
 S = TypeVar("S")

@@ -50,7 +50,7 @@ from leadline.checker.engines.spark.worker import Run, Worker, forget_news, know
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import FIRST_VIOLATION, Result, Statistics, Stop, StopKind, Verified
 from leadline.checker.settings import SparkTuning
-from leadline.checker.support.names import counted
+from leadline.checker.support.messages import counted
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Displaying names and values that can contain any character."""
+"""Escapes: displaying names and values that can contain any character."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.recording import Precision, Recorder
 from leadline.checker.observing.tuple_views import Unread
 from leadline.checker.settings import CompiledSettings
-from leadline.checker.support.inert import is_a, stored
-from leadline.checker.support.names import counted
+from leadline.checker.support.inspection import is_a, stored
+from leadline.checker.support.messages import counted
 from leadline.reports.loading import load_spec
 from tests.specs import learning
 
@@ -94,7 +94,7 @@ def test_attributes_are_found_as_python_finds_them() -> None:
     cached = functools.cache(counted)
     assert stored(Clock(3), "hour") == 3
     assert stored(Clock, "__module__") == __name__
-    assert stored(cached, "__module__") == stored(counted, "__module__") == "leadline.checker.support.names"
+    assert stored(cached, "__module__") == stored(counted, "__module__") == "leadline.checker.support.messages"
     assert stored(cached, "__wrapped__") is counted
     assert stored(5, "nothing") is None
 

@@ -1,4 +1,4 @@
-"""Inspecting objects without running their code.
+"""Inspection of objects without running their code.
 
 The modules of a spec can contain any object: a proxy whose `__class__` raises outside of a request, an object that
 imports a library on first use, a value that must not be accessed. `isinstance` and `getattr` run such code.

@@ -1,4 +1,4 @@
-"""Names and numbers in messages."""
+"""The parts of messages that are built from names and numbers."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from leadline.checker.engines import ENGINES, EXHAUSTIVE
 from leadline.checker.engines.oracle import explore
 from leadline.checker.properties import Property, step_invariant
 from leadline.checker.state import changed_parts
-from leadline.checker.traces.reorder import with_fewest_switches
+from leadline.checker.traces.reordering import with_fewest_switches
 from leadline.invariants.catalog import CATALOG
 
 
