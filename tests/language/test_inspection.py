@@ -50,7 +50,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 from attrs import frozen
 from leadline.checker import Spec, action
-from tests.language.test_inert import UNTOUCHABLE
+from tests.language.test_inspection import UNTOUCHABLE
 
 first, second = UNTOUCHABLE.values()
 held = [first, {"key": second}, (second,), partial(print, first)]
