@@ -24,6 +24,7 @@ from leadline.reports.ci.findings import suite_findings
 from leadline.reports.ci.github import summary, workflow_commands
 from leadline.reports.ci.junit import junit
 from leadline.reports.ci.sarif import sarif
+from leadline.reports.ci.suite_json import suite_object
 from leadline.reports.html.run import run_page, title_of, with_traces
 from leadline.reports.lines import json_text
 from leadline.reports.origin import Origin
@@ -124,6 +125,12 @@ RUN_FORMATS: dict[str, Format[FinishedRun]] = {
 """Formats of the result of a search."""
 
 SUITE_FORMATS: dict[str, Format[SuiteRun]] = {
+    "json": Format(
+        SuiteRun,
+        lambda run: json_text(suite_object(run, Origin.now()), indent=2),
+        "Write the results to a file as a JSON object. With -, write it to standard output, and nothing else.",
+        "FILE|-",
+    ),
     "junit": Format(
         SuiteRun,
         lambda run: junit(run.name, suite_findings(run)),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any, Literal, get_args
 import attrs
 import cattrs
 
+from leadline.checker.bounds import bounds_text
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.engines.set_order import with_order_checked
@@ -57,6 +60,7 @@ class Check:
         examples, steps, seed: settings of ``fuzz``.
         covers: what the run must also cover: the names of actions that must be enabled in some state, of witnesses that
             must be shown, and of properties whose premise must be true in some state; true: all of them.
+        marks: the names of pytest markers of the check, for `leadline.reports.pytest_plugin`.
         note: a text about the check, for the page that `leadline answers` writes.
     """
 
@@ -76,7 +80,11 @@ class Check:
     steps: int = RandomSettings().steps
     seed: int = RandomSettings().seed
     covers: Covers = False
+    marks: list[str] = attrs.field(factory=list)
     note: str = ""
+
+
+_DEFAULTS = Check(spec="", expect="holds")
 
 
 @attrs.frozen
@@ -99,6 +107,33 @@ class PreparedCheck:
     def title(self) -> str:
         """The check's name, or its spec's, `visible`."""
         return visible(self.check.name or self.spec.name)
+
+    @property
+    def is_python_file(self) -> bool:
+        """Whether its spec is in a Python file, not in the catalog."""
+        return ".py" in self.check.spec
+
+    @property
+    def spec_name(self) -> str:
+        """The spec as the command line names it in the working directory."""
+        if self.is_python_file and self.file is not None:
+            return os.path.relpath(self.file.parent / self.check.spec)
+        return self.check.spec
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the search of the check."""
+        check = self.check
+        words = ["leadline", check.engine, self.spec_name]
+        if check.bounds:
+            words += ["-b", bounds_text(check.bounds)]
+        for item in self.spec.checks:
+            words += ["-i", item.name]
+        keys = ("examples", "steps", "seed") if check.engine == "fuzz" else ("depth", "max_states")
+        for key in (*keys, "max_seconds"):
+            if getattr(check, key) != getattr(_DEFAULTS, key):
+                words += [f"--{key.replace('_', '-')}", str(getattr(check, key))]
+        return visible(shlex.join(words))
 
     @property
     def coverable(self) -> list[str]:

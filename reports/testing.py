@@ -50,6 +50,7 @@ def assert_holds(
         >>> assert_holds("atomic/kip-320", brokers=2, log_size=1, records=1).statistics.depth
         12
     """
+    __tracebackhide__ = True  # pytest shows the test, not this function
     chosen = _chosen(spec, bounds, properties)
     result = searched(chosen, limits)
     where = visible(f"{chosen.name} with {chosen.named_bounds}")
@@ -90,6 +91,7 @@ def assert_violated(
         >>> trace.instances[-1]
         become_follower(broker=1, epoch=1)
     """
+    __tracebackhide__ = True  # pytest shows the test, not this function
     chosen = _chosen(spec, bounds, [name])
     result = searched(chosen, limits)
     where = visible(f"{chosen.name} with {chosen.named_bounds}: {name}")
@@ -137,6 +139,7 @@ def assert_not_violated(
         >>> result.statistics.walked.behaviours
         100
     """
+    __tracebackhide__ = True  # pytest shows the test, not this function
     chosen, settings = _chosen(spec, bounds, properties), settings or RandomSettings()
     result = with_order_checked(chosen, lambda: ENGINES["random"](chosen, limits, settings=settings))
     if result.interrupted:

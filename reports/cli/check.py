@@ -15,6 +15,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.cli.options import coverage_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED
 from leadline.reports.formats import SUITE_FORMATS
 from leadline.reports.runs.phrases import gaps
@@ -50,7 +51,7 @@ def check(file: Path | None, shipped: bool, coverage: bool, **wanted: Path | boo
     """
     if shipped and file is not None:
         raise click.UsageError("--shipped is for the shipped suite: leave out FILE")
-    out, path = console(), SHIPPED if shipped else file or find_suite(Path())
+    path = SHIPPED if shipped else file or find_suite(Path())
     if path is None:
         raise LeadlineError(
             "there is no leadline.toml here, and no [tool.leadline] in a pyproject.toml: name a suite's file, or give "
@@ -58,7 +59,9 @@ def check(file: Path | None, shipped: bool, coverage: bool, **wanted: Path | boo
         )
     checks = read_suite(path)
     files = Files(SUITE_FORMATS, wanted)
-    outcomes, broken = _run(out, checks, coverage)
+    out = console(quiet=files.only_json)
+    with only_the_result_on_stdout("-" if files.only_json else None):
+        outcomes, broken = _run(out, checks, coverage)
     run, attempt = SuiteRun(path.name, checks, outcomes), Attempts()
     with attempt:
         files.print(run)

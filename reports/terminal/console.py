@@ -24,7 +24,7 @@ from leadline.reports.lines import inert
 STYLES = {Verdict.HOLDS: "green", Verdict.VIOLATED: "bold red", Verdict.INCOMPLETE: "yellow"}
 
 
-def console(stderr: bool = False, live: bool = False) -> Console:
+def console(stderr: bool = False, live: bool = False, quiet: bool = False) -> Console:
     """A console for standard output or standard error, as wide as its terminal.
 
     Without a terminal, it has no colours and is 100 columns wide unless ``COLUMNS`` is set. With ``NO_COLOR``, it has
@@ -34,6 +34,7 @@ def console(stderr: bool = False, live: bool = False) -> Console:
         stderr: whether it is for standard error.
         live: whether its lines are overwritten, as for progress. This needs control characters, so everything that is
             printed must already be `visible`.
+        quiet: whether nothing is printed on it.
     """
     stream = sys.stderr if stderr else sys.stdout
     out = WholeConsole(
@@ -42,6 +43,7 @@ def console(stderr: bool = False, live: bool = False) -> Console:
         markup=False,
         emoji=False,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
+        quiet=quiet,
         width=None if stream.isatty() or "COLUMNS" in os.environ else 100,
     )
     if not live:

@@ -1,0 +1,63 @@
+"""JSON: a run of a suite as one object, for programs.
+
+``check.schema.json``, beside this file, is its JSON Schema. `VERSION` changes when a program that reads the object may
+have to change.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from leadline.reports.origin import Origin
+from leadline.reports.runs.json_report import result_object
+from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.suite import Outcome, PreparedCheck, SuiteRun
+
+VERSION = 1
+"""The version of the format. New fields may be added without a new version."""
+
+SCHEMA = Path(__file__).resolve().with_name("check.schema.json")
+"""The JSON Schema of the object."""
+
+
+def suite_object(run: SuiteRun, origin: Origin) -> dict[str, object]:
+    """A run of a suite as an object that `json.dumps` accepts.
+
+    Parameters:
+        run: the run.
+        origin: its origin.
+    """
+    done = [_check_object(outcome.prepared, outcome, origin) for outcome in run.outcomes]
+    left = [_check_object(prepared, None, origin) for prepared in run.checks[len(run.outcomes) :]]
+    return {
+        "format": "leadline check",
+        "format_version": VERSION,
+        "leadline": {"version": origin.version, "command": origin.command, "date": origin.date},
+        "suite": run.name,
+        "exit_code": run.exit_code,
+        "summary": run.summary,
+        "checks": done + left,
+    }
+
+
+def _check_object(prepared: PreparedCheck, outcome: Outcome | None, origin: Origin) -> dict[str, object]:
+    """A check with its result; the fields of its result are null if it was not run."""
+    check = prepared.check
+    return {
+        "name": prepared.title,
+        "file": None if prepared.file is None else os.path.relpath(prepared.file),
+        "line": prepared.line,
+        "command": prepared.command,
+        "expect": check.expect,
+        "violates": check.violates,
+        "status": _status(outcome),
+        "failure": None if outcome is None else outcome.failure or None,
+        "result": None if outcome is None else result_object(view_of_result(outcome.result, origin), {}),
+    }
+
+
+def _status(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "not run"
+    return {0: "passed", 1: "failed", 3: "incomplete"}[outcome.exit_code]

@@ -1,0 +1,162 @@
+"""The pytest plugin: each check of a ``leadline.toml`` is a test.
+
+pytest loads the plugin wherever leadline is installed, so nothing else of leadline is imported until a suite is found.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from leadline.reports.suite import Outcome, PreparedCheck
+
+MARK = "leadline"
+"""The marker of every check."""
+
+
+class UnexpectedResult(Exception):
+    """The result of a check is not as expected. The text has the reason, the trace, and how to see more."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option for the folder of pages and traces."""
+    parser.getgroup("leadline", "checks of leadline.toml").addoption(
+        "--leadline-out",
+        metavar="DIR",
+        type=Path,
+        help="Write the page and the traces of each failed check to DIR. By default, they are in pytest's cache.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line("markers", f"{MARK}: a check of a leadline.toml")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
+    """Collect ``leadline.toml``."""
+    return SuiteFile.from_parent(parent, path=file_path) if file_path.name == "leadline.toml" else None
+
+
+class SuiteFile(pytest.File):
+    """A ``leadline.toml``."""
+
+    def collect(self) -> Iterator[CheckItem]:
+        """Read the checks. An invalid one is an error of collection."""
+        from leadline.checker.errors import LeadlineError
+        from leadline.reports.suite import read_suite
+
+        try:
+            checks = read_suite(self.path)
+        except LeadlineError as error:
+            raise self.CollectError(str(error)) from None
+        titles: dict[str, int] = {}
+        for prepared in checks:
+            number = titles[prepared.title] = titles.get(prepared.title, 0) + 1
+            name = prepared.title if number == 1 else f"{prepared.title} ({number})"
+            item = CheckItem.from_parent(self, name=name)
+            item.prepared = prepared
+            for mark in (MARK, *prepared.check.marks):
+                item.add_marker(mark)
+            yield item
+
+
+class CheckItem(pytest.Item):
+    """A check of a suite. It fails if its result is not as expected."""
+
+    prepared: PreparedCheck
+
+    def runtest(self) -> None:
+        """Run the check.
+
+        Raises:
+            UnexpectedResult: the result is not as expected.
+            KeyboardInterrupt: the search was interrupted.
+        """
+        with pytest.MonkeyPatch.context() as patch:
+            workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+            if workers > 1 and "PYTHON_CPU_COUNT" not in os.environ:
+                patch.setenv("PYTHON_CPU_COUNT", str(max(1, len(os.sched_getaffinity(0)) // workers)))
+            outcome = self.prepared.run()
+        if outcome.result.interrupted:
+            raise KeyboardInterrupt
+        if outcome.failure:
+            raise UnexpectedResult("\n".join(_lines(outcome, self._saved(outcome))))
+
+    def _saved(self, outcome: Outcome) -> dict[str, Path]:
+        """Write the traces and the page of a failed check.
+
+        Returns:
+            The files by what they are, ``trace`` and ``page``; they are also properties of the test in JUnit XML.
+        """
+        from leadline.reports.cli.outputs import Attempts, save_traces, write_output
+        from leadline.reports.formats import SUITE_FORMATS
+        from leadline.reports.suite import SuiteRun
+
+        folder = self._folder()
+        if folder is None:
+            return {}
+        attempt, saved = Attempts(), dict[str, Path]()
+        traces = save_traces(outcome.result, folder, attempt)
+        for files in traces.values():
+            saved.setdefault("trace", files[0])
+        page = folder / "index.html"
+        with attempt:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_output(page, SUITE_FORMATS["html"].write(SuiteRun(self.path.name, [outcome.prepared], [outcome])))
+            saved["page"] = page
+        self.user_properties += [(f"leadline_{what}", str(path)) for what, path in saved.items()]
+        attempt.raise_failures()
+        return saved
+
+    def _folder(self) -> Path | None:
+        """The folder for the files of this check; None if none was given and pytest has no cache."""
+        given: Path | None = self.config.getoption("--leadline-out")
+        cache: pytest.Cache | None = getattr(self.config, "cache", None)
+        whole = cache.mkdir("leadline") if given is None and cache is not None else given
+        return (
+            None if whole is None else Path(os.path.relpath(whole)) / re.sub(r"[^\w.-]+", "-", self.nodeid).strip("-.")
+        )
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
+        """What is shown of a failure: the reason, the trace, and how to see more. Nothing of leadline's own code."""
+        from leadline.checker.errors import LeadlineError
+
+        if isinstance(excinfo.value, UnexpectedResult | LeadlineError):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The file, the line of the check counted from 0, and the title."""
+        return self.path, self.prepared.line - 1, self.name
+
+
+def _lines(outcome: Outcome, saved: Mapping[str, Path]) -> Iterator[str]:
+    """The lines of a failure.
+
+    Parameters:
+        outcome: the check with its result.
+        saved: the files written for it.
+    """
+    from leadline.checker.result import Verdict
+    from leadline.reports.runs.phrases import searched
+    from leadline.reports.runs.run_view import view_of_result
+    from leadline.reports.terminal.trace import plain_text
+
+    yield from (outcome.failure, searched(view_of_result(outcome.result)))
+    violated = (item for item in outcome.result.properties if item.verdict is Verdict.VIOLATED)
+    for trace in [trace for item in violated for trace in item.traces][:1]:
+        yield from ("", plain_text(trace))
+    yield f"search again:  {outcome.prepared.command}"
+    if "trace" in saved:
+        given = ["--spec", outcome.prepared.spec_name] if outcome.prepared.is_python_file else []
+        yield f"replay:        {shlex.join(['leadline', 'replay', str(saved['trace']), *given])}"
+    if "page" in saved:
+        yield f"page:          {saved['page']}"
