@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+Numbers = NDArray[np.int64]
+ShortNumbers = NDArray[np.int32]
+Hashes = NDArray[np.uint64]
+Bits = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
+N = TypeVar("N", bound=np.generic)
+
 ARRIVED, AT_REST, ENDED, FINISHED = range(4)
-"""Phases of a walker: its state is to be checked; its next step is to be chosen; its walk has ended, and what it showed
-was not collected yet; there are no more walks for it, or it has expanded its state."""
+"""Phases of a walker: its state must be checked; its next step must be chosen; its walk has ended, and its evidence is
+not collected yet; there are no more walks for it, or it has expanded its state."""
 
 DEAD_END, LONGEST, OUTSIDE, REASONS = range(4)
-"""Why a walk ended: there was no step to another state; it had as many steps as it may have; its state was outside of
-`Spec.within`; and how many reasons there are."""
+"""Why a walk ended: there was no step to another state; it had the maximum number of steps; its state was outside of
+`Spec.within`. The last is the number of reasons."""
 
 WANTS = 64
-"""Unknown paths that a walker notes at a time."""
+"""The number of unknown paths that a walker can note before they are learned."""
 
 STEPS, BEGUN, EXPANDED, LOOKED, FILLED, COUNTERS = range(6)
-"""What a thread counts: steps taken; walks begun; states expanded; next states looked at; states noted for the sample;
-and how many counters these are."""
+"""What a thread counts: steps taken; walks begun; states expanded; next states looked at; states noted for the sample.
+The last is the number of counters."""
 
 CHILDREN = 2**11
-"""Next states that a thread has room for, if no state has more."""
+"""The number of next states that a thread has room for, unless a state has more."""
 
 SEEN = 2**14
-"""States that a thread remembers having noted."""
+"""The number of noted states that a thread remembers."""
 
 
 class Learned(NamedTuple):
@@ -34,68 +41,68 @@ class Learned(NamedTuple):
 
     Attributes:
         pool, leaf_start, leaf_count: see `Forest` and `TransitionTables`.
-        begins, slots, numbers: for each outcome, where its changes begin; and of each change, the slot and the number.
+        begins, slots, numbers: for each outcome, where its changes begin; for each change, the slot and the number.
         always, pairs, guards: see `EnabledIndex`.
         reads: for each slot, bits of the predicates that read it.
         base, hashes: see `SlotHashes`.
     """
 
-    pool: Any
-    leaf_start: Any
-    leaf_count: Any
-    begins: Any
-    slots: Any
-    numbers: Any
-    always: Any
-    pairs: Any
-    guards: Any
-    reads: Any
-    base: Any
-    hashes: Any
+    pool: ShortNumbers
+    leaf_start: ShortNumbers
+    leaf_count: ShortNumbers
+    begins: Numbers
+    slots: ShortNumbers
+    numbers: ShortNumbers
+    always: Bits
+    pairs: Numbers
+    guards: Bits
+    reads: Bits
+    base: Numbers
+    hashes: Hashes
 
 
 class Walkers(NamedTuple):
-    """The walkers. All arrays have one entry, or one row, for each.
+    """The walkers. Each array has an entry or a row for each walker.
 
     Attributes:
         values, after: the numbers of the slots' values, before the step that is being checked and after it.
-        hashes: of their states' contents.
-        walk: the number of the walk; of a walker that expands states, its place among these.
-        step: steps taken in it.
+        hashes: the hash of the content of its state.
+        walk: the number of its walk; for a walker that expands states, its index among these.
+        step: the number of steps taken in the walk.
         phase: see `ARRIVED`.
-        left: steps to take until all walkers meet again; 1 if it is to expand a state.
-        calm: bits of the predicates that are known to show nothing of a state or step that changes nothing they read.
-        parked: whether the walker waits for what it wants.
-        fresh: whether the answers it was given are about the state it is in.
-        wanted, wants: how many unknown paths it waits for; and of each the tree, the node and the number at its end,
-            the outcome of the step that it is about, -1 if of none, and the hash of the state that it is about or that
-            the step leads to.
-        seen: for each predicate, the step of this walk that showed it first, -1 if none did.
+        left: the number of steps until all walkers meet again; 1 if the walker must expand a state.
+        calm: bits of the predicates that give no evidence for a state or step that changes nothing they read.
+        parked: whether the walker waits for unknown paths.
+        fresh: whether its answers are about the state it is in.
+        wanted, wants: the number of unknown paths that it waits for; and for each path the tree, the node and the
+            number at its end, the outcome of the step that it is about (-1: no step), and the hash of the state that it
+            is about or that the step leads to.
+        seen: for each predicate, the first step of this walk that gave evidence; -1: none did.
         last_tree, last_hash: for each predicate, the action instance of that step and the hash of the state that it
-            leads to, if the walk only looked at it; -1 if the walk took it.
+            leads to, if the walk only looked at the step; -1 if the walk took it.
         by: the action instance that led to its state; -1 at an initial state.
-        trees, path: of the walk so far, the action instance of each step, and the hash of each state; only of walkers
-            that walk.
+        trees, path: the action instance of each step of the walk, and the hash of each state; only for walkers that
+            walk.
     """
 
-    values: Any
-    after: Any
-    hashes: Any
-    walk: Any
-    step: Any
-    phase: Any
-    left: Any
-    calm: Any
-    parked: Any
-    fresh: Any
-    wanted: Any
-    wants: Any
-    seen: Any
-    last_tree: Any
-    last_hash: Any
-    by: Any
-    trees: Any
-    path: Any
+    values: Numbers
+    after: Numbers
+    hashes: Hashes
+    walk: Numbers
+    step: Numbers
+    phase: Numbers
+    left: Numbers
+    calm: Bits
+    parked: Flags
+    fresh: Flags
+    wanted: Numbers
+    wants: Numbers
+    seen: Numbers
+    last_tree: Numbers
+    last_hash: Hashes
+    by: Numbers
+    trees: ShortNumbers
+    path: Hashes
 
 
 ROWS = ("values", "after")
@@ -103,19 +110,20 @@ ROWS = ("values", "after")
 
 
 class Answers(NamedTuple):
-    """What was answered to single walkers, as it was not worth learning.
+    """The results of calls that were made for single walkers, because they were not worth learning.
 
     Attributes:
-        begins: for each walker, where its answers begin, and where the last end.
-        trees, contents: of each answer, in order; and the hash of the state that it is about or that the step leads to.
-        start, count: of an action instance, its outcomes; of a predicate, `kernel.SHOWN` or `kernel.NOT_SHOWN`.
+        begins: for each walker, where its answers begin; at last, where the last ones end.
+        trees, contents: for each answer, in order, the tree, and the hash of the state that it is about or that the
+            step leads to.
+        start, counts: for an action instance, its outcomes; for a predicate, `SHOWN` or `NOT_SHOWN`, and -1.
     """
 
-    begins: Any
-    trees: Any
-    contents: Any
-    start: Any
-    count: Any
+    begins: Numbers
+    trees: Numbers
+    contents: Hashes
+    start: Numbers
+    counts: Numbers
 
 
 class Sample(NamedTuple):
@@ -123,89 +131,91 @@ class Sample(NamedTuple):
 
     Attributes:
         counters: see `STEPS`.
-        hashes, depths, by, degrees: of states whose hash is below the limit: that, the steps to it, the action instance
-            that led there, and the steps from it.
-        rows: the numbers of these states' slots' values; without columns if they are not wanted.
+        hashes, depths, by, degrees: for each state whose hash is below the limit, the hash, the number of steps to the
+            state, the action instance that led there, and the number of steps from it.
+        rows: the numbers of the slots' values of these states; without columns if they are not wanted.
         taken, enabled: for each action instance, how often it was taken, and in how many states it was enabled.
-        ends: for each reason and number of steps, the walks that ended so.
-        seen, seen_order: the hash of a state noted lately, and with what: it is noted again only with less.
+        ends: for each reason and number of steps, the number of walks that ended so.
+        seen, seen_order: hashes of states noted lately, and the depth and action instance that each was noted with. A
+            state is noted again only with smaller ones.
     """
 
-    counters: Any
-    hashes: Any
-    depths: Any
-    by: Any
-    degrees: Any
-    rows: Any
-    taken: Any
-    enabled: Any
-    ends: Any
-    seen: Any
-    seen_order: Any
+    counters: Numbers
+    hashes: Hashes
+    depths: Numbers
+    by: Numbers
+    degrees: Numbers
+    rows: Numbers
+    taken: Numbers
+    enabled: Numbers
+    ends: Numbers
+    seen: Hashes
+    seen_order: Numbers
 
 
 class Plan(NamedTuple):
-    """What the walks are to do.
+    """The task of the walkers.
 
     Attributes:
-        numbers: the seed, the number of walks and the most steps of each; the trees of the first state predicate and of
-            the first step predicate; the number of predicates; whether the last state predicate is `Spec.within`;
-            whether to look for deadlocks; whether to look at all next states, not only at the one chosen; of 256 walks,
-            those that begin in the frontier; and the number of walkers that walk: the others expand states.
+        numbers: the seed; the number of walks; the maximum number of steps of each; the trees of the first state
+            predicate and of the first step predicate; the number of predicates; whether the last state predicate is
+            `Spec.within`; whether to look for deadlocks; whether to look at all next states instead of the chosen one;
+            of 256 walks, the number that begin in the frontier; and the number of walkers that walk: the others expand
+            states.
         initials, initial_hashes: the initial states.
         sought: bits of the predicates to evaluate.
         of_states: bits of the state predicates.
-        limit: of the sample.
+        limit: one entry: the largest hash in the sample.
         starts, start_step, start_trees, start_path: states of the frontier at which walks may begin, and the steps to
             them.
     """
 
-    numbers: Any
-    initials: Any
-    initial_hashes: Any
-    sought: Any
-    of_states: Any
-    limit: Any
-    starts: Any
-    start_step: Any
-    start_trees: Any
-    start_path: Any
+    numbers: Numbers
+    initials: Numbers
+    initial_hashes: Hashes
+    sought: Bits
+    of_states: Bits
+    limit: Hashes
+    starts: Numbers
+    start_step: Numbers
+    start_trees: ShortNumbers
+    start_path: Hashes
 
 
 class Scratch(NamedTuple):
-    """Room for what a thread works on.
+    """The working memory of a thread.
 
     Attributes:
         left: bits of the action instances that may be enabled.
         touched: bits of the predicates that read what a step changes.
-        outcomes, trees, hashes, outside: of each candidate for the next step, its outcome, its action instance, the
-            hash of the state that it leads to, and whether that is outside of `Spec.within`.
-        filled, rows, found, by, of: how many next states of expanded states there are; and of each, the numbers of its
-            slots' values, the hash of its content, the action instance that led there, and the walker that expands the
-            state before it.
+        outcomes, trees, hashes, outside: for each candidate for the next step, its outcome, its action instance, the
+            hash of the state that it leads to, and whether that state is outside of `Spec.within`.
+        filled, rows, found, by, of: the number of next states of expanded states; and for each of these, the numbers of
+            its slots' values, the hash of its content, the action instance that led there, and the walker that expands
+            the state before it.
     """
 
-    left: Any
-    touched: Any
-    outcomes: Any
-    trees: Any
-    hashes: Any
-    outside: Any
-    filled: Any
-    rows: Any
-    found: Any
-    by: Any
-    of: Any
+    left: Bits
+    touched: Bits
+    outcomes: Numbers
+    trees: Numbers
+    hashes: Hashes
+    outside: Flags
+    filled: Numbers
+    rows: ShortNumbers
+    found: Hashes
+    by: ShortNumbers
+    of: Numbers
 
 
 def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
-    """Make room.
+    """Allocate the working memory of a thread.
 
     Parameters:
-        groups: the 64-bit words of the action instances.
-        words: the 64-bit words of the predicates.
+        groups: the number of 64-bit words of the action instances.
+        words: the number of 64-bit words of the predicates.
         room: the number of candidates.
-        slots: of a state.
+        slots: the number of slots of a state.
     """
     children = max(CHILDREN, room)
     return Scratch(
@@ -229,20 +239,20 @@ def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
 """Places in `Plan.numbers`."""
 
 
-def widened(rows: NDArray[Any], slots: int) -> NDArray[Any]:
-    """Rows with all slots; in those that are new, all have 0."""
+def widened(rows: NDArray[N], slots: int) -> NDArray[N]:
+    """Rows with all slots; the new slots are 0."""
     return np.pad(rows, ((0, 0), (0, slots - rows.shape[1])))
 
 
 def new_walkers(walking: int, expanding: int, slots: int, checks: int, words: int, most: int) -> Walkers:
-    """Walkers of which none has begun.
+    """Walkers that have not begun.
 
     Parameters:
-        walking, expanding: how many walk, and how many expand states.
-        slots: of a state.
-        checks: predicates, and one for deadlock.
-        words: the 64-bit words of the predicates.
-        most: the most steps of a walk.
+        walking, expanding: the number of walkers that walk, and that expand states.
+        slots: the number of slots of a state.
+        checks: the number of predicates, and one for deadlock.
+        words: the number of 64-bit words of the predicates.
+        most: the maximum number of steps of a walk.
     """
     count = walking + expanding
     return Walkers(
@@ -268,13 +278,13 @@ def new_walkers(walking: int, expanding: int, slots: int, checks: int, words: in
 
 
 def new_sample(notes: int, instances: int, longest: int, slots: int) -> Sample:
-    """Room for what a thread notes.
+    """An empty sample.
 
     Parameters:
-        notes: the most states that it meets between two meetings.
-        instances: the action instances.
-        longest: the most steps of a walk.
-        slots: of a state; 0 if states are not wanted.
+        notes: the maximum number of states that the thread meets between two meetings.
+        instances: the number of action instances.
+        longest: the maximum number of steps of a walk.
+        slots: the number of slots of a state; 0 if states are not wanted.
     """
     return Sample(
         counters=np.zeros(COUNTERS, np.int64),

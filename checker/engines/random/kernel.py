@@ -1,8 +1,8 @@
 """The compiled loop of a random search: it moves walkers and expands states by the learned trees.
 
-A walker is a row of slot numbers, not packed, since it changes with each step. What it does next must not depend on how
-values are numbered, nor on which thread moves it. So where an order matters, it is that of the spec's action instances,
-and then that of the hashes of the contents of the next states.
+A walker is an unpacked row of slot numbers, because it changes with each step. Its next step must not depend on how
+values are numbered or on which thread moves it. Where an order matters, it is therefore that of the spec's action
+instances, and then that of the hashes of the contents of the next states.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc,call-overload"
 
@@ -52,29 +52,30 @@ def mixed(number):
 
 @njit(inline="always")
 def _random(seed, walk, step, use):
-    """A random number for one step of one walk, another one for each use."""
+    """A random number for one step of one walk, a different one for each use."""
     of_walk = mixed(np.uint64(seed) + np.uint64(walk) * np.uint64(0x9E3779B97F4A7C15))
     return mixed(of_walk + np.uint64(step) * np.uint64(0xD1342543DE82EF95) + np.uint64(use))
 
 
 @njit(inline="always")
 def _below(random, bound):
-    """A random number below a bound of at most 32 bits."""
+    """A random number below a bound, which has at most 32 bits."""
     return np.int64(((random >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
 @njit(inline="always")
 def _lowest(bits):
-    """The place of the lowest bit that is set."""
+    """The index of the lowest bit that is set."""
     return LOWEST_BIT[((bits & (~bits + ONE)) * DE_BRUIJN) >> np.uint64(58)]
 
 
-# Tuples of arrays are not handed to what is called in each step: that would count a reference to each array anew.
+# Functions that are called in each step take arrays, not tuples of arrays: to pass a tuple, Numba would count a
+# reference to each of its arrays.
 
 
 @njit(inline="always")
 def _code(pool, tree, before, after):
-    """The leaf that a state's values, or those before and after a step, reach in a tree; 0 if it is not known."""
+    """The code of the leaf that a tree leads to from a state, or from those before and after a step; 0: unknown."""
     code = pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
@@ -85,10 +86,10 @@ def _code(pool, tree, before, after):
 
 @njit(nogil=True)
 def leaves(rows, tree, pool, codes):
-    """The leaves that a tree leads to from some states.
+    """Find the leaves that a tree leads to from some states.
 
     Parameters:
-        rows: of each state, the numbers of the slots' values.
+        rows: for each state, the numbers of the slots' values.
         codes: for each state, set to the code of the leaf; 0 if the path is not known.
     """
     for place in range(len(rows)):
@@ -97,11 +98,11 @@ def leaves(rows, tree, pool, codes):
 
 @njit()
 def _answered(answers_begin, trees, contents, walker, tree, content):
-    """The place of what was answered to a walker about a tree; -1 if nothing was.
+    """The index of a walker's answer about a tree; -1 if there is none.
 
     Parameters:
-        trees, contents: by walker, in order.
-        content: the hash of the state that is asked about, or that the step leads to.
+        trees, contents: see `Answers`.
+        content: the hash of the state that the answer is about, or that the step leads to.
     """
     first, last = answers_begin[walker], answers_begin[walker + 1]
     while first < last:
@@ -117,11 +118,11 @@ def _answered(answers_begin, trees, contents, walker, tree, content):
 
 @njit()
 def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
-    """Note the path that values take in a tree and that is not known, if there is room.
+    """Note an unknown path of a tree, if there is room.
 
     Parameters:
         content: see `_answered`.
-        outcome: of the step from a walker's state that this is about; -1 if of none.
+        outcome: the outcome of the step that the path is about; -1 if it is not about a step.
     """
     noted = wanted[walker]
     if noted == WANTS:
@@ -140,7 +141,9 @@ def _want(pool, tree, content, outcome, before, after, wants, wanted, walker):
 
 @njit(inline="always")
 def _shown(learned, answers, walkers, walker, tree, content, outcome, before, after):
-    """What a predicate says of a state or step: `SHOWN` or `NOT_SHOWN`; 0 if it is not known, which is noted.
+    """Whether a predicate gives evidence for a state or step: `SHOWN` or `NOT_SHOWN`; 0 if that is unknown.
+
+    If it is unknown, the path is noted.
 
     Parameters: see `_want`.
     """
@@ -158,7 +161,7 @@ def _shown(learned, answers, walkers, walker, tree, content, outcome, before, af
 
 @njit()
 def _begin(plan, walkers, walker, own):
-    """Begin the walk whose number the walker has."""
+    """Begin the walk with the walker's number."""
     numbers = plan.numbers
     if walkers.walk[walker] >= numbers[WALKS]:
         walkers.phase[walker] = FINISHED
@@ -190,14 +193,14 @@ def _begin(plan, walkers, walker, own):
 
 @njit(inline="always")
 def _see(walkers, walker, predicate, step, tree, content):
-    """Note that a walk has shown a property, unless it has shown it before.
+    """Note that a walk gives evidence of a property, unless it has given some before.
 
-    Of several next states of one action instance, that with the least hash counts.
+    If several next states of one action instance do, the one with the smallest hash counts.
 
     Parameters:
-        step: the steps that show it.
-        tree, content: the action instance of the last of these and the hash of the state that it leads to, if the walk
-            only looked at it; else -1 and any hash.
+        step: the number of steps to the evidence.
+        tree, content: the action instance of the last step and the hash of the state that it leads to, if the walk only
+            looked at that step; otherwise -1 and any hash.
     """
     seen, last_tree, last_hash = walkers.seen, walkers.last_tree, walkers.last_hash
     is_same = seen[walker, predicate] == step and last_tree[walker, predicate] == tree
@@ -211,14 +214,14 @@ def _look(plan, learned, answers, walkers, walker, values, after, touched, outco
     """Evaluate the predicates on a step and on the state that it leads to; or all state predicates on a state.
 
     Parameters:
-        values, after: those before and after the step; twice the same if it changes nothing, or if there is none.
+        values, after: the rows before and after the step; the same row if the step changes nothing or does not exist.
         touched: bits of the predicates that read what the step changes.
-        outcome: of the step; -1 if it changes nothing, or if there is none.
-        tree_taken: its action instance; -1 if there is none.
+        outcome: the outcome of the step; -1 if it changes nothing or does not exist.
+        tree_taken: its action instance; -1 if there is no step.
         content: the hash of the state that it leads to.
 
     Returns:
-        1 if the state is outside of `Spec.within`, else 0; -1 if not all is known.
+        1 if the state is outside of `Spec.within`, 0 if not; -1 if a path is unknown.
     """
     numbers, known, outside = plan.numbers, True, 0
     for cell in range(len(plan.sought)):
@@ -249,7 +252,7 @@ def _look(plan, learned, answers, walkers, walker, values, after, touched, outco
 
 @njit(inline="always")
 def _note(plan, walkers, walker, degree, own, sample):
-    """Note a state from which all steps are known, if it belongs to the sample."""
+    """Note a state whose steps are all known, if it belongs to the sample."""
     number = mixed(walkers.hashes[walker])
     if number > plan.limit[0]:
         return
@@ -271,7 +274,7 @@ def _note(plan, walkers, walker, degree, own, sample):
 
 @njit()
 def _end(plan, walkers, walker, reason, own, sample):
-    """End a walk. If it has shown anything, the walker stays until that was collected; else it begins another one."""
+    """End a walk. If it gave evidence, the walker waits until that is collected; otherwise it begins another walk."""
     sample.ends[reason, walkers.step[walker]] += 1
     for predicate in range(walkers.seen.shape[1]):
         if walkers.seen[walker, predicate] >= 0:
@@ -284,9 +287,9 @@ def _end(plan, walkers, walker, reason, own, sample):
 
 @njit(inline="always")
 def _chosen(numbers, walk, step, count, trees, hashes, outside):
-    """The place of a candidate, chosen at random, that leads to a state inside of `Spec.within`; -1 if none does.
+    """The index of a random candidate that leads to a state inside of `Spec.within`; -1 if there is none.
 
-    It does not depend on the order of the candidates, as that of next states of one action instance may differ.
+    The choice does not depend on the order of the candidates: next states of one action instance may come in any order.
     """
     random = _random(numbers[SEED], walk, step, 2)
     chosen, least = np.int64(-1), np.uint64(0)
@@ -303,8 +306,8 @@ def _note_next(walkers, walker, values, count, outcomes, trees, hashes, outside,
     """Note the next states of an expanded state, except those outside of `Spec.within`.
 
     Parameters:
-        count: how many candidates there are.
-        outcomes, trees, hashes, outside: of each; see `Scratch`.
+        count: the number of candidates.
+        outcomes, trees, hashes, outside: see `Scratch`.
     """
     for candidate in range(count):
         if outside[candidate]:
@@ -318,12 +321,18 @@ def _note_next(walkers, walker, values, count, outcomes, trees, hashes, outside,
         scratch.filled[0] = child + 1
 
 
-@njit(nogil=True, _nrt=False)  # counting references to arrays would take half of the time
+# Without `_nrt`, Numba does not count references to arrays, which would take half of the time; so nothing may be
+# allocated here.
+@njit(nogil=True, _nrt=False)
 def walk(first, last, plan, learned, answers, walkers, sample, scratch):
-    """Move walkers until each has taken its steps or expanded its state, waits for what it wants, or has no room.
+    """Move walkers until each has taken its steps or expanded its state, waits for unknown paths, or has no room.
+
+    Parameters:
+        first, last: the first walker to move, and the end of these walkers.
+        plan, learned, answers, walkers, sample, scratch: see `leadline.checker.engines.random.arrays`.
 
     Returns:
-        The most candidates that a state had, if there was no room for them; else 0.
+        The number of candidates of a state for which there was no room; 0 if there was.
     """
     numbers, words = plan.numbers, len(plan.sought)
     own = sample.counters
@@ -361,7 +370,7 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                     walkers.left[walker] -= 1
                     _end(plan, walkers, walker, OUTSIDE, own, sample)
                     continue
-            # which action instances may be enabled
+            # find the action instances that may be enabled
             for cell in range(len(left)):
                 left[cell] = always[cell]
             for pair in range(len(pairs)):
@@ -369,7 +378,7 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                 entry = pairs[pair, 4] + number * len(left)
                 for cell in range(len(left)):
                     left[cell] |= guards[entry + cell]
-            # the steps from here
+            # find the steps from here
             known, count, degree, idle, content = True, 0, 0, -1, walkers.hashes[walker]
             for group in range(len(left)):
                 bits = left[group]
@@ -385,14 +394,14 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                             known = False
                             _want(pool, tree, content, -1, values, values, walkers.wants, walkers.wanted, walker)
                             continue
-                        start, stop = answers.start[answer], answers.start[answer] + answers.count[answer]
+                        start, stop = answers.start[answer], answers.start[answer] + answers.counts[answer]
                     else:
                         start = np.int64(leaf_start[-code - 1])
                         stop = start + leaf_count[-code - 1]
                     if count + stop - start > room:
                         return count + stop - start
                     if start == stop:
-                        left[group] &= ~(ONE << np.uint64(tree % 64))  # what is left in the end is enabled
+                        left[group] &= ~(ONE << np.uint64(tree % 64))  # the instances left in the end are enabled
                     degree += stop - start
                     for outcome in range(start, stop):
                         hashed, moves = content, False
@@ -449,11 +458,11 @@ def walk(first, last, plan, learned, answers, walkers, sample, scratch):
                     inside -= 1
             if not known:
                 for predicate in range(walkers.seen.shape[1]):
-                    if walkers.seen[walker, predicate] > step:  # by a next state that need not be the first to show it
+                    if walkers.seen[walker, predicate] > step:  # by a next state that may not be the first
                         walkers.seen[walker, predicate] = -1
                 walkers.parked[walker] = True
                 break
-            # from here on, nothing is undone
+            # from here on, nothing is undone or repeated
             if chosen >= 0:
                 own[LOOKED] += 1
                 if outside[chosen]:

@@ -211,7 +211,8 @@ class Walks(Generic[S]):
         """After the layout has changed: write the walkers' states in the new one, and look at all again."""
         walkers, frontier = self._walkers, self._frontier
         under_way = np.flatnonzero(walkers.phase < arrays.ENDED)
-        old = [walkers.values[under_way], frontier.rows, self._starts.rows, *(found.rows for found in self._found)]
+        old: list[NDArray[np.int32] | NDArray[np.int64]] = [walkers.values[under_way], frontier.rows, self._starts.rows]
+        old += [found.rows for found in self._found]
         layout = self._tables.layout
         new = [[layout.row(before.state(row)) for row in rows.tolist()] for rows in old]
         self._tables.learner.note_values()
@@ -286,9 +287,9 @@ class Walks(Generic[S]):
         first = int(self._numbers[arrays.WALKING])
         for scratch in scratches:
             if filled := int(scratch.filled[0]):
-                own = scratch.rows, scratch.found, scratch.by, scratch.of
-                rows, hashes, trees, of = (array[:filled] for array in own)
-                self._found.append(Arrivals(rows, hashes, self._expanding[of - first], trees))
+                parents = self._expanding[scratch.of[:filled] - first]
+                rows, hashes, trees = scratch.rows[:filled], scratch.found[:filled], scratch.by[:filled]
+                self._found.append(Arrivals(rows, hashes, parents, trees))
 
     def _join(self) -> None:
         """Add the states that were found to the frontier.
@@ -404,7 +405,8 @@ class Walks(Generic[S]):
             self._note_sample()
             for sample in self._samples:
                 filled = sample.counters[arrays.FILLED]
-                self.sampled.add(*(array[:filled] for array in sample[1:5]))
+                columns = sample.depths, sample.by, sample.degrees
+                self.sampled.add(sample.hashes[:filled], *(column[:filled] for column in columns))
                 self.steps += int(sample.counters[arrays.STEPS] + sample.counters[arrays.EXPANDED])
                 self.expanded += int(sample.counters[arrays.EXPANDED])
                 self._looked += int(sample.counters[arrays.LOOKED])
