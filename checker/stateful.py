@@ -1,14 +1,14 @@
 """Hypothesis stateful testing: any spec as a state machine.
 
-Hypothesis draws steps, and the properties are checked after each. In a test suite it shrinks what it finds,
-by the user's own settings.
+Hypothesis draws steps, and the properties are checked after each step. In a test suite, Hypothesis shrinks the failing
+behaviours with the user's own settings.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import attrs
 from hypothesis import strategies as st
@@ -24,9 +24,14 @@ from leadline.checker.trace import Trace, complaint_at_end
 
 __all__ = ["PropertyViolated", "state_machine"]
 
+S = TypeVar("S")
+
+Moves = dict[ActionInstance[object], list[object]]
+"""The steps from a state: for each enabled action instance, the next states."""
+
 
 class PropertyViolated(AssertionError):
-    """A state machine met a violation. Its text is the trace; the trace itself is in `trace`."""
+    """A state machine found a violation. The text shows the steps of the trace; `trace` is the trace itself."""
 
     def __init__(self, trace: Trace[Any]) -> None:
         self.trace = trace
@@ -39,26 +44,32 @@ class PropertyViolated(AssertionError):
 
 
 CHOICES = 256
-"""Orders of preference over a spec's action instances; a drawn byte picks one of them."""
+"""The number of orders of preference over a spec's action instances; a drawn byte selects one of them."""
+
+
+class Printer(Protocol):
+    """The pretty-printer that Hypothesis passes to `_repr_pretty_`."""
+
+    def text(self, text: str) -> None: ...
 
 
 @attrs.frozen(eq=False, repr=False)
 class Move:
-    """A step that is possible now; without an instance, the beginning of another behaviour."""
+    """A step that is possible now; without an instance, the first state of a new behaviour."""
 
-    instance: ActionInstance[Any] | None
-    state: Any
+    instance: ActionInstance[object] | None
+    state: object
 
     def __repr__(self) -> str:
         return visible(repr(self.instance)) if self.instance else "begin"
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self))  # else Hypothesis prints an attrs value field by field, whatever its repr
+    def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:
+        printer.text(repr(self))  # without this method, Hypothesis ignores the repr and prints all fields
 
 
 @st.composite
 def bursts(draw: st.DrawFn) -> list[Move]:
-    """Some steps in a row, each enabled in the state that the one before it leads to."""
+    """Consecutive steps: each is enabled in the state that the previous one leads to."""
     machine: SpecMachine = draw(st.runner())
     moves: list[Move] = []
     state, taken = machine.states[-1], len(machine.instances)
@@ -70,40 +81,40 @@ def bursts(draw: st.DrawFn) -> list[Move]:
 
 
 class SpecMachine(RuleBasedStateMachine):
-    """The base of the machines made by `state_machine`: behaviours of one spec, step by step.
+    """The base class of the machines that `state_machine` makes: behaviours of one spec, step by step.
 
-    Where no action leads anywhere else, or `longest` steps are taken, a behaviour has ended and another one
-    begins: no step is wasted. Steps that lead back to the same state are looked at, never taken.
+    A behaviour ends when no action leads to another state, or after `longest` steps. Then a new behaviour begins, so
+    that no drawn step is wasted. Steps that lead back to the same state are checked but not taken.
 
     Attributes:
-        longest: the most steps in a behaviour; None: no limit.
-        burst: the fewest and the most steps drawn at once. What Hypothesis costs, it costs for each draw.
-        sought: the properties whose evidence is looked for.
-        visited: the states that any behaviour of the class has visited.
-        states, instances: the behaviour so far.
+        longest: the maximum number of steps in a behaviour; None: no limit.
+        burst: the minimum and maximum number of steps that are drawn at once; the overhead of Hypothesis is per draw.
+        sought: the properties to find evidence for.
+        visited: the states that the behaviours of the class have visited.
+        states, instances: the current behaviour.
     """
 
-    spec: ClassVar[Spec[Any]]
+    spec: ClassVar[Spec[object]]
     longest: ClassVar[int | None] = None
     burst: ClassVar[tuple[int, int]] = (1, 20)
     sought: ClassVar[list[Property]]
-    visited: ClassVar[VisitedStates[Any]]
-    _preferences: ClassVar[list[dict[ActionInstance[Any], int]]]
-    _checked: ClassVar[set[Any]]
-    _nearest_moves: ClassVar[dict[Any, dict[ActionInstance[Any], list[Any]]]]
+    visited: ClassVar[VisitedStates[object]]
+    _preferences: ClassVar[list[dict[ActionInstance[object], int]]]
+    _checked: ClassVar[set[object]]
+    _nearest_moves: ClassVar[dict[object, Moves]]
 
     def __init__(self) -> None:
         super().__init__()
-        self.states: list[Any] = []
-        self.instances: list[ActionInstance[Any]] = []
+        self.states: list[object] = []
+        self.instances: list[ActionInstance[object]] = []
         self._least_distance = math.inf
 
-    def choose(self, choice: int, state: Any, taken: int) -> Move:
-        """The step that a drawn number stands for, in a state to which so many steps were taken.
+    def choose(self, choice: int, state: object, taken: int) -> Move:
+        """The step that `choice` selects in `state`, `taken` steps into the behaviour.
 
-        It is the first enabled one in an order of preference over all instances, so that it stays the
-        same step when Hypothesis, shrinking, leaves out an earlier one that it does not depend on. If the spec has a
-        distance, the upper half of the numbers stands for steps that lead to the least distance.
+        It is the first enabled step in an order of preference over all instances. So it stays the same when Hypothesis
+        shrinks the behaviour and leaves out an earlier, independent step. If the spec has a distance, the upper half of
+        the numbers select steps that lead to the smallest distance.
         """
         enabled = self.moves(choice, state)
         if not enabled or taken == self.longest:
@@ -111,13 +122,13 @@ class SpecMachine(RuleBasedStateMachine):
         instance = min(enabled, key=self._preferences[choice].__getitem__)
         return Move(instance, enabled[instance][choice % len(enabled[instance])])
 
-    def moves(self, choice: int, state: Any) -> dict[ActionInstance[Any], list[Any]]:
-        """The steps that a drawn number may stand for in a state, and where they lead."""
+    def moves(self, choice: int, state: object) -> Moves:
+        """The steps that `choice` can select in a state."""
         guided = self.spec.distance is not None and choice >= CHOICES // 2
         return self._nearest(state) if guided else self.visited.steps(state).moves
 
-    def _nearest(self, state: Any) -> dict[ActionInstance[Any], list[Any]]:
-        """The steps from a state that lead to the least distance."""
+    def _nearest(self, state: object) -> Moves:
+        """The steps from a state that lead to the smallest distance."""
         if state not in self._nearest_moves:
             moves = self.visited.steps(state).moves
             distances = {after: self.spec.distance_of(after) for states in moves.values() for after in states}
@@ -129,7 +140,7 @@ class SpecMachine(RuleBasedStateMachine):
         return self._nearest_moves[state]
 
     @initialize(state=st.runner().flatmap(lambda machine: st.sampled_from(machine.spec.initials())))
-    def begin(self, state: Any) -> None:
+    def begin(self, state: object) -> None:
         self.states, self.instances = [state], []
         self._look()
 
@@ -144,12 +155,12 @@ class SpecMachine(RuleBasedStateMachine):
                 self._look()
 
     def _look(self) -> None:
-        """Look for evidence in the state and step that the behaviour has come to, once for each."""
+        """Look for evidence in the last state and step of the behaviour, once for each state and step."""
         self.arrived()
         state, step = self.states[-1], tuple(self.states[-2:])
         if self.spec.distance is not None:
             self._least_distance = min(self._least_distance, self.spec.distance_of(state))
-        if step not in self._checked:  # in an initial state it is no step, and nothing is done twice by that
+        if step not in self._checked:  # in an initial state, it is only the state
             self._look_at(self.states, self.instances, steps=True)
             self._checked.add(step)
         if state not in self._checked:
@@ -158,38 +169,38 @@ class SpecMachine(RuleBasedStateMachine):
                 self._look_at([*self.states, state], [*self.instances, instance], steps=True)
             self._checked.add(state)
 
-    def _look_at(self, states: list[Any], instances: list[ActionInstance[Any]], *, steps: bool) -> None:
+    def _look_at(self, states: list[object], instances: list[ActionInstance[object]], *, steps: bool) -> None:
         for item in [item for item in self.sought if item.kind.of_steps == steps]:
             if complaint_at_end(self.spec, item, states) is not None:
                 self.met(Trace(self.spec, states, instances, item))
 
     def teardown(self) -> None:
-        """Give Hypothesis the least distance in the test case as a target."""
+        """Report the smallest distance in the test case to Hypothesis as a target."""
         if self._least_distance < math.inf:
-            target(0 - self._least_distance, label="distance")  # reported as 0, not as -0
+            target(0 - self._least_distance, label="distance")  # `0 -`, because plain negation would report 0 as -0
 
     def arrived(self) -> None:
-        """Called when the behaviour has reached a state, before its properties are checked."""
+        """Called when the behaviour has reached a state, before the properties are checked there."""
 
-    def met(self, trace: Trace[Any]) -> None:
-        """Called with a behaviour that is evidence about a property that is sought."""
+    def met(self, trace: Trace[object]) -> None:
+        """Called with a behaviour that gives evidence for one of the properties in `sought`."""
         raise PropertyViolated(trace)
 
 
-def state_machine(spec: Spec[Any]) -> type[SpecMachine]:
+def state_machine(spec: Spec[S]) -> type[SpecMachine]:
     """A Hypothesis state machine of a spec.
 
-    Only enabled action instances are drawn; invariants, step invariants and, where asked for, the
-    absence of deadlock are checked after each. Witnesses are not: one behaviour need not show them.
-    If the spec has a distance, about half of the steps go to the least distance, and the least distance in a test case
-    is a target for Hypothesis: see `hypothesis.target`.
+    Only enabled action instances are drawn. After each step, the invariants, the step invariants and, if the spec asks
+    for it, the absence of deadlock are checked. Witnesses are not, because a single behaviour need not satisfy them.
+    If the spec has a distance, about half of the steps lead to the smallest distance, and the smallest distance in a
+    test case is a target for Hypothesis; see `hypothesis.target`.
 
     Parameters:
         spec: the spec, with its bounds.
 
     Returns:
-        A class. In pytest, ``TestLock = state_machine(spec).TestCase`` is a test; its ``settings``
-        are Hypothesis's own.
+        A class. In pytest, ``TestLock = state_machine(spec).TestCase`` is a test, whose ``settings`` are those of
+        Hypothesis.
     """
     name = "".join(part.capitalize() for part in spec.name.replace("/", " ").replace("-", " ").split())
     orders = [random.Random(choice).sample(spec.instances, len(spec.instances)) for choice in range(CHOICES)]

@@ -1,8 +1,8 @@
-"""Mutations of a spec: each of its actions skipped, and each function that they reach with one mistake in it.
+"""Mutations of a spec: one action is skipped, or one function that the actions reach has a mistake.
 
 A function is changed in place: it gets the code object of the same function in the changed file, and keeps its name,
-globals, defaults and closure. So all that refers to it has the mistake, wherever it is kept, and a search of a mutated
-spec needs a process of its own: see `leadline.checker.mutation.processes`.
+globals, defaults and closure. Everything that refers to the function therefore has the mistake, so each mutant is
+searched in its own process: see `leadline.checker.mutation.processes`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, cast
+from typing import Never, Protocol, TypeVar, cast
 
 import attrs
 
@@ -26,29 +26,38 @@ from leadline.checker.observing.objects import Origin, Walk, origin, origin_of_f
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored
 
+S = TypeVar("S")
+T = TypeVar("T")
+
 MOST_HELD = 1_000
-"""Elements of a collection that are looked into for functions."""
+"""The number of elements of a collection that are searched for functions."""
 
 
 class NotMutated(LeadlineError):
-    """A mistake cannot be made in a function. The text says why."""
+    """A function cannot be given a mistake. The message says why."""
+
+
+class Replacement(Protocol):
+    """Returns another spec in place of a spec."""
+
+    def __call__(self, spec: Spec[S], /) -> Spec[S]: ...
 
 
 @attrs.frozen(kw_only=True)
 class Mutation:
-    """One way in which a spec is made wrong.
+    """One way to make a spec wrong.
 
     Attributes:
-        name: what it is called; no two of a spec have the same name. It has no line number, so that a name that was
-            written down to explain a survivor is still right when lines move.
-        kind: ``action``: an action is skipped; ``code``: a function has a mistake; or another word for `replace`.
-        sentence: what is wrong, in words; empty if the name says it.
-        source: where the right rule or the mistake comes from: a KIP, a ticket; empty if nowhere.
+        name: the name, unique among the mutations of a spec. It does not contain a line number, so that the explanation
+            of a survivor, which names the mutation, stays valid when lines move.
+        kind: ``action``: an action is skipped; ``code``: a function has a mistake; any other word for `replace`.
+        sentence: the mistake in words; empty if the name says it.
+        source: the source of the correct rule or of the mistake: a KIP or a ticket; empty if there is none.
         file: the file of `change`.
         change: a mistake in a file.
         replace: returns another spec in place of the spec.
-        bounds: bounds in which it is searched, where they differ from the spec's own.
-        harmless: why it does no harm; empty if it should.
+        bounds: the bounds to search it within that differ from the spec's own.
+        harmless: why the mutation is harmless; empty if a property should be violated.
     """
 
     name: str
@@ -57,54 +66,53 @@ class Mutation:
     source: str = ""
     file: Path | None = None
     change: Change | None = None
-    replace: Any = None
-    bounds: Mapping[str, Any] = attrs.field(factory=dict)
+    replace: Replacement | None = None
+    bounds: Mapping[str, object] = attrs.field(factory=dict)
     harmless: str = ""
 
     @property
     def line(self) -> int | None:
-        """The line of `file` that the mistake is in; None if it is not in a file."""
+        """The line of `file` with the mistake; None if the mutation is not in a file."""
         return None if self.change is None else self.change.line
 
     @property
     def text(self) -> str:
-        """What is wrong, with the source; empty if the name says all."""
+        """The mistake in words, with its source; empty if the name says it."""
         return f"{self.sentence} ({self.source})" if self.source else self.sentence
 
-    def made(self, spec: Spec[Any]) -> Spec[Any]:
-        """The mutated spec. Functions are changed for the rest of this process.
+    def made(self, spec: Spec[S]) -> Spec[S]:
+        """The mutated spec. Functions stay changed until this process ends.
 
         Raises:
             NotMutated: Python does not allow the change.
         """
         if self.replace is not None:
-            replaced: Spec[Any] = self.replace(spec)
-            return replaced
+            return self.replace(spec)
         if self.change is not None and self.file is not None:
             _change_functions(self.file, self.change)
-        return attrs.evolve(spec)  # which has no cached values
+        return attrs.evolve(spec)  # a copy without cached values
 
 
 @attrs.frozen
 class Mutations:
-    """What can be made wrong with a spec.
+    """The mutations of a spec.
 
     Attributes:
         possible: the mutations.
-        refused: the functions in which no mistake is made, each with the reason.
+        refused: the functions that are not changed, each with the reason.
     """
 
     possible: tuple[Mutation, ...]
     refused: tuple[tuple[str, str], ...]
 
 
-def mutations_of(spec: Spec[Any]) -> Mutations:
-    """The mutations of any spec, found in the source of its actions and of the functions that they reach.
+def mutations_of(spec: Spec[S]) -> Mutations:
+    """The mutations of a spec, found in the source of its actions and of the functions that they reach.
 
-    An action reaches the functions that give the values of its parameters, too. Properties and `Spec.within` are not
-    changed: they say what is right, and what is searched.
+    These include the functions that return the values of action parameters. Properties and `Spec.within` are not
+    changed, because they define what is correct and what is searched.
 
-    Functions of the same package are changed; of a file that is in no package, those in files of the same folder.
+    Only functions of the same package are changed or, if a file is not in a package, those in files of the same folder.
     """
     reached = _Functions([*spec.actions, spec.initial_states])
     roots = {_root(file) for action in spec.actions for file in [_file(action.function)] if file is not None}
@@ -143,15 +151,15 @@ def mutations_of(spec: Spec[Any]) -> Mutations:
     return Mutations(tuple(possible), tuple(dict.fromkeys(refused)))
 
 
-def _skipped(action: Action[Any, Any]) -> Mutation:
-    def without(spec: Spec[Any]) -> Spec[Any]:
+def _skipped(action: Action[S, ...]) -> Mutation:
+    def without(spec: Spec[T]) -> Spec[T]:
         actions = [attrs.evolve(it, function=_never) if it.name == action.name else it for it in spec.actions]
         return attrs.evolve(spec, actions=actions)
 
     return Mutation(name=f"action {action.name} skipped", kind="action", replace=without)
 
 
-def _never(*_: Any) -> Iterator[Any]:
+def _never(*_: object) -> Iterator[Never]:
     yield from ()
 
 
@@ -159,13 +167,13 @@ def _never(*_: Any) -> Iterator[Any]:
 
 
 class _Functions:
-    """The functions that some values lead to: by what they call, hold, and by the methods that they name.
+    """The functions that some values reach: those that they hold or call, and the methods that they name.
 
-    It may find more than is called, as the class of a value is not known: a method counts if its class is reached, and
-    any function reached names it.
+    This may include functions that are not called, because the class of a value is unknown: a method counts as reached
+    if its class is reached and any reached function names it.
 
     Attributes:
-        found: each once, in the order of finding.
+        found: each function once, in the order of discovery.
     """
 
     def __init__(self, values: Iterable[object]) -> None:
@@ -175,7 +183,7 @@ class _Functions:
         self._walk.run()
 
     def _methods(self, cls: type | ModuleType) -> list[object]:
-        """The members of a class or a module that are named by now, and all special methods."""
+        """The members of a class or module that are named so far, and all special methods of a class."""
         is_class = is_a(cls, type)
         return [
             _bare(value)
@@ -192,7 +200,7 @@ class _Functions:
             if origin(cast(ModuleType, value).__name__) is Origin.SPEC:
                 self._walk.own(cast(ModuleType, value))
         else:
-            self._walk.meet(type(value))  # an object that is called, or whose methods are
+            self._walk.meet(type(value))  # the object or its methods may be called
             self._walk.meet(*(held.value for held in itertools.islice(referents(value), MOST_HELD)))
 
     def _function(self, function: FunctionType) -> None:
@@ -216,8 +224,8 @@ class _Functions:
             self._walk.meet(field.type, field.default, stored(field.default, "factory"))
 
 
-def _bare(value: Any) -> Any:
-    """The function of a method, however it is kept in its class."""
+def _bare(value: object) -> object:
+    """The function inside a method, property or decorated function; otherwise the value itself."""
     for name in ("__func__", "fget", "func", "__wrapped__"):
         inner = stored(value, name) if not is_a(value, FunctionType) else None
         if is_a(inner, FunctionType):
@@ -232,14 +240,14 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _file(function: FunctionType | Any) -> Path | None:
+def _file(function: object) -> Path | None:
     """The source file of a function; None if there is none."""
-    path = Path(function.__code__.co_filename) if is_a(function, FunctionType) else Path()
+    path = Path(cast(FunctionType, function).__code__.co_filename) if is_a(function, FunctionType) else Path()
     return path.resolve() if path.suffix == ".py" and path.is_file() else None
 
 
 def _root(file: Path) -> Path:
-    """The folder whose files are changed: the outermost package that a file is in, or else its folder."""
+    """The folder whose files are changed: the outermost package that contains a file, or its folder."""
     folder = file.parent
     while (folder.parent / "__init__.py").is_file() and (folder / "__init__.py").is_file():
         folder = folder.parent
@@ -247,7 +255,7 @@ def _root(file: Path) -> Path:
 
 
 def _shown(file: Path, roots: set[Path]) -> str:
-    """A file's path as names of mutations have it: from the folder that the package is in."""
+    """The path of a file in the names of mutations: relative to the folder that contains its package."""
     root = next(root for root in roots if file.is_relative_to(root))
     start = root.parent if (root / "__init__.py").is_file() else root
     return file.relative_to(start).as_posix()
@@ -257,9 +265,9 @@ def _shown(file: Path, roots: set[Path]) -> str:
 
 
 def _change_functions(file: Path, change: Change) -> None:
-    """Give the functions of a file the code that they have with a mistake. See `Mutation.made`."""
+    """Replace the code of the functions of a file by the code with a mistake. See `Mutation.made`."""
     text = change.text(file.read_bytes())
-    name = f"{file} (mutant)"  # the engines look up source by the name of its file
+    name = f"{file} (mutant)"  # so that the engines, which look up source by file name, find the changed source
     lines = text.decode().splitlines(keepends=True)
     linecache.cache[name] = (len(text), None, lines, name)
     try:

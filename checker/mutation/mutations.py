@@ -1,7 +1,7 @@
-"""Mutants: a function with one small mistake, made by changing its syntax tree.
+"""Small mistakes in a function, made by changing its syntax tree.
 
-A guard is dropped or negated, a field that `evolve` or `put` sets keeps its value, a constant is off by one, one
-comparison or operator stands for another. `mutation` searches specs with such mistakes.
+A guard is dropped or negated, a field that `evolve` or `put` sets keeps its value, a constant is off by one, or a
+comparison or operator is replaced by another. `leadline.checker.mutation.run` searches specs with such mistakes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import ast
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import attrs
 
@@ -28,6 +27,9 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 NEGATED_BY_COMPARISON = (ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+Replaced = ast.expr | ast.stmt
+"""A node that is replaced."""
+
 LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
 
@@ -36,13 +38,13 @@ class Change:
     """One mistake in the source of a file.
 
     Attributes:
-        function: the function it is in, with the classes and functions around it: ``Log.append``.
-        start, end: what is replaced, in bytes from the beginning of the file.
-        old, new: the text that is replaced, and by what.
-        is_expression: whether these are expressions; then `new` is put in parentheses.
-        line: the line it begins in, from 1.
-        begins: the first lines of the function and those around it, decorators included, the outermost first.
-        number: which one of those of the same function and texts, from 1.
+        function: the qualified name of the function: ``Log.append``.
+        start, end: the range that is replaced, in bytes from the beginning of the file.
+        old, new: the text that is replaced, and its replacement.
+        is_expression: whether these are expressions; if so, `new` is put in parentheses.
+        line: its first line, from 1.
+        begins: the first lines of the function and of those around it, including decorators, the outermost first.
+        number: numbers the changes with the same function and texts, from 1.
     """
 
     function: str
@@ -57,32 +59,34 @@ class Change:
 
     @property
     def name(self) -> str:
-        """Its name, which does not change when lines move: it is written down where a survivor is explained."""
+        """Its name, which explanations of survivors refer to; it does not change when lines move."""
         old, new = (" ".join(text.split()) for text in (self.old, self.new))
         again = f" ({self.number})" if self.number > 1 else ""
         return f"{self.function}: {old} => {new}{again}"
 
     def text(self, original: bytes) -> bytes:
-        """The file with the mistake."""
+        """The content of the file with the mistake."""
         new = f"({self.new})" if self.is_expression else self.new
         return original[: self.start] + new.encode() + original[self.end :]
 
 
 def changes_of(source: bytes) -> list[Change]:
-    """Every mistake that is made in a file, in the order of its lines.
+    """All mistakes that can be made in a file, in the order of its lines.
 
-    Only the statements of functions are changed: not their decorators, defaults, annotations or assertions.
+    Only statements of functions are changed, not their decorators, defaults, annotations or assertions.
 
     Parameters:
         source: the text of a Python file, in UTF-8.
 
     Raises:
-        SyntaxError: it is not one.
+        SyntaxError: the text is not valid Python.
     """
     line_starts = [0, *itertools.accumulate(len(line) for line in source.splitlines(keepends=True))]
     seen: Counter[tuple[str, str, str]] = Counter()
     found: dict[tuple[int, int, str], Change] = {}
     for inside, node, new in _changes(ast.parse(source), _Inside()):
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
         start = line_starts[node.lineno - 1] + node.col_offset
         end = line_starts[node.end_lineno - 1] + node.end_col_offset
         old = source[start:end].decode()
@@ -105,7 +109,7 @@ def changes_of(source: bytes) -> list[Change]:
 
 @attrs.frozen
 class _Inside:
-    """Where a change is: the function's name with those around it, and where each of these begins."""
+    """The location of a change: the qualified name of the function, and the first lines of it and its parents."""
 
     function: str = ""
     begins: tuple[int, ...] = ()
@@ -122,7 +126,7 @@ class _Inside:
         return _Inside(f"{self.function}.", self.begins)
 
 
-def _changes(node: ast.AST, inside: _Inside) -> Iterator[tuple[_Inside, Any, str]]:
+def _changes(node: ast.AST, inside: _Inside) -> Iterator[tuple[_Inside, Replaced, str]]:
     """The function, the node that is replaced, and its replacement, for every change below a node."""
     for child in ast.iter_child_nodes(node):
         match child:
@@ -138,7 +142,7 @@ def _changes(node: ast.AST, inside: _Inside) -> Iterator[tuple[_Inside, Any, str
                 yield from _changes(child, inside)
 
 
-def _changes_in(node: ast.AST, inside: _Inside, known: set[str]) -> Iterator[tuple[_Inside, Any, str]]:
+def _changes_in(node: ast.AST, inside: _Inside, known: set[str]) -> Iterator[tuple[_Inside, Replaced, str]]:
     if isinstance(node, ast.FunctionDef):
         yield from _changes(ast.Module([node], []), inside.nested)
         return
@@ -153,7 +157,7 @@ def _changes_in(node: ast.AST, inside: _Inside, known: set[str]) -> Iterator[tup
                 yield from _changes_in(child, inside, known)
 
 
-def _changed_statement(node: ast.AST, known: set[str]) -> Iterator[tuple[ast.AST, str]]:
+def _changed_statement(node: ast.AST, known: set[str]) -> Iterator[tuple[Replaced, str]]:
     match node:
         case ast.If(test=test, body=body, orelse=orelse):
             if isinstance(body[-1], LEAVES) and not orelse:
@@ -174,8 +178,8 @@ def _changed_statement(node: ast.AST, known: set[str]) -> Iterator[tuple[ast.AST
             known |= names
 
 
-def _negated(test: ast.expr) -> Iterator[tuple[ast.AST, str]]:
-    """The negation, unless another change is the same."""
+def _negated(test: ast.expr) -> Iterator[tuple[Replaced, str]]:
+    """The negation of a test, unless it equals another change."""
     match test:
         case ast.UnaryOp(op=ast.Not()):
             pass
@@ -185,7 +189,7 @@ def _negated(test: ast.expr) -> Iterator[tuple[ast.AST, str]]:
             yield test, ast.unparse(ast.UnaryOp(ast.Not(), test))
 
 
-def _changed_expression(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+def _changed_expression(node: ast.AST) -> Iterator[tuple[Replaced, str]]:
     match node:
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             for place, op in enumerate(ops):
@@ -213,7 +217,7 @@ def _changed_expression(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
                 fewer = [*keywords[:place], *keywords[place + 1 :]]
                 yield node, ast.unparse(ast.Call(node.func, node.args, fewer))
         case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=1)):
-            pass  # that 1 is changed to 0 and 2
+            pass  # the constant 1 is changed to 0 and 2 instead
         case ast.BinOp(left=left, op=ast.Sub(), right=ast.Set()):
             yield node, ast.unparse(left)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):

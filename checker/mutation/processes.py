@@ -1,7 +1,7 @@
 """Calls in forked processes, several at a time.
 
-A forked process has the caller's objects, and what it changes stays its own. A process that does not end in time, or
-that ends without an answer, gives a sentence that says so instead of an answer.
+A forked process has copies of the caller's objects, so its changes do not affect the caller. If a process does not end
+in time, or ends without an answer, the answer is a sentence that says so.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from leadline.checker.errors import LeadlineError, SpecError, error_line
 T = TypeVar("T")
 
 Call = Callable[[int], T]
-"""Makes one call. Its argument is a number below the number of workers, which no other call has at the same time."""
+"""Makes one call. The argument is a number below the number of workers; calls that run at the same time have different
+numbers."""
 
 GRACE_SECONDS = 10.0
-"""Seconds beyond its limits after which a process is killed."""
+"""Seconds that a process may take in addition to its limit before it is killed."""
 
 
 @attrs.frozen
 class Answer(Generic[T]):
-    """How a call ended.
+    """The answer to a call.
 
     Attributes:
-        name: of the call.
-        found: what it returned; the leadline error that it raised; or a sentence that says why there is neither.
-        seconds: that it took.
+        name: the name of the call.
+        found: its result; the leadline error that it raised; or a sentence that says why there is neither.
+        seconds: its duration.
         is_late: whether it was killed because its time was up.
         worker: the argument of the call.
     """
@@ -50,12 +51,12 @@ class Answer(Generic[T]):
 
 
 def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) -> Iterator[Answer[T]]:
-    """Make calls in processes, and yield each answer as soon as it is known. Whatever still runs at the end is killed.
+    """Make calls in processes, and yield each answer as soon as it is known. At the end, running processes are killed.
 
     Parameters:
-        calls: each with its name.
-        workers: the number of processes at a time.
-        seconds: that each call may take.
+        calls: pairs of a name and a call.
+        workers: the number of processes that run at the same time.
+        seconds: the time limit for each call.
     """
     waiting, running = iter(calls), dict[Connection, Process[T]]()
     free = list(range(workers))
@@ -83,12 +84,12 @@ def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) 
 
 
 class Process(Generic[T]):
-    """A forked process that makes one call and sends what this returns, or the error that it raises.
+    """A forked process that makes one call, and sends its result or the error that it raises.
 
     Parameters:
-        name: of the call.
-        call: what to call.
-        worker: the argument of the call.
+        name: the name of the call.
+        call: the function to call.
+        worker: its argument.
 
     Attributes:
         pipe: where the answer arrives.
@@ -102,18 +103,18 @@ class Process(Generic[T]):
         self._process = context.Process(target=_run, args=(end, call, worker), daemon=True)
         sys.stdout.flush()
         with warnings.catch_warnings():
-            # in a process with threads, Python warns of locks that these may hold; the call takes none of them
+            # Python warns that threads may hold locks at the fork; the call does not acquire any of these
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
         end.close()
 
     @property
     def has_answered(self) -> bool:
-        """Whether there is an answer, or will be none."""
+        """Whether there is an answer, or the process has ended without one."""
         return self.pipe.poll()
 
     def answer(self) -> T | LeadlineError | str:
-        """What the process has sent; a sentence if it has ended without an answer."""
+        """The answer of the process; a sentence if it has ended without one."""
         try:
             received: T | LeadlineError | str = self.pipe.recv()
         except (EOFError, OSError):
@@ -122,7 +123,7 @@ class Process(Generic[T]):
         return received
 
     def end(self) -> None:
-        """Kill the process, if it still runs, with all processes that it has started."""
+        """Kill the process and all processes that it has started, if it still runs."""
         self.pipe.close()
         pid = self._process.pid
         if self._process.is_alive() and pid is not None:
@@ -135,7 +136,7 @@ class Process(Generic[T]):
 def _run(pipe: Connection, call: Call[T], worker: int) -> None:
     """Make a call in the new process."""
     with suppress(OSError):
-        os.setsid()  # a Ctrl-C is for the parent, which ends this process
+        os.setsid()  # Ctrl-C must reach only the parent, which ends this process
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # a spec may print
         os.dup2(nowhere, stream)

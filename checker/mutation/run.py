@@ -1,4 +1,4 @@
-"""Mutants of a spec, searched in processes of their own up to the first violation."""
+"""Searches the mutants of a spec, each in its own process, up to the first violation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TypeVar
 
 import attrs
 import psutil
@@ -27,44 +27,46 @@ from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.checker.traces.itf import encode_state
 
+S = TypeVar("S")
+
 EXACT = 20_000
-"""Distinct states up to which a survivor's steps are compared with those of the original, one by one."""
+"""The maximum number of distinct states with which a survivor's steps are compared with those of the original."""
 
 TIMES, FEWEST = 10, 10_000
-"""Limits on a mutant's states by default: this many times those of the original, and at least `FEWEST`."""
+"""The default limit on a mutant's states: `TIMES` times those of the original, and at least `FEWEST`."""
 
 
 class Fate(enum.Enum):
-    """What became of a mutant."""
+    """The fate of a mutant."""
 
     KILLED = "killed"
-    """A property is violated, or a witness is never shown."""
+    """A property is violated, or no state satisfies a witness."""
     ERROR = "error"
-    """An action or a property raised an exception, or did what a spec must not do."""
+    """An action or a property raised an exception, or broke a rule for specs."""
     EQUIVALENT = "equivalent"
-    """No property is violated, and the state graph is that of the original, within the bounds."""
+    """No property is violated, and the state graph within the bounds is the same as that of the original."""
     SURVIVED = "survived"
-    """No property is violated, though the state graph differs, or is too large to compare."""
+    """No property is violated, and the state graph differs or is too large to compare."""
     INCOMPLETE = "incomplete"
-    """A limit came before a verdict."""
+    """A limit was reached before a verdict."""
     NOT_MUTATED = "not mutated"
     """Python does not allow the change."""
 
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """What became of one mutant.
+    """The outcome of the search of one mutant.
 
     Attributes:
-        name, kind: of the mutation.
-        fate: what became of it.
-        violated: the properties that it violates, each with the states of a shortest counterexample; 0 of a witness
-            that is never shown.
-        is_partial: whether more properties may be violated, as a limit was reached with `Way.all_properties`.
-        text: why, for a person; empty if the above says all.
+        name, kind: the name and the kind of the mutation.
+        fate: the fate of the mutant.
+        violated: the properties that it violates, each with the number of states in a shortest counterexample; 0 for a
+            witness that no state satisfies.
+        is_partial: whether more properties may be violated, because a limit was reached with `Way.all_properties`.
+        text: the reason in words; empty if the other attributes say it all.
         bounds: the bounds of the search.
-        distinct, generated: states of the search.
-        seconds: that it took.
+        distinct, generated: the numbers of distinct and of generated states.
+        seconds: the duration of the search.
     """
 
     name: str
@@ -79,20 +81,47 @@ class Outcome:
     seconds: float = 0.0
 
 
+@attrs.frozen
+class Counts:
+    """The counts of a search that do not depend on time.
+
+    Attributes:
+        distinct, generated, outside, deadlocks, levels: see `Statistics`.
+        actions: for each action, its name and the number of its steps.
+    """
+
+    distinct: int
+    generated: int
+    outside: int
+    deadlocks: int
+    levels: tuple[int, ...]
+    actions: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, result: Result) -> Counts:
+        """The counts of a result."""
+        found = result.statistics
+        actions = tuple((name, count.generated) for name, count in found.actions.items())
+        return cls(found.distinct, found.generated, found.outside, found.deadlocks, found.levels, actions)
+
+    def __str__(self) -> str:
+        return f"{counted(self.distinct, 'state')} and {self.generated:,} generated"
+
+
 @attrs.frozen(kw_only=True)
 class Original:
-    """The unmutated spec within some bounds: what its mutants are compared with.
+    """The unmutated spec within some bounds, with which its mutants are compared.
 
     Attributes:
         bounds: the bounds.
-        changes: those that differ from the spec's own.
-        properties: the names of the properties that hold, and the witnesses that are seen: what mutants are judged by.
-        left_out: those that are violated already, or never shown.
-        vacuous: those of `properties` whose premise is never true, so that only a mutant that makes it true can
-            violate them.
-        counts: what is compared first: distinct and generated states, outside ones, deadlocks, levels, steps by action.
+        changes: the bounds that differ from the spec's own.
+        properties: the names of the properties that hold and of the witnesses that are satisfied. They judge mutants.
+        left_out: the names of the properties that are violated already, and of the witnesses that are not satisfied.
+        vacuous: the names in `properties` whose premise is never true. Only a mutant that makes it true can violate
+            these.
+        counts: the counts of its search, which are compared first.
         steps: a digest of each step; None if there are more than `EXACT` states.
-        code: a digest of the code that the spec is made of.
+        code: a digest of the code of the spec.
     """
 
     bounds: str
@@ -100,14 +129,14 @@ class Original:
     properties: tuple[str, ...]
     left_out: tuple[str, ...]
     vacuous: tuple[str, ...]
-    counts: tuple[Any, ...]
+    counts: Counts
     steps: frozenset[bytes] | None
     code: str
 
     @property
     def distinct(self) -> int:
-        """Distinct states."""
-        return int(self.counts[0])
+        """The number of distinct states."""
+        return self.counts.distinct
 
 
 @attrs.frozen
@@ -129,7 +158,7 @@ _SMALL: Spec[_Bit] = Spec(name="small", initial_states=lambda _: [_Bit()], actio
 
 
 class NotSearched(LeadlineError):
-    """The original was not searched completely, so its mutants cannot be compared with it."""
+    """The original was not searched completely, so mutants cannot be compared with it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -137,11 +166,11 @@ class Way:
     """How mutants are searched.
 
     Attributes:
-        engine: the name of an engine.
+        engine: the name of the engine.
         max_seconds: seconds for each mutant, and for the original.
-        max_states: distinct states for each; None: see `TIMES`; the original has no limit then.
+        max_states: distinct states for each; None: see `TIMES`, and no limit for the original.
         all_properties: whether to continue after a violation, to find every property that a mutant violates.
-        workers: how many are searched at the same time.
+        workers: the number of mutants that are searched at the same time.
     """
 
     engine: str = "compiled"
@@ -155,7 +184,7 @@ class Way:
         """Seconds after which the process of a search is killed."""
         return 2 * self.max_seconds + GRACE_SECONDS
 
-    def search(self, spec: Spec[Any], keep_going: bool, max_states: int | None) -> Result:
+    def search(self, spec: Spec[S], keep_going: bool, max_states: int | None) -> Result:
         """Search a spec, in this process."""
         bytes_each = int(memory.SHARE * psutil.virtual_memory().available / self.workers)
         limits = Limits(
@@ -165,14 +194,17 @@ class Way:
         return ENGINES[self.engine](spec, limits, settings=settings)
 
 
-def originals(spec: Spec[Any], mutations: Sequence[Mutation], way: Way) -> dict[str, Original]:
-    """The unmutated spec in all bounds in which it is mutated, by the text of the bounds.
+def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[str, Original]:
+    """Search the unmutated spec within all bounds of its mutations.
+
+    Returns:
+        The originals by the text of the bounds.
 
     Raises:
-        SpecError: the spec misbehaves.
-        NotSearched: a limit came first.
+        SpecError: the spec misbehaved.
+        NotSearched: a limit was reached first.
     """
-    way.search(_SMALL, True, None)  # which loads what every process needs, for a counterexample too
+    way.search(_SMALL, True, None)  # loads the modules that forked processes need, also those for counterexamples
     found: dict[str, Original] = {}
     for each in {bounds_text(mutation.bounds): mutation for mutation in mutations}.values():
         bounded = spec.with_bounds(each.bounds)
@@ -187,15 +219,13 @@ def originals(spec: Spec[Any], mutations: Sequence[Mutation], way: Way) -> dict[
     return found
 
 
-def judged(
-    spec: Spec[Any], mutations: Sequence[Mutation], originals: dict[str, Original], way: Way
-) -> Iterator[Outcome]:
+def judged(spec: Spec[S], mutations: Sequence[Mutation], originals: dict[str, Original], way: Way) -> Iterator[Outcome]:
     """Search mutants, and yield the outcome of each as soon as it is known.
 
     Parameters:
-        spec: the original.
-        mutations: the changes, each of which makes a mutant.
-        originals: as `originals` returns them.
+        spec: the unmutated spec.
+        mutations: the mutations; each makes a mutant.
+        originals: the result of `originals`.
         way: how to search.
     """
     by_name = {mutation.name: mutation for mutation in mutations}
@@ -209,7 +239,7 @@ def judged(
         yield _outcome(by_name[answer.name], spec, answer)
 
 
-def _outcome(mutation: Mutation, spec: Spec[Any], answer: Answer[Outcome]) -> Outcome:
+def _outcome(mutation: Mutation, spec: Spec[S], answer: Answer[Outcome]) -> Outcome:
     found = answer.found
     if isinstance(found, Outcome):
         return attrs.evolve(found, seconds=answer.seconds)
@@ -223,7 +253,7 @@ def _outcome(mutation: Mutation, spec: Spec[Any], answer: Answer[Outcome]) -> Ou
 # --- in a process of its own --------------------------------------------------------------------------------
 
 
-def _original(spec: Spec[Any], way: Way, _: int) -> Original:
+def _original(spec: Spec[S], way: Way, _: int) -> Original:
     result = way.search(spec, True, way.max_states)
     if not result.exhausted:
         raise NotSearched(
@@ -239,13 +269,13 @@ def _original(spec: Spec[Any], way: Way, _: int) -> Original:
         properties=right,
         left_out=wrong,
         vacuous=tuple(item.property.name for item in result.properties if item.says_nothing),
-        counts=_counts(result),
+        counts=Counts.of(result),
         steps=steps,
         code=code_digest(spec),
     )
 
 
-def _judge(mutation: Mutation, spec: Spec[Any], original: Original, way: Way, _: int) -> Outcome:
+def _judge(mutation: Mutation, spec: Spec[S], original: Original, way: Way, _: int) -> Outcome:
     bounded = spec.with_bounds(mutation.bounds)
     mutant = mutation.made(bounded.with_properties(original.properties))
     max_states = way.max_states or max(TIMES * original.distinct, FEWEST)
@@ -278,13 +308,13 @@ def _judge(mutation: Mutation, spec: Spec[Any], original: Original, way: Way, _:
     )
 
 
-def _compared(mutant: Spec[Any], result: Result, original: Original) -> tuple[Fate, str]:
-    """Whether a survivor has the state graph of the original, and a sentence about the difference."""
-    states, same_counts = counted(original.distinct, "state"), _counts(result) == original.counts
+def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate, str]:
+    """The fate of a mutant that violates no property, and a sentence about its difference from the original."""
+    states, counts = counted(original.distinct, "state"), Counts.of(result)
     if original.steps is None or result.statistics.distinct > EXACT:
-        if same_counts:
+        if counts == original.counts:
             return Fate.SURVIVED, f"no difference in the counts of {states}, too many to compare step by step"
-        return Fate.SURVIVED, f"it behaves differently: {_size(_counts(result))} instead of {_size(original.counts)}"
+        return Fate.SURVIVED, f"it behaves differently: {counts} instead of {original.counts}"
     steps = _steps(mutant)
     new = Counter(action for step, action in steps.items() if step not in original.steps)
     lost = len(original.steps.difference(steps))
@@ -297,25 +327,14 @@ def _compared(mutant: Spec[Any], result: Result, original: Original) -> tuple[Fa
     return Fate.SURVIVED, f"no property notices {counted(new.total(), 'new step')}: {taken}"
 
 
-def _size(counts: tuple[Any, ...]) -> str:
-    return f"{counted(counts[0], 'state')} and {counts[1]:,} generated"
+def _steps(spec: Spec[S]) -> dict[bytes, str]:
+    """The names of the actions of all reachable steps, by a digest of the states and the action instance.
 
-
-def _counts(result: Result) -> tuple[Any, ...]:
-    """The counts of a search that do not depend on time."""
-    found = result.statistics
-    actions = tuple((name, count.generated) for name, count in found.actions.items())
-    return found.distinct, found.generated, found.outside, found.deadlocks, found.levels, actions
-
-
-def _steps(spec: Spec[Any]) -> dict[bytes, str]:
-    """All reachable steps by a digest of their states and action instance, each with the name of its action.
-
-    That a state is initial counts as a step of an action without a name.
+    Each initial state counts as a step of an action without a name.
     """
-    first, texts, waiting = spec.initials()[0], {}, []
+    first, texts, waiting = spec.initials()[0], dict[S, str](), list[S]()
 
-    def text(state: Any) -> str:
+    def text(state: S) -> str:
         if state not in texts:
             texts[state] = json.dumps(encode_state(state, first), sort_keys=True)
             waiting.append(state)

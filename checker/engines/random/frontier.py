@@ -36,7 +36,7 @@ checks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,8 @@ from numpy.typing import NDArray
 from leadline.checker.engines.learning.forest import with_room
 from leadline.checker.engines.random.arrays import widened
 from leadline.checker.engines.random.kernel import mixed
+
+N = TypeVar("N", bound=np.generic)
 
 MOST, NUMBERS = 2**17, 2**24
 """The most states of the frontier, and the most numbers that their rows may have together."""
@@ -285,7 +287,7 @@ def _places(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return places
 
 
-def _with(array: NDArray[Any], count: int, new: NDArray[Any]) -> NDArray[Any]:
+def _with(array: NDArray[N], count: int, new: NDArray[N]) -> NDArray[N]:
     """Append entries to an array whose first `count` are used; return it, or a larger copy if there is no room."""
     array = with_room(array, count + len(new))
     array[count : count + len(new)] = new

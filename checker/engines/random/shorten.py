@@ -1,9 +1,9 @@
-"""Shortening: from the counterexamples that a random search met to short ones, within the time that is left.
+"""Shortening: makes the counterexamples of a random search short, within the time that is left.
 
-First, steps are left out. Then an exhaustive search looks for shorter counterexamples from the initial states. Where
-the space is too large to be searched to the depth of a counterexample, searches from the states along it shorten what
-leaving out steps cannot. States of counterexamples to weak_isr with four brokers, logs of three records, three records
-and three epochs, one for each seed that found any:
+First, steps are left out. Then an exhaustive search from the initial states looks for shorter counterexamples. If the
+space is too large to be searched to the depth of a counterexample, searches from the states along it shorten it
+further. The table shows the states in counterexamples to weak_isr with four brokers, logs of three records, three
+records and three epochs, one for each seed that found any:
 
 ====================  ==============================  ==============================
 spec                  steps left out                  and searches along it
@@ -12,7 +12,8 @@ atomic/hw-truncation  10, 13, 11, 11, 15, 11, 11, 10  10, 10, 10, 10, 12, 10, 10
 atomic/kip-101        18, 15, 14, 17, 14              12, 12, 12, 14, 12
 ====================  ==============================  ==============================
 
-They took about as long as the search from the initial states, some 30 seconds each on a busy machine.
+The searches along a counterexample took about as long as the search from the initial states: some 30 seconds each on a
+busy machine.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 import attrs
 
@@ -39,18 +40,18 @@ from leadline.checker.trace import Trace, complaint_at_end
 S = TypeVar("S")
 
 IN_ORDER = CompiledSettings(tuning=Tuning(in_order=True))
-"""Settings of exhaustive searches whose traces are the same in every process."""
+"""The settings of exhaustive searches: with these, traces are the same in every process."""
 
 FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
-"""States of the exhaustive search for shorter counterexamples: as many as the random search took steps, expanded states
-included, within these limits. A number of states rather than seconds makes results repeatable."""
+"""The number of states of the exhaustive search for shorter counterexamples is the number of steps of the random search
+(expanded states included), within these limits. A number of states, unlike seconds, makes results repeatable."""
 
 MOST_ALONG = 50_000
-"""States of the exhaustive searches from the states along the counterexamples that may not be shortest, together."""
+"""The number of states of all exhaustive searches from the states along counterexamples together."""
 
 LEAST_SECONDS = 3.0
-"""Seconds that leaving out steps may take when the search has used up its time, or was interrupted: otherwise the
-counterexamples would be as long as the behaviours that met them."""
+"""Seconds in which steps are left out even if the search has used up its time or was interrupted: otherwise the
+counterexamples would be as long as the random behaviours."""
 
 WHY = {
     StopKind.TIME: "the time limit ended the shortening",
@@ -58,8 +59,11 @@ WHY = {
     StopKind.INTERRUPT: "shortening was interrupted",
 }
 
-Search = Callable[[Spec[Any], Limits], Result]
-"""An exhaustive search."""
+
+class Search(Protocol):
+    """An exhaustive search."""
+
+    def __call__(self, spec: Spec[S], limits: Limits, /) -> Result: ...
 
 
 def shortened(
@@ -68,16 +72,16 @@ def shortened(
     progress: Progress | None = None,
     workers: int | None = None,
 ) -> Result:
-    """The result of a random search with its counterexamples shortened.
+    """The result of a random search with its traces shortened.
 
-    Of the traces of witnesses, steps are left out one at a time. The calls that this takes do not count as covered.
+    The traces of witnesses are only shortened by leaving out steps. The calls made here do not count as covered.
 
     Parameters:
         result: the result.
-        limits: ``max_seconds`` is for the search and the shortening together (see `LEAST_SECONDS`); ``max_memory``
-            for each of them.
-        progress: called regularly with what is being shortened, in `Statistics.activity`.
-        workers: the number of threads; by default one for each core.
+        limits: ``max_seconds`` applies to the search and the shortening together (see `LEAST_SECONDS`), ``max_memory``
+            to each of them.
+        progress: called regularly; `Statistics.activity` names the trace that is being shortened.
+        workers: the number of threads; None: one for each core.
 
     Raises:
         SpecError: the spec misbehaved.
@@ -98,11 +102,11 @@ class _Shortening:
         result, limits, progress, workers: see `shortened`.
 
     Attributes:
-        traces: the shortest trace so far, of each property that has one.
+        traces: for each property that has a trace, the shortest so far.
     """
 
     def __init__(self, result: Result, limits: Limits, progress: Progress | None, workers: int | None) -> None:
-        self.traces: dict[Property, Trace[Any]] = {
+        self.traces: dict[Property, Trace[object]] = {
             item.property: item.traces[0] for item in result.properties if item.traces
         }
         self._spec, self._workers, self._progress = result.spec, workers, progress
@@ -113,7 +117,7 @@ class _Shortening:
         self._interrupted = result.interrupted
         self._memory = limits.max_memory
         self._seconds = None if limits.max_seconds is None else limits.max_seconds - self._spent
-        if self._interrupted:  # somebody waits for the end
+        if self._interrupted:  # the user waits for the end
             self._seconds = 0.0
         self._shortest: set[Property] = set()
         self._depth = 0
@@ -122,7 +126,7 @@ class _Shortening:
         """Shorten the traces.
 
         Returns:
-            What is known of the lengths of counterexamples; empty if there are none.
+            A remark on the lengths of the counterexamples; empty if there are none.
         """
         stop: Stop | None = None
         try:
@@ -149,12 +153,14 @@ class _Shortening:
         """The properties to which there may be a shorter counterexample."""
         return [item for item in self._violated if item not in self._shortest and len(self.traces[item]) > self._depth]
 
-    def _leave_out(self, items: Iterable[Property], shorter: Callable[[Trace[Any], Keep[Any]], Trace[Any]]) -> None:
-        """Leave out steps of traces, within the memory that is free.
+    def _leave_out(
+        self, items: Iterable[Property], shorter: Callable[[Trace[object], Keep[object]], Trace[object]]
+    ) -> None:
+        """Leave out steps of traces, within the free memory.
 
         Parameters:
-            items: whose traces.
-            shorter: how.
+            items: the properties that the traces belong to.
+            shorter: leaves out steps of one trace.
 
         Raises:
             StopSearch: the time is up, memory is used up, or there was an interrupt.
@@ -173,8 +179,8 @@ class _Shortening:
         except MemoryError:
             raise StopSearch(budget.memory_failed()) from None
 
-    def _keep(self, budget: Budget, item: Property, trace: Trace[Any]) -> None:
-        """Keep a trace, which is the shortest so far, unless the call that led to it was cut off."""
+    def _keep(self, budget: Budget, item: Property, trace: Trace[object]) -> None:
+        """Keep the shortest trace so far, unless the call that led to it was interrupted."""
         if stop := budget.swallowed:
             raise LimitReached(stop)
         self.traces[item] = trace
@@ -189,8 +195,8 @@ class _Shortening:
             seconds = self._spent + time.monotonic() - self._began
             self._progress(attrs.evolve(statistics, seconds=seconds, activity=activity))
 
-    def _searched(self, spec: Spec[Any], limits: Limits) -> Result:
-        """The result of an exhaustive search, within the time that is left."""
+    def _searched(self, spec: Spec[S], limits: Limits) -> Result:
+        """Search exhaustively, within the time that is left."""
         if self._left is not None and self._left <= 0:
             raise StopSearch(Stop(StopKind.TIME, "the time is up"))
         names = ", ".join(f"{item.name} ({counted(len(self.traces[item]), 'state')})" for item in spec.checks)
@@ -199,7 +205,7 @@ class _Shortening:
         return ENGINES["compiled"](spec, limits, report, attrs.evolve(IN_ORDER, workers=self._workers))
 
     def _search_around(self) -> None:
-        """Search from the initial states for counterexamples that are shorter."""
+        """Search for shorter counterexamples from the initial states."""
         names = [item.name for item in self._violated]
         longest = max(len(self.traces[item]) for item in self._violated)
         states = min(max(FEWEST_AROUND, self._steps), MOST_AROUND)
@@ -214,10 +220,10 @@ class _Shortening:
         _check_finished(result)
 
     def _search_along(self, item: Property, most: int) -> None:
-        """Search from the states along a counterexample, and leave out steps of what is found."""
+        """Search from the states along a counterexample, and leave out steps of a shorter one."""
         before = len(self.traces[item])
 
-        def keep(trace: Trace[Any]) -> None:
+        def keep(trace: Trace[object]) -> None:
             self.traces[item] = trace
 
         shorten_along(self.traces[item], most, self._searched, keep)
@@ -226,7 +232,7 @@ class _Shortening:
             self._leave_out([item], shortest_nearby)
 
     def _note(self, stop: Stop | None) -> str:
-        """What is known of the lengths of counterexamples."""
+        """The remark on the lengths of the counterexamples."""
         longer = self._longer
         shortest = ", ".join(item.name for item in self._violated if item not in longer)
         if not longer:
@@ -238,11 +244,11 @@ class _Shortening:
         return f"there may be a shorter counterexample to {lengths}: {'; '.join(parts)}"
 
 
-def _check_followed(trace: Trace[Any]) -> None:
-    """Refuse what is no evidence.
+def _check_followed(trace: Trace[S]) -> None:
+    """Refuse a trace that is not evidence.
 
     Raises:
-        SpecError: the walk that met it went through a state that differs from one of these.
+        SpecError: the random walk went through a state that differs from the one in the trace.
     """
     item = trace.about
     assert item is not None
@@ -251,7 +257,7 @@ def _check_followed(trace: Trace[Any]) -> None:
 
 
 def _check_finished(result: Result) -> None:
-    """End the shortening if a search was stopped by what ends it all.
+    """End the shortening if a search was interrupted or ran out of time.
 
     Raises:
         StopSearch: it was.
@@ -263,15 +269,15 @@ def _check_finished(result: Result) -> None:
 def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> None:
     """Shorten a counterexample by exhaustive searches from the states along it.
 
-    Each search begins at a state of the counterexample, the last ones first, and looks for a violation that is nearer
-    than the one at the end. So shorter ends are found in spaces that are too large to be searched from the initial
+    Each search begins at a state of the counterexample, from the last to the first, and looks for a violation that is
+    nearer than the one at the end. This finds shorter ends in spaces that are too large to be searched from the initial
     states.
 
     Parameters:
         trace: a counterexample.
-        most: states of all these searches together.
-        search: makes the searches.
-        keep: called with each counterexample that is shorter.
+        most: the maximum number of states of all these searches together.
+        search: runs an exhaustive search.
+        keep: called with each shorter counterexample.
 
     Raises:
         StopSearch: the time is up, or there was an interrupt.
@@ -294,5 +300,5 @@ def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> 
             break
 
 
-def _only(state: S) -> Callable[[Any], list[S]]:
+def _only(state: S) -> Callable[[object], list[S]]:
     return lambda _: [state]
