@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -120,7 +120,8 @@ def change_bounds(bounds: B, changes: Mapping[str, Any]) -> B:
         if name not in names:
             raise SpecError(f"unknown bound {name!r}{nearest(name, names)}")
     read = {name: _read(value, type(getattr(bounds, name))) for name, value in changes.items()}
-    return attrs.evolve(bounds, **read)  # type: ignore[misc]
+    evolve: Callable[..., B] = attrs.evolve
+    return evolve(bounds, **read)
 
 
 def parse_bounds(text: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ import copyreg
 import dataclasses
 import enum
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -19,6 +19,9 @@ from leadline.checker.bag import Bag
 from leadline.checker.state import roles
 
 S = TypeVar("S")
+
+_slot_names: Callable[[type], list[str]] = vars(copyreg)["_slotnames"]
+"""The names in `__slots__` of a class and its bases, as `pickle` finds them; unknown to type checkers."""
 
 ALL_BITS = 2**64 - 1
 
@@ -96,7 +99,7 @@ def _text(value: Any) -> str:
     elif getattr(type(value), "__repr__") is not object.__repr__:  # noqa: B009
         return repr(value)
     else:
-        slots: list[str] = copyreg._slotnames(type(value))  # type: ignore[attr-defined]
+        slots = _slot_names(type(value))
         names = [name for name in (*slots, *getattr(value, "__dict__", ())) if hasattr(value, name)]
     return str(sorted((name, content("", getattr(value, name))) for name in names))
 

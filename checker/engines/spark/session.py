@@ -30,6 +30,8 @@ from leadline.checker.support.temporary import private_folder
 
 T = TypeVar("T")
 
+_launch_gateway: Callable[[SparkConf, Mapping[str, object]], object] = launch_gateway
+
 PATIENCE = 30
 """Seconds to wait for Java to exit."""
 
@@ -73,7 +75,7 @@ class Session:
             raise
         if not verbose:  # otherwise, pyspark prints several tracebacks if Java dies
             logging.getLogger().addHandler(logging.NullHandler())
-            self._context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+            vars(self._context._accumulatorServer)["handle_error"] = lambda *_: None
         self.is_local = self.master.startswith("local")
         try:
             self._ship(folder)
@@ -211,7 +213,7 @@ def _started(master: str | None, conf: Mapping[str, str], verbose: bool, folder:
             at_start = SparkConf(loadDefaults=False).setAll(list(_at_start(master, conf, folder).items()))
             # in its own session, Java does not receive the signals sent to this process, which shuts it down properly
             options = {"start_new_session": True} | ({} if verbose else {"stderr": log, "stdout": log})
-            gateway = launch_gateway(at_start, options)  # type: ignore[no-untyped-call]
+            gateway = _launch_gateway(at_start, options)
             SparkContext._ensure_initialized(gateway=gateway)
             context = SparkContext(conf=_conf(master, conf, verbose), gateway=gateway)
             context.pythonExec = _python(conf)

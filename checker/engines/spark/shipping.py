@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -24,6 +24,9 @@ from leadline.checker.observing.digest import own_modules
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")
+
+_dumps: Callable[[object], bytes] = cloudpickle.dumps
+_loads: Callable[[bytes], TransitionTables[Any]] = cloudpickle.loads
 
 
 @attrs.frozen
@@ -46,10 +49,9 @@ def cloudpickled(value: object) -> bytes:
         LeadlineError: the value contains something that cannot be pickled.
     """
     try:
-        data: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
+        return _dumps(value)
     except Exception as error:
         raise LeadlineError(f"the spark engine needs specs that can be pickled: {error}") from error
-    return data
 
 
 def packed(spec: Spec[S], tables: TransitionTables[S]) -> Crate:
@@ -61,8 +63,7 @@ def packed(spec: Spec[S], tables: TransitionTables[S]) -> Crate:
 def unpacked(crate: Crate) -> TransitionTables[Any]:
     """Load the tables, which include the spec, and make the modules of the spec importable."""
     sys.meta_path.insert(0, _Shipped(crate.sources))
-    tables: TransitionTables[Any] = cloudpickle.loads(crate.content)
-    return tables
+    return _loads(crate.content)
 
 
 class _Shipped(importlib.abc.MetaPathFinder, importlib.abc.Loader):
