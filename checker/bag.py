@@ -38,7 +38,7 @@ class Bag(Mapping[T, int]):
         Raises:
             ValueError: a count is not positive.
         """
-        if any(count < 1 for count in counts.values()):
+        if min(counts.values(), default=1) < 1:
             raise ValueError(f"the counts of a bag must be positive, not {dict(counts)!r}")
         made = cls()
         made._counts = dict(counts)
@@ -63,6 +63,16 @@ class Bag(Mapping[T, int]):
         if not count:
             del counts[member]
         return type(self).of(counts)
+
+    def rearranged(self, counts: dict[T, int]) -> Bag[T]:
+        """Return the same bag, which iterates over its members in another order.
+
+        Parameters:
+            counts: its members with their counts, in that order.
+        """
+        made = type(self)()
+        made._counts, made._hash = counts, self._hash
+        return made
 
     def total(self) -> int:
         """The number of members, including repetitions."""

@@ -5,6 +5,9 @@ The iteration order of a set depends on the hashes of its members and on how it 
 result of an action must not depend on which of two equal states was found first. Before a search stores a state, each
 set in it is therefore created again from its members in the order of their contents; then equal sets have equal tables.
 
+Most sets recur, so canonical collections and their members are kept: the twin of a set is found, not created. A kept
+object stands for another one only if nothing but their identity tells them apart: never ``1`` for ``True``.
+
 Limits: within one process, hashes are fixed, and so are the tables of equal sets. Between processes they differ, see
 `leadline.checker.engines.set_order`. Collections of other libraries and subclasses of `frozenset` are not changed.
 """
@@ -12,7 +15,14 @@ Limits: within one process, hashes are fixed, and so are the tables of equal set
 from __future__ import annotations
 
 import copy
-from typing import Any, TypeVar, cast
+import functools
+import itertools
+import operator
+from collections.abc import Iterable, Sequence
+from types import MemberDescriptorType
+from typing import TypeVar, cast
+
+import attrs
 
 from leadline.checker.bag import Bag
 from leadline.checker.content import content
@@ -20,10 +30,16 @@ from leadline.checker.state import roles
 
 T = TypeVar("T")
 
-MOST_SORT_KEYS = 100_000
-"""Members of sets for which contents are kept."""
+HASH = "_attrs_cached_hash"
+"""Where attrs keeps the hash of an instance of a class with ``cache_hash=True``."""
 
-_ATOMS = frozenset((int, bool, str, bytes, float, type(None)))
+MOST_MEMBERS, MOST_COLLECTIONS = 100_000, 30_000
+"""The most members, and the most collections, that are kept. With more, all are dropped, and the next ones are kept."""
+
+_ATOMS = frozenset((int, bool, str, bytes, type(None)))
+"""Types whose equal values are indistinguishable. Not float: 0.0 equals -0.0."""
+
+_NOT_SEARCHED = _ATOMS | {float}
 
 
 def canonical(value: T, before: object = None) -> T:
@@ -36,30 +52,31 @@ def canonical(value: T, before: object = None) -> T:
     Returns:
         The value itself if it contains neither sets nor bags.
     """
-    if value is before:
-        return value
-    return cast(T, _canonical(value, before))
+    return value if value is before else cast(T, _canonical(value, before))
 
 
-def _canonical(value: Any, before: Any) -> Any:
+def _canonical(value: object, before: object) -> object:
     cls: type = type(value)
-    if cls in _ATOMS:
+    if cls in _NOT_SEARCHED:
         return value
     if cls is frozenset:
-        return frozenset(_in_order([_canonical(member, None) for member in value]))
+        return _kept.set_of(cast(frozenset[object], value))
     if cls is Bag:
-        counts = {_canonical(member, None): count for member, count in value.items()}
-        return Bag.of({member: counts[member] for member in _in_order(list(counts))})
+        return _kept.bag_of(cast(Bag[object], value))
     if isinstance(value, tuple):
         return _canonical_tuple(value, before)
-    return _canonical_fields(value, before) if roles(cls) else value
+    names = _names(cls)
+    return _canonical_fields(value, names, before) if names else value
 
 
-def _canonical_tuple(value: tuple[Any, ...], before: Any) -> Any:
-    is_alike = type(before) is type(value) and len(before) == len(value)
-    others = before if is_alike else (None,) * len(value)
-    made = [canonical(inner, other) for inner, other in zip(value, others, strict=True)]
-    if all(new is old for new, old in zip(made, value, strict=True)):
+def _canonical_tuple(value: tuple[object, ...], before: object) -> object:
+    if _NOT_SEARCHED.issuperset(map(type, value)):
+        return value
+    others: tuple[object, ...] = (None,) * len(value)
+    if isinstance(before, tuple) and type(before) is type(value) and len(before) == len(value):
+        others = before
+    made = [inner if inner is other else _canonical(inner, other) for inner, other in zip(value, others, strict=True)]
+    if all(map(operator.is_, made, value)):
         return value
     if type(value) is tuple:
         return tuple(made)
@@ -67,42 +84,186 @@ def _canonical_tuple(value: tuple[Any, ...], before: Any) -> Any:
     return value if make is None else make(made)
 
 
-def _canonical_fields(value: Any, before: Any) -> Any:
-    cls: type = type(value)
-    is_alike = type(before) is cls
-    changed = {}
-    for name, is_fixed, _ in roles(cls):
-        if not is_fixed:
-            inner = getattr(value, name)
-            made = canonical(inner, getattr(before, name) if is_alike else None)
+def _canonical_fields(value: object, names: tuple[str, ...], before: object) -> object:
+    changed = None
+    is_alike = type(before) is type(value)
+    for name in names:
+        inner = getattr(value, name)
+        other = getattr(before, name) if is_alike else None
+        if inner is not other and type(inner) not in _NOT_SEARCHED:
+            made = _canonical(inner, other)
             if made is not inner:
-                changed[name] = made
-    if not changed:
-        return value
-    twin = copy.copy(value)
-    for name, made in changed.items():
-        object.__setattr__(twin, name, made)  # the value stays equal, so a cached hash stays valid
+                changed = changed or _copy(value)
+                object.__setattr__(changed, name, made)  # the value stays equal, so a cached hash stays valid
+    return changed or value
+
+
+@functools.cache
+def _names(cls: type) -> tuple[str, ...]:
+    """The fields of an attrs class that are searched: not constants."""
+    return tuple(name for name, is_fixed, _ in roles(cls) if not is_fixed)
+
+
+def _copy(value: object) -> object:
+    """A shallow copy. `copy.copy` takes several times as long for attrs values with slots."""
+    try:
+        twin = object.__new__(type(value))
+    except TypeError:  # its class is derived from a class that is not written in Python
+        return copy.copy(value)
+    cls: type = type(value)
+    for slot in _slots(cls):
+        try:
+            slot.__set__(twin, slot.__get__(value))
+        except AttributeError:
+            continue  # it is not set
+    if hasattr(twin, "__dict__"):
+        vars(twin).update(vars(value))
     return twin
 
 
-def _in_order(members: list[Any]) -> list[Any]:
-    """The members of a set in an order that depends only on the members."""
-    if len(members) < 2:
-        return members
-    kinds = set(map(type, members))
-    if kinds in ({int}, {str}, {bytes}):
-        return sorted(members)
-    return sorted(members, key=_sort_key)
+@functools.cache
+def _slots(cls: type) -> tuple[MemberDescriptorType, ...]:
+    return tuple(item for base in cls.__mro__ for item in vars(base).values() if isinstance(item, MemberDescriptorType))
 
 
-_sort_keys: dict[Any, Any] = {}
+class _Kept:
+    """Canonical collections, and the members that they are made of.
+
+    An object is a kept member if `_by_identity` has it. Kept members that are equal and of one type are one object, so
+    two collections of kept members are the same if their members have the same identities.
+    """
+
+    def __init__(self) -> None:
+        self._by_value: dict[type, dict[object, object]] = {}
+        self._by_identity: dict[int, object] = {}
+        self._sort_keys: dict[int, int] = {}
+        self._collections: dict[object, object] = {}
+
+    def set_of(self, value: frozenset[object]) -> frozenset[object]:
+        """The canonical twin of a set."""
+        twin = cast("frozenset[object] | None", self._collections.get(value))
+        if twin is not None and self._have_same_members(value, twin):
+            return twin
+        members = [self._member(member) for member in value]
+        made = frozenset(self._in_order(members))
+        self._keep(made, members, is_free=twin is None)
+        return made
+
+    def bag_of(self, value: Bag[object]) -> Bag[object]:
+        """The canonical twin of a bag."""
+        twin = cast("Bag[object] | None", self._collections.get(value))
+        is_plain = {int}.issuperset(map(type, value.values()))  # a count may be True
+        if twin is not None and is_plain and self._have_same_members(value, twin):
+            return twin
+        members = [self._member(member) for member in value]
+        of_member = dict(zip(map(id, members), value.values(), strict=True))
+        made = value.rearranged({member: of_member[id(member)] for member in self._in_order(members)})
+        self._keep(made, members, is_free=twin is None and is_plain)
+        return made
+
+    def _have_same_members(self, value: Iterable[object], twin: Iterable[object]) -> bool:
+        """Whether the members of a collection and of an equal one that is kept are the same."""
+        own, kept = set(map(id, value)), set(map(id, twin))
+        others = own - kept
+        return not others or {id(self._member(member)) for member in value if id(member) in others} == kept - own
+
+    def _member(self, member: object) -> object:
+        """The kept member that a value is the same as. The canonical value, if it cannot be kept."""
+        if self._by_identity.get(id(member)) is member:
+            return member
+        of_type = self._by_value.setdefault(type(member), {})
+        known = of_type.get(member)
+        if known is not None:
+            return known if _is_same(known, member) else canonical(member)
+        made = canonical(member)
+        if _is_understood(made):
+            if len(self._by_identity) >= MOST_MEMBERS:
+                self.drop()
+            self._by_identity[id(made)] = made
+            self._by_value.setdefault(type(made), {})[made] = made
+        return made
+
+    def _keep(self, made: object, members: Sequence[object], *, is_free: bool) -> None:
+        """Keep a collection, unless an equal one is kept or some of its members are not."""
+        if is_free and all(self._by_identity.get(id(member)) is member for member in members):
+            if len(self._collections) >= MOST_COLLECTIONS:
+                self._collections.clear()
+            self._collections[made] = made
+
+    def _in_order(self, members: list[object]) -> list[object]:
+        """The members of a set in an order that depends only on the members."""
+        if len(members) < 2:
+            return members
+        if set(map(type, members)) in ({int}, {str}, {bytes}):
+            return cast(list[object], sorted(cast(list[int], members)))
+        return sorted(members, key=self._sort_key)
+
+    def _sort_key(self, member: object) -> int:
+        """The content of a member, which takes long to compute."""
+        if self._by_identity.get(id(member)) is not member:
+            return content("", member)
+        key = self._sort_keys.get(id(member))
+        if key is None:
+            key = self._sort_keys[id(member)] = content("", member)
+        return key
+
+    def drop(self) -> None:
+        """Drop everything. Collections go too, as they would not have the members that are kept later."""
+        for table in (self._collections, self._sort_keys, self._by_identity, self._by_value):
+            table.clear()
 
 
-def _sort_key(member: Any) -> Any:
-    """The content of a member, which takes long to compute and recurs in most states."""
-    key = _sort_keys.get(member)
-    if key is None:
-        if len(_sort_keys) >= MOST_SORT_KEYS:
-            _sort_keys.clear()
-        key = _sort_keys[member] = content("", member)
-    return key
+_kept = _Kept()
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Whether nothing but their identity tells two equal values apart. The first must be understood."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if type(one) in _ATOMS:
+        return True
+    if isinstance(one, frozenset) and isinstance(other, frozenset):
+        return _is_same_in_order(canonical(one), canonical(other))
+    if isinstance(one, Bag) and isinstance(other, Bag):
+        one, other = canonical(one), canonical(other)
+        return _is_same_in_order(one, other) and all(map(_is_same, one.values(), other.values()))
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return all(map(_is_same, one, other))
+    cls: type = type(one)
+    pairs = [(getattr(one, name), getattr(other, name)) for name, *_ in roles(cls)]
+    return _is_made_of_fields(cls) and all(itertools.starmap(_is_same, pairs))
+
+
+def _is_same_in_order(ones: Iterable[object], others: Iterable[object]) -> bool:
+    """Whether the members of two canonical collections are the same, which then iterate in the same order."""
+    return all(one == other and _is_same(one, other) for one, other in zip(ones, others, strict=True))
+
+
+def _is_understood(value: object) -> bool:
+    """Whether `_is_same` is exact for a value: it is made of built-in values, enum members, and fields of attrs."""
+    cls: type = type(value)
+    if cls in _ATOMS or _has_methods_of(cls, object, "__eq__"):
+        return True
+    if cls is frozenset or cls is Bag:
+        return all(map(_is_understood, cast(frozenset[object], value)))
+    if isinstance(value, tuple):
+        is_plain = _has_methods_of(cls, tuple, "__eq__", "__hash__") and not hasattr(value, "__dict__")
+        return is_plain and all(map(_is_understood, value))
+    return _is_made_of_fields(cls) and all(_is_understood(getattr(value, name)) for name, *_ in roles(cls))
+
+
+def _has_methods_of(cls: type, base: type, *names: str) -> bool:
+    return all(getattr(cls, name) is getattr(base, name) for name in names)
+
+
+@functools.cache
+def _is_made_of_fields(cls: type) -> bool:
+    """Whether instances of a class hold nothing but fields, all of which the method that attrs adds compares."""
+    if "__attrs_attrs__" not in vars(cls) or not attrs.inspect(cls).added_eq or not attrs.inspect(cls).is_frozen:
+        return False
+    fields = attrs.fields(cls)
+    is_compared = all(field.eq is True and field.eq_key is None for field in fields)
+    names = {slot.__name__ for slot in _slots(cls)}
+    return is_compared and not cls.__dictoffset__ and names <= {HASH, *(field.name for field in fields)}

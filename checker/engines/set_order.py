@@ -1,71 +1,60 @@
-"""Whether a spec depends on the order of a set: its first states are searched again under other hash seeds.
+"""Whether a spec depends on the order of a set: its functions are called once more with sets in another order.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
 made of these. ``next(iter({"a", "b"} - taken))`` is then one choice of several: a search follows it, never sees the
-others, and would say that a property holds. Within one process this cannot be seen, as every call gets the same order.
+others, and would say that a property holds.
 
-So while a search runs, some other processes import the spec under hash seeds of their own. Each follows the same
-states: breadth-first, and in turn one random walk. States are compared by content, which is the same in every process.
-If an action leads to other next states, or a property has another verdict, the spec is refused with its name.
+After a search, some states are expanded again: breadth-first, and in turn one random walk. In each, every action and
+property is called as it is, and called with all sets that it iterates over in another order, see `set_iteration`. If
+the results differ, the spec is refused with the name of the action or property. So a choice between two members is
+always found in a state that is expanded. Code that `set_iteration` does not understand is run by other processes
+instead, under other hash seeds, see `hash_seeds`.
 
-Limits: what the first states do not show is not found. Of two members, all processes choose the same one in one case of
-sixteen, of three members in one of 81; each further state with other members is another trial. What is in the code
-counts, not what was put together at run time: a spec whose files never make a set (see `makes_sets`) is not checked,
-and neither are the specs that leadline ships, which its tests search under several seeds.
+Limits: what these states do not show is not found. A spec whose files never make a set (see `makes_sets`) is not
+checked, and neither are the specs that leadline ships, which its tests search under several seeds.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dis
-import importlib
-import importlib.util
-import json
-import logging
-import os
-import random
-import subprocess
 import sys
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import IO, Generic, TypedDict, TypeVar, cast
+from typing import Generic, TypeVar
 
-import attrs
-
-from leadline.checker.content import content, digest, in_order
+from leadline.checker.action import ActionInstance
+from leadline.checker.engines.budget import Budget
+from leadline.checker.engines.hash_seeds import (
+    OF_STEPS,
+    OF_VALUES,
+    first_states,
+    text_of,
+    warn_unchecked,
+    with_seeds_compared,
+)
+from leadline.checker.engines.run import attempt
 from leadline.checker.errors import LeadlineError, SpecError
-from leadline.checker.properties import Kind
-from leadline.checker.result import Result
+from leadline.checker.observing.objects import Origin, origin
+from leadline.checker.observing.set_iteration import ORDERS, NotUnderstood, Order, Reordering
+from leadline.checker.properties import Kind, Property
+from leadline.checker.result import Limits, Result, Stop
 from leadline.checker.spec import Spec
-from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
 
 S = TypeVar("S")
 
-SEEDS = (1, 2, 3, 4, 5)
-"""Hash seeds of the processes."""
+LEAST_STATES, MOST_STATES = 20, 10_000
+"""States that are expanded again: at least, and at most."""
 
-MOST_STATES = 400
-"""States that each process looks at."""
-
-CPU_SECONDS = 0.3
-"""Seconds of processor time after which a process looks at no further state."""
-
-LEAST_STATES = 20
-"""States that it looks at however long that takes."""
-
-LONGEST_WALK = 60
-"""Steps of a random walk before another one begins."""
+LEAST_SECONDS, TIME_SHARE = 0.1, 0.03
+"""Seconds of processor time after which no further state is expanded: these, or this share of the search."""
 
 PATIENCE = 30.0
-"""Seconds that the processes get to finish when the search has ended."""
-
-WORDS = 400
-"""Characters of a state that a message shows."""
+"""Seconds after which the check is given up, with a warning: a function of the spec may not return."""
 
 _SETS = ("set", "frozenset", "Set", "MutableSet", "union", "intersection", "difference", "symmetric_difference")
 _OTHERS = ("keys", "items", "hash", "id", "eval", "exec", "loads", "load", "literal_eval", "__import__")
@@ -78,43 +67,9 @@ _OPCODES = frozenset(("BUILD_SET", "SET_ADD", "SET_UPDATE", "IMPORT_STAR"))
 _HARMLESS = frozenset(("attr", "attrs", "hypothesis", "pytest", "numpy"))
 """Installed libraries that make no sets for a spec."""
 
-_log = logging.getLogger("leadline")
-
-
-class Request(TypedDict):
-    """What a process is asked to search.
-
-    Attributes:
-        path: of modules, as `sys.path` here.
-        module, file: the module that holds the spec.
-        name: the spec's name in it.
-        bounds, properties: what differs from the spec as it is there.
-    """
-
-    path: list[str]
-    module: str
-    file: str
-    name: str
-    bounds: dict[str, int | bool | str]
-    properties: list[str]
-
-
-class Row(TypedDict):
-    """What a process found in one state.
-
-    Attributes:
-        content: of the state.
-        state: as text.
-        found: for each action instance and property, a hash of its next states or verdicts.
-    """
-
-    content: int
-    state: str
-    found: dict[str, int]
-
 
 def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
-    """Search a spec, and check meanwhile whether it depends on the order of a set.
+    """Search a spec, and check whether it depends on the order of a set.
 
     Parameters:
         spec: the spec.
@@ -126,113 +81,136 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
     Raises:
         SpecError: an action or a property depends on the order of a set; or what the search raised.
     """
-    request = _request(spec)
-    if request is None:
+    modules = _modules(spec)
+    if not any(map(makes_sets, modules)):
         return search()
-    with _asked(request) as processes:
-        result = search()
-        if not result.interrupted:
-            _compare(spec, _answers(processes))
+    began = time.process_time()
+    result = search()
+    if result.interrupted:
         return result
-
-
-@contextmanager
-def _asked(request: Request) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Processes that work on a request while this block runs, one for each seed."""
-    processes = list[subprocess.Popen[bytes]]()
+    seconds = max(LEAST_SECONDS, TIME_SHARE * (time.process_time() - began))
     try:
-        for seed in SEEDS:
-            processes.append(_process(seed))
-            with contextlib.suppress(BrokenPipeError), cast(IO[bytes], processes[-1].stdin) as asked:
-                asked.write(json.dumps(request).encode())
-            processes[-1].stdin = None  # or `communicate` would close it again
-        yield processes
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
+        if any(map(_is_installed, modules)):
+            raise NotUnderstood("an installed library makes sets")
+        check = _Check(spec, Reordering(modules, _functions(spec)))
+        budget = Budget(Limits(max_seconds=PATIENCE))
+        with budget.enforced():
+            stop = attempt(budget, lambda: check.run(seconds))
+            budget.relax()
+    except NotUnderstood:
+        return with_seeds_compared(spec, modules, lambda: result)
+    if stop := budget.swallowed or stop:
+        warn_unchecked(spec.name, stop.text)
+    return result
 
 
-def _process(seed: int) -> subprocess.Popen[bytes]:
-    """A process that answers a request under a hash seed, in a process group that Ctrl-C does not reach."""
-    return subprocess.Popen(
-        [sys.executable, "-c", "from leadline.checker.engines.set_order import serve; serve()"],
-        env={**os.environ, "PYTHONHASHSEED": str(seed)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+class _Check(Generic[S]):
+    """Expands states with sets in another order.
 
+    Parameters:
+        spec: the spec.
+        reordering: its functions.
+    """
 
-def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
-    """What the processes found; empty, with a warning, if one of them failed."""
-    answers = []
-    for process in processes:
+    def __init__(self, spec: Spec[S], reordering: Reordering) -> None:
+        self._spec, self._reordering = spec, reordering
+        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+        self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+        self._turn = 0
+
+    def run(self, seconds: float) -> Stop | None:
+        """Expand states for some seconds of processor time.
+
+        Raises:
+            SpecError: something depends on the order of a set.
+            NotUnderstood: that cannot be told.
+        """
+        spec, until = self._spec, time.process_time() + seconds
+        initials = spec.initials()
+        self._compare(lambda: {f"initial_states of {spec.name}": frozenset(spec.initial_states(spec.bounds))}, "")
+        self._compare(lambda: {f"a parameter in {spec.name}": frozenset(map(str, self._instances()))}, "")
+        for count in first_states(initials, self._expand):
+            if count == MOST_STATES or (count >= LEAST_STATES and time.process_time() > until):
+                break
+        return None
+
+    def _expand(self, state: S) -> list[S]:
+        """Compare what is found in a state; returns its next states."""
+        successors = list[S]()
+        if self._spec.is_within(state):
+            for instance in self._spec.instances:
+                with contextlib.suppress(SpecError):
+                    successors += self._spec.take(instance, state)
+        self._compare(lambda: self._found(state, successors), f", in {text_of(state)}")
+        return successors
+
+    def _instances(self) -> Iterator[ActionInstance[S]]:
+        return (instance for action in self._spec.actions for instance in action.instances(self._spec.bounds))
+
+    def _found(self, state: S, successors: Sequence[S]) -> dict[str, object]:
+        """What every action and property gives in a state, by name."""
+        spec, found = self._spec, dict[str, object]()
+        for item in self._state_checks:
+            found[f"{item.kind.value} {item.name}"] = self._holds(item, state)
+        if spec.is_within(state):
+            for instance in spec.instances:
+                try:
+                    found[f"action {instance}"] = Counter(spec.take(instance, state))
+                except SpecError:
+                    found[f"action {instance}"] = None
+        for item in self._step_checks:
+            found[f"{item.kind.value} {item.name}"] = [self._holds(item, state, after) for after in successors]
+        return found
+
+    def _holds(self, item: Property, *states: S) -> bool | None:
+        """Whether a property is true; None if it raises an exception."""
         try:
-            data, _ = process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            data = b'{"error": "it took too long"}'
-        answer = json.loads(data or b'{"error": "the process died"}')
-        if isinstance(answer, dict):
-            _log.warning(
-                "whether the spec depends on the order of a set was not checked: %s", visible(str(answer["error"]))
-            )
-            return []
-        answers.append(answer)
-    return answers
+            return self._spec.complaint(item, *states) is None
+        except LeadlineError:
+            return None
 
+    def _compare(self, find: Callable[[], dict[str, object]], where: str) -> None:
+        """Compare what is found with what is found with sets in another order.
 
-def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
-    """Compare what was found, state by state. Raises SpecError: something differs."""
-    for rows in zip(*answers, strict=False):
-        if len({row["content"] for row in rows}) > 1:
-            raise SpecError(f"initial_states of {spec.name} depends on the order of a set: {_WHAT}")
-        for name in rows[0]["found"]:
-            if len({row["found"].get(name) for row in rows}) > 1:
-                remedy = "use sorted(), or yield one next state for each member" if name[:6] == "action" else _WHAT
-                raise SpecError(f"{name} depends on the order of a set, in {rows[0]['state']}: {remedy}")
+        Parameters:
+            find: finds results by name.
+            where: the end of a message.
+        """
+        self._turn += 1
+        found = find()
+        other = self._found_in(ORDERS[self._turn % len(ORDERS)], find)
+        for name, result in found.items():
+            if other[name] != result:
+                if self._found_in(list, find) != found:
+                    raise NotUnderstood(f"{name} gives another result with hooks")
+                remedy = OF_STEPS if name.startswith("action ") else OF_VALUES
+                raise SpecError(f"{name} depends on the order of a set{where}: {remedy}")
 
-
-_WHAT = "use sorted(), or look at every member"
+    def _found_in(self, order: Order, find: Callable[[], dict[str, object]]) -> dict[str, object]:
+        with self._reordering.active(order):
+            found = find()
+        if self._reordering.not_understood:
+            raise NotUnderstood(self._reordering.not_understood)
+        return found
 
 
 # --- which spec, and whether it needs to be checked ---
 
 
-def _request(spec: Spec[S]) -> Request | None:
-    """What to ask other processes; None if the spec need not be checked, or cannot, which is a warning."""
-    modules = _modules(spec)
-    if not any(map(makes_sets, modules)):
-        return None
-    for module in [*modules, *(module for name, module in list(sys.modules.items()) if not _is_known(name))]:
-        for name, value in list(vars(module).items()) if is_a(module, ModuleType) else ():
-            if is_a(value, Spec) and _is_same(value, spec) and (file := getattr(module, "__file__", None)):
-                return Request(
-                    path=[os.path.abspath(each) for each in sys.path],
-                    module=module.__name__,
-                    file=os.path.abspath(file),
-                    name=name,
-                    bounds=attrs.asdict(spec.bounds),
-                    properties=[item.name for item in spec.checks],
-                )
-    _log.warning(
-        "whether %s depends on the order of a set was not checked: only a spec at the top level of a file can be",
-        visible(spec.name),
-    )
-    return None
+def _functions(spec: Spec[S]) -> list[object]:
+    """The functions of a spec."""
+    functions: list[object] = [spec.initial_states, *(action.function for action in spec.actions)]
+    functions += [item.function for item in spec.properties]
+    return functions if spec.within is None else [*functions, spec.within]
 
 
-def _is_same(one: Spec[S], other: Spec[S]) -> bool:
-    """Whether two specs have the same functions: bounds, properties and the name may differ."""
-    return one.initial_states is other.initial_states and one.actions == other.actions and one.within is other.within
+def _is_installed(module: ModuleType) -> bool:
+    return origin(module.__name__) is Origin.INSTALLED
 
 
 def _modules(spec: Spec[S]) -> list[ModuleType]:
     """The modules of a spec's functions, and those of the user's that these have imported."""
-    functions: list[object] = [spec.initial_states, spec.within, *(action.function for action in spec.actions)]
-    functions += [item.function for item in spec.properties]
-    waiting = [getattr(function, "__module__", None) for function in functions]
+    waiting = [getattr(function, "__module__", None) for function in _functions(spec)]
     found: dict[str, ModuleType] = {}
     while waiting:
         name = waiting.pop()
@@ -256,16 +234,12 @@ def module_name(value: object) -> str | None:
 
 def _is_known(name: str) -> bool:
     """Whether a module makes no sets for a spec: Python's own, leadline's, and some libraries."""
-    from leadline.checker.observing.objects import Origin, origin  # it imports the package, which imports this
-
     top = name.partition(".")[0]
     return top in {"leadline", *_HARMLESS} or origin(name) in (Origin.PYTHON, Origin.LEADLINE)
 
 
 def makes_sets(module: ModuleType) -> bool:
     """Whether the code of a module may make a set. An installed library, or one without a source, may."""
-    from leadline.checker.observing.objects import Origin, origin  # it imports the package, which imports this
-
     file = getattr(module, "__file__", None)
     if file is None or not file.endswith(".py") or origin(module.__name__) is Origin.INSTALLED:
         return True
@@ -285,116 +259,3 @@ def _code_makes_sets(code: CodeType) -> bool:
             return True
         before = instruction
     return any(_code_makes_sets(inner) for inner in code.co_consts if isinstance(inner, CodeType))
-
-
-# --- in the other processes ---
-
-
-def serve() -> None:
-    """Answer the request on standard input, on standard output."""
-    with contextlib.suppress(OSError):
-        os.nice(10)  # the search itself comes first
-    request = cast(Request, json.loads(sys.stdin.buffer.read()))
-    out = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
-        os.dup2(nothing, descriptor)  # for what the spec prints
-    answer: object
-    try:
-        answer = list(Prefix(_loaded(request)).rows())
-    except BaseException as error:  # of any class: the spec's own code runs here
-        answer = {"error": f"{type(error).__name__}: {error}"}
-    out.write(json.dumps(answer).encode())
-    out.flush()
-    os._exit(0)  # whatever threads the spec has started
-
-
-def _loaded(request: Request) -> Spec[object]:
-    """The spec of a request. A file that has no module of this name is run, as for the command line."""
-    sys.path[:] = request["path"]
-    name = request["module"]
-    module: ModuleType | None = None
-    if name != "__main__":
-        with contextlib.suppress(ImportError):
-            module = importlib.import_module(name)
-    if module is None:
-        located = importlib.util.spec_from_file_location(f"_leadline_{name}", request["file"])
-        assert located is not None
-        assert located.loader is not None
-        module = importlib.util.module_from_spec(located)
-        sys.modules[module.__name__] = module
-        located.loader.exec_module(module)
-    found = vars(module)[request["name"]]
-    assert isinstance(found, Spec)
-    return found.with_bounds(request["bounds"]).with_properties(request["properties"])
-
-
-class Prefix(Generic[S]):
-    """Some states of a spec, in an order that depends on their contents only.
-
-    Parameters:
-        spec: the spec.
-    """
-
-    def __init__(self, spec: Spec[S]) -> None:
-        self._spec = spec
-        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
-        self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
-
-    def rows(self) -> Iterator[Row]:
-        """What is found in the states: in turn one of breadth-first search, and one of a random walk."""
-        initials = in_order(self._spec.initials())
-        waiting, known = deque(initials), set(initials)
-        draw, walker, taken, started = random.Random(0), initials[0], 0, time.process_time()
-        for count in range(MOST_STATES):
-            if count >= LEAST_STATES and time.process_time() > started + CPU_SECONDS:
-                return
-            is_walk = not waiting or count % 2 == 1
-            state = walker if is_walk else waiting.popleft()
-            row, successors = self._row(state)
-            yield row
-            if is_walk:
-                others = [after for after in successors if after != state]
-                taken = 0 if not others or taken == LONGEST_WALK else taken + 1
-                walker = draw.choice(others) if taken else draw.choice(initials)
-            for after in () if is_walk else successors:
-                if after not in known:
-                    known.add(after)
-                    waiting.append(after)
-
-    def _row(self, state: S) -> tuple[Row, list[S]]:
-        """What is found in a state, and its next states in order."""
-        spec, found, successors = self._spec, dict[str, int](), list[S]()
-        for item in self._state_checks:
-            found[f"{item.kind.value} {item.name}"] = self._verdict(lambda item=item: spec.complaint(item, state))
-        if spec.is_within(state):
-            for instance in spec.instances:
-                try:
-                    steps = in_order(spec.take(instance, state))
-                except SpecError:
-                    found[f"action {instance}"] = -1
-                    continue
-                hashes = sorted({content("", after) for after in steps})
-                found[f"action {instance}"] = digest(*map(str, hashes))
-                successors += steps
-        for item in self._step_checks:
-            verdicts = {
-                (content("", after), self._verdict(lambda item=item, after=after: spec.complaint(item, state, after)))
-                for after in successors
-            }
-            found[f"{item.kind.value} {item.name}"] = digest(*map(str, sorted(verdicts)))
-        try:
-            shown = visible(repr(state))
-        except Exception:
-            shown = "a state that cannot be shown"
-        shown = shown if len(shown) <= WORDS else f"{shown[:WORDS]}..."
-        return Row(content=content("", state), state=shown, found=found), successors
-
-    @staticmethod
-    def _verdict(check: object) -> int:
-        """1 if there is a complaint, 0 if not, -1 if the property raised an exception."""
-        assert callable(check)
-        try:
-            return int(check() is not None)
-        except LeadlineError:
-            return -1

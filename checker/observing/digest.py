@@ -19,7 +19,7 @@ from typing import TypeVar, cast
 
 from leadline import checker
 from leadline.checker.bag import Bag
-from leadline.checker.observing.nodes import HASH
+from leadline.checker.canonical import HASH
 from leadline.checker.observing.objects import Origin, origin, origin_of_file, referents
 from leadline.checker.spec import Spec
 from leadline.checker.support.inspection import is_a, stored

@@ -14,10 +14,9 @@ from typing import Any
 import attrs
 
 from leadline.checker.bag import Bag
-from leadline.checker.canonical import canonical
+from leadline.checker.canonical import HASH, canonical
 from leadline.checker.observing.domains import NO_VALUE, Domain, Kinds
 from leadline.checker.observing.nodes import (
-    HASH,
     Collection,
     Leaf,
     Node,

@@ -12,9 +12,6 @@ from leadline.checker.bag import Bag
 from leadline.checker.canonical import canonical
 from leadline.checker.values import difference
 
-HASH = "_attrs_cached_hash"
-"""Where attrs keeps the hash of an instance of a class with ``cache_hash=True``."""
-
 
 class ShapeChanged(Exception):
     """A component was not shaped as in the initial state; it has to be kept whole, as one leaf.

@@ -16,7 +16,6 @@ from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, cast
 
-from leadline import checker
 from leadline.checker.support.inspection import is_a, stored
 
 
@@ -33,7 +32,7 @@ class Origin(enum.Enum):
     """Another installed library."""
 
 
-_CHECKER = Path(checker.__file__).resolve().parent
+_CHECKER = Path(__file__).resolve().parents[1]
 _OURS = (_CHECKER, _CHECKER.with_name("reports"))
 _MODELS = (_CHECKER.with_name("model"), _CHECKER.with_name("invariants"))
 _INSTALLED = frozenset(("site-packages", "dist-packages", Path(sysconfig.get_path("purelib")).name))

@@ -8,12 +8,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leadline.checker import Spec, SpecError
-from leadline.checker.engines import ENGINES, set_order
-from leadline.checker.engines.set_order import SEEDS, makes_sets, with_order_checked
+from leadline.checker.engines import ENGINES, hash_seeds, set_order
+from leadline.checker.engines.hash_seeds import SEEDS
+from leadline.checker.engines.set_order import makes_sets, with_order_checked
 from leadline.checker.result import Result
 from leadline.reports.loading import load_spec
 from leadline.reports.testing import assert_holds, assert_not_violated, assert_violated
@@ -104,10 +106,147 @@ def test_helpers_that_raise_are_refused_in_a_test_suite_too(tmp_path: Path) -> N
             check()
 
 
-def test_a_spec_that_no_file_holds_is_not_checked_and_a_warning_says_so(
+WAYS = """
+import functools, heapq, itertools, json, operator, random
+from collections import Counter, deque
+from collections.abc import Iterator
+from attrs import frozen
+from leadline.checker import Bag, Spec, action
+
+@frozen
+class State:
+    taken: frozenset = frozenset()
+    first: object = None
+
+@functools.cache
+def kept(members):
+    return list(members)[0]
+
+class Walked:
+    def __init__(self, members):
+        self.members = members
+
+    def __iter__(self):
+        return iter(self.members)
+
+def made(s):
+    {made}
+
+@action("choose")
+def choose(state: State) -> Iterator[State]:
+    left = {{"a", "b", "c", "d"}} - state.taken
+    if len(left) > 2:
+        yield State(state.taken | {{"c" if state.taken else "d"}}, made(left))
+
+spec = Spec(name="ways", initial_states=lambda bounds: [State()], actions=[choose])
+"""
+
+DEPENDING = [
+    *("next(iter(s))", "list(s)[0]", "tuple(s)[0]", "[*s][0]", "set(s).pop()", "(lambda a, *b: a)(*s)", "''.join(s)"),
+    *("sorted(s, key=len)[0]", "min(s, key=len)", "max(s, key=len)", "max(enumerate(s))[1]", "s.__iter__().__next__()"),
+    *("next(x for x in s)", "[x for x in s][0]", "next(iter({x for x in s}))", "{i: x for i, x in enumerate(s)}[0]"),
+    *("list(dict.fromkeys(s))[0]", "dict(zip(s, 'wxyz'))['a']", "list({k: 1 for k in s}.keys() & s)[0]"),
+    *("functools.reduce(operator.add, s)", "functools.reduce(lambda a, b: b, s)", "functools.partial(list, s)()[0]"),
+    *("next(itertools.islice(s, 1))", "next(itertools.chain(s, s))", "next(itertools.chain.from_iterable([s]))"),
+    *("list(itertools.combinations(s, 2))[0]", "list(map(list, [s]))[0][0]", "next(zip(s, range(9)))[0]"),
+    *("Counter(s).most_common(1)[0][0]", "deque(s)[0]", "heapq.nsmallest(1, s, key=len)[0]", "next(filter(len, s))"),
+    *("random.Random(0).choice(list(s))", "json.dumps(list(s))", "kept(frozenset(s))", "next(iter(Walked(s)))"),
+    *(
+        "next(iter(Bag(s)))",
+        "list(s | {'e'})[0]",
+        "(lambda: (yield from s))().__next__()",
+        "next(iter(sorted(s, key=len)))",
+    ),
+]
+DEPENDING_STATEMENTS = [
+    "for x in s: break\n    return x",
+    "for x in s: y = x\n    return y",
+    "a, *b = s\n    return a",
+    "(a, *b), c = s, 1\n    return a",
+    "l = []\n    l += s\n    return l[0]",
+    "l = [1]\n    l[0:1] = s\n    return l[0]",
+    "l = []\n    l.extend(s)\n    return l[0]",
+    "for i, x in enumerate(s):\n        if i == 1: return x",
+    "for a in zip(*[s]): return a",
+]
+INDEPENDENT = [
+    *("len(s)", "sorted(s)[0]", "min(s)", "max(s)", "frozenset(s)", "any(x == 'a' for x in s)", "all(x for x in s)"),
+    *("sum(1 for x in s)", "'c' in s", "frozenset(x + 'y' for x in s)", "Bag(s)", "tuple(sorted(s))", "s == {'a'}"),
+    *("frozenset(filter(None, s))", "functools.reduce(operator.or_, [s, s]) == s", "frozenset(set.union(s, s))"),
+    *(
+        "s.issubset('abcd')",
+        "frozenset(map(str, s))",
+        "next(x for x in s if x == 'c')",
+        "len([x for x in s if x > 'b'])",
+    ),
+    *("Counter(s) == Counter(sorted(s))", "isinstance(s, set)", "{x: 1 for x in s} == dict.fromkeys(s, 1)"),
+    *("frozenset(itertools.chain.from_iterable([s, s]))", "f'{len(s)}'", "{*s} == s", "sum(map(len, s))"),
+]
+
+
+def of_way(body: str, folder: Path) -> Spec[Any]:
+    return load_spec(str(write(folder, it=WAYS.format(made=body)) / "it.py"))
+
+
+@pytest.mark.parametrize("body", [*(f"return {value}" for value in DEPENDING), *DEPENDING_STATEMENTS])
+def test_ways_to_depend_on_the_order_of_a_set_are_refused(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "Popen", None)
+    spec = of_way(body, tmp_path)
+    with pytest.raises(
+        SpecError, match=r"^action choose\(\) depends on the order of a set, in State\(taken=frozenset\("
+    ):
+        with_order_checked(spec, lambda: ENGINES["oracle"](spec))
+
+
+@pytest.mark.parametrize("value", INDEPENDENT)
+def test_ways_to_use_a_set_that_do_not_depend_on_its_order_start_no_process(
+    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "Popen", None)
+    spec = of_way(f"return {value}", tmp_path)
+    assert with_order_checked(spec, lambda: ENGINES["oracle"](spec)).exhausted
+
+
+@pytest.mark.parametrize("value", ["str(s)", "f'{s}'", "'%s' % (s,)", "'{}'.format(s)", "hash('a') % 64"])
+def test_what_is_not_understood_is_run_under_other_hash_seeds(value: str, tmp_path: Path) -> None:
+    spec = of_way(f"return {value}", tmp_path)
+    with pytest.raises(SpecError, match=r"^action choose\(\) depends on the order of a set, in State"):
+        with_order_checked(spec, lambda: ENGINES["oracle"](spec))
+
+
+def test_functions_are_as_they_were_after_a_check(tmp_path: Path) -> None:
+    spec = of_way("return frozenset(s)", tmp_path)
+    before = spec.actions[0].function.__code__
+    with_order_checked(spec, lambda: ENGINES["oracle"](spec))
+    assert spec.actions[0].function.__code__ is before
+
+
+def test_initial_states_and_parameters_that_depend_on_the_order_of_a_set_are_refused(tmp_path: Path) -> None:
+    text = WAYS.format(made="return 1")
+    initial = text.replace("[State()]", "[State(first=list({'a', 'b'})[0])]")
+    spec = load_spec(str(write(tmp_path, initial=initial) / "initial.py"))
+    with pytest.raises(SpecError, match=r"^initial_states of ways depends on the order of a set: use sorted\(\)"):
+        with_order_checked(spec, lambda: ENGINES["oracle"](spec))
+    parameter = text.replace('@action("choose")', '@action("choose", one=lambda bounds: list({"a", "b"})[:1])')
+    parameter = parameter.replace("choose(state: State)", "choose(state: State, one: str)")
+    spec = load_spec(str(write(tmp_path, parameter=parameter) / "parameter.py"))
+    with pytest.raises(SpecError, match=r"^a parameter in ways depends on the order of a set: use sorted\(\)"):
+        with_order_checked(spec, lambda: ENGINES["oracle"](spec))
+
+
+def test_a_spec_that_no_file_holds_is_checked_too(tmp_path: Path) -> None:
+    known = load_spec(str(write(tmp_path, it=choice(MEMBERS["strings"])) / "it.py"))
+    local = Spec(name="local", initial_states=known.initial_states, actions=known.actions)
+    with pytest.raises(SpecError, match=r"^action choose"):
+        assert_holds(local)
+
+
+def test_a_spec_that_no_file_holds_is_not_run_by_other_processes_and_a_warning_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    known = load_spec(str(write(tmp_path, it=choice(MEMBERS["strings"], EACH, "True")) / "it.py"))
+    known = of_way("return len(str(s))", tmp_path)
     local = Spec(name="local", initial_states=lambda bounds: known.initials(), actions=known.actions)
     with caplog.at_level(logging.WARNING):
         assert_holds(local)
@@ -115,7 +254,7 @@ def test_a_spec_that_no_file_holds_is_not_checked_and_a_warning_says_so(
 
 
 def test_a_file_that_cannot_be_imported_again_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    text = f"import os\nopen('once', 'x').close()\n{choice(MEMBERS['strings'], EACH, 'True')}"
+    text = f"import os\nopen('once', 'x').close()\n{WAYS.format(made='return len(str(s))')}"
     before = os.getcwd()
     os.chdir(tmp_path)
     try:
@@ -151,7 +290,8 @@ def test_which_code_may_make_a_set(text: str, makes: bool) -> None:
 
 
 def test_an_interrupted_search_is_not_kept_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_order, "_answers", None)
+    monkeypatch.setattr(set_order, "first_states", None)
+    monkeypatch.setattr(hash_seeds, "_answers", None)
     spec = load_spec(str(write(tmp_path, it=choice(MEMBERS["strings"])) / "it.py"))
 
     def stopped() -> Result:
@@ -170,11 +310,11 @@ def set_order_stop() -> object:
 
 ROWS = """
 import json, sys
-from leadline.checker.engines import set_order
+from leadline.checker.engines import hash_seeds
 from leadline.invariants.catalog import CATALOG
-set_order.MOST_STATES, set_order.CPU_SECONDS = 10, 60
+hash_seeds.MOST_STATES, hash_seeds.CPU_SECONDS = 10, 60
 for name in sys.argv[1:]:
-    print(json.dumps([{**row, "state": ""} for row in set_order.Prefix(CATALOG[name]).rows()]))
+    print(json.dumps([{**row, "state": ""} for row in hash_seeds.Prefix(CATALOG[name]).rows()]))
 """
 
 

@@ -1,0 +1,344 @@
+"""Hash seeds: some processes search the first states of a spec, each under a seed of its own, and are compared.
+
+Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
+made of these. Each process imports the spec and follows the same states. States are compared by content, which is the
+same in every process. If an action leads to other next states, or a property has another verdict, the spec depends on
+the order of a set.
+
+Limits: what these states do not show is not found. Of two members, all processes choose the same one in one case of
+sixteen, of three members in one of 81; each further state with other members is another trial.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import itertools
+import json
+import logging
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import IO, Generic, TypedDict, TypeVar, cast
+
+import attrs
+
+from leadline.checker.content import content, digest, in_order
+from leadline.checker.errors import LeadlineError, SpecError
+from leadline.checker.properties import Kind
+from leadline.checker.result import Result
+from leadline.checker.spec import Spec
+from leadline.checker.support.escapes import visible
+from leadline.checker.support.inspection import is_a
+
+S = TypeVar("S")
+
+SEEDS = (1, 2, 3, 4, 5)
+"""Hash seeds of the processes."""
+
+MOST_STATES = 400
+"""States that each process looks at."""
+
+CPU_SECONDS = 0.3
+"""Seconds of processor time after which a process looks at no further state."""
+
+LEAST_STATES = 20
+"""States that it looks at however long that takes."""
+
+LONGEST_WALK = 60
+"""Steps of a random walk before another one begins."""
+
+PATIENCE = 30.0
+"""Seconds that the processes get to finish when the search has ended."""
+
+WORDS = 400
+"""Characters of a state that a message shows."""
+
+OF_STEPS = "use sorted(), or yield one next state for each member"
+OF_VALUES = "use sorted(), or look at every member"
+"""What would be right: of an action, and of everything else."""
+
+_log = logging.getLogger("leadline")
+
+
+class Request(TypedDict):
+    """What a process is asked to search.
+
+    Attributes:
+        path: of modules, as `sys.path` here.
+        module, file: the module that holds the spec.
+        name: the spec's name in it.
+        bounds, properties: what differs from the spec as it is there.
+    """
+
+    path: list[str]
+    module: str
+    file: str
+    name: str
+    bounds: dict[str, int | bool | str]
+    properties: list[str]
+
+
+class Row(TypedDict):
+    """What a process found in one state.
+
+    Attributes:
+        content: of the state.
+        state: as text.
+        found: for each action instance and property, a hash of its next states or verdicts.
+    """
+
+    content: int
+    state: str
+    found: dict[str, int]
+
+
+def with_seeds_compared(spec: Spec[S], modules: Iterable[ModuleType], search: Callable[[], Result]) -> Result:
+    """Search a spec while other processes search its first states.
+
+    Parameters:
+        spec: the spec.
+        modules: the modules to look for the spec in first.
+        search: searches it.
+
+    Returns:
+        What the search returned. If that was interrupted, nothing was compared.
+
+    Raises:
+        SpecError: an action or a property depends on the order of a set; or what the search raised.
+    """
+    request = _request(spec, modules)
+    if request is None:
+        return search()
+    with _asked(request) as processes:
+        result = search()
+        if not result.interrupted:
+            _compare(spec, _answers(processes))
+        return result
+
+
+@contextmanager
+def _asked(request: Request) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that work on a request while this block runs, one for each seed."""
+    processes = list[subprocess.Popen[bytes]]()
+    try:
+        for seed in SEEDS:
+            processes.append(_process(seed))
+            with contextlib.suppress(BrokenPipeError), cast(IO[bytes], processes[-1].stdin) as asked:
+                asked.write(json.dumps(request).encode())
+            processes[-1].stdin = None  # or `communicate` would close it again
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def _process(seed: int) -> subprocess.Popen[bytes]:
+    """A process that answers a request under a hash seed, in a process group that Ctrl-C does not reach."""
+    return subprocess.Popen(
+        [sys.executable, "-c", "from leadline.checker.engines.hash_seeds import serve; serve()"],
+        env={**os.environ, "PYTHONHASHSEED": str(seed)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
+    """What the processes found; empty, with a warning, if one of them failed."""
+    answers = []
+    for process in processes:
+        try:
+            data, _ = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            data = b'{"error": "it took too long"}'
+        answer = json.loads(data or b'{"error": "the process died"}')
+        if isinstance(answer, dict):
+            warn_unchecked("the spec", visible(str(answer["error"])))
+            return []
+        answers.append(answer)
+    return answers
+
+
+def warn_unchecked(name: str, reason: str) -> None:
+    """Warn that it was not checked whether a spec depends on the order of a set."""
+    _log.warning("whether %s depends on the order of a set was not checked: %s", visible(name), reason)
+
+
+def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
+    """Compare what was found, state by state. Raises SpecError: something differs."""
+    for rows in zip(*answers, strict=False):
+        if len({row["content"] for row in rows}) > 1:
+            raise SpecError(f"initial_states of {spec.name} depends on the order of a set: {OF_VALUES}")
+        for name in rows[0]["found"]:
+            if len({row["found"].get(name) for row in rows}) > 1:
+                remedy = OF_STEPS if name.startswith("action ") else OF_VALUES
+                raise SpecError(f"{name} depends on the order of a set, in {rows[0]['state']}: {remedy}")
+
+
+def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
+    """What to ask other processes; None, with a warning, if no module has the spec at its top level."""
+    for module in dict.fromkeys([*modules, *sys.modules.values()]):
+        for name, value in list(vars(module).items()) if is_a(module, ModuleType) else ():
+            if is_a(value, Spec) and _is_same(value, spec) and (file := getattr(module, "__file__", None)):
+                return Request(
+                    path=[os.path.abspath(each) for each in sys.path],
+                    module=module.__name__,
+                    file=os.path.abspath(file),
+                    name=name,
+                    bounds=attrs.asdict(spec.bounds),
+                    properties=[item.name for item in spec.checks],
+                )
+    warn_unchecked(spec.name, "only a spec at the top level of a file can be")
+    return None
+
+
+def _is_same(one: Spec[S], other: Spec[S]) -> bool:
+    """Whether two specs have the same functions: bounds, properties and the name may differ."""
+    return one.initial_states is other.initial_states and one.actions == other.actions and one.within is other.within
+
+
+# --- in the other processes ---
+
+
+def serve() -> None:
+    """Answer the request on standard input, on standard output."""
+    with contextlib.suppress(OSError):
+        os.nice(10)  # the search itself comes first
+    request = cast(Request, json.loads(sys.stdin.buffer.read()))
+    out = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nothing, descriptor)  # for what the spec prints
+    answer: object
+    try:
+        answer = list(Prefix(_loaded(request)).rows())
+    except BaseException as error:  # of any class: the spec's own code runs here
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    out.write(json.dumps(answer).encode())
+    out.flush()
+    os._exit(0)  # whatever threads the spec has started
+
+
+def _loaded(request: Request) -> Spec[object]:
+    """The spec of a request. A file that has no module of this name is run, as for the command line."""
+    sys.path[:] = request["path"]
+    name = request["module"]
+    module: ModuleType | None = None
+    if name != "__main__":
+        with contextlib.suppress(ImportError):
+            module = importlib.import_module(name)
+    if module is None:
+        located = importlib.util.spec_from_file_location(f"_leadline_{name}", request["file"])
+        assert located is not None
+        assert located.loader is not None
+        module = importlib.util.module_from_spec(located)
+        sys.modules[module.__name__] = module
+        located.loader.exec_module(module)
+    found = vars(module)[request["name"]]
+    assert isinstance(found, Spec)
+    return found.with_bounds(request["bounds"]).with_properties(request["properties"])
+
+
+class Prefix(Generic[S]):
+    """Some states of a spec, in an order that depends on their contents only.
+
+    Parameters:
+        spec: the spec.
+    """
+
+    def __init__(self, spec: Spec[S]) -> None:
+        self._spec = spec
+        self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
+        self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
+
+    def rows(self) -> Iterator[Row]:
+        """What is found in the states."""
+        found, started = list[Row](), time.process_time()
+
+        def expand(state: S) -> list[S]:
+            row, successors = self._row(state)
+            found.append(row)
+            return successors
+
+        for count in first_states(in_order(self._spec.initials()), expand):
+            yield found.pop()
+            if count == MOST_STATES or (count >= LEAST_STATES and time.process_time() > started + CPU_SECONDS):
+                return
+
+    def _row(self, state: S) -> tuple[Row, list[S]]:
+        """What is found in a state, and its next states in order."""
+        spec, found, successors = self._spec, dict[str, int](), list[S]()
+        for item in self._state_checks:
+            found[f"{item.kind.value} {item.name}"] = self._verdict(lambda item=item: spec.complaint(item, state))
+        if spec.is_within(state):
+            for instance in spec.instances:
+                try:
+                    steps = in_order(spec.take(instance, state))
+                except SpecError:
+                    found[f"action {instance}"] = -1
+                    continue
+                hashes = sorted({content("", after) for after in steps})
+                found[f"action {instance}"] = digest(*map(str, hashes))
+                successors += steps
+        for item in self._step_checks:
+            verdicts = {
+                (content("", after), self._verdict(lambda item=item, after=after: spec.complaint(item, state, after)))
+                for after in successors
+            }
+            found[f"{item.kind.value} {item.name}"] = digest(*map(str, sorted(verdicts)))
+        return Row(content=content("", state), state=text_of(state), found=found), successors
+
+    @staticmethod
+    def _verdict(check: object) -> int:
+        """1 if there is a complaint, 0 if not, -1 if the property raised an exception."""
+        assert callable(check)
+        try:
+            return int(check() is not None)
+        except LeadlineError:
+            return -1
+
+
+def text_of(state: object) -> str:
+    """A state for a message."""
+    try:
+        shown = visible(repr(state))
+    except Exception:
+        return "a state that cannot be shown"
+    return shown if len(shown) <= WORDS else f"{shown[:WORDS]}..."
+
+
+def first_states(initials: Sequence[S], expand: Callable[[S], list[S]]) -> Iterator[int]:
+    """Expand states: in turn one of breadth-first search, and one of a random walk, without an end.
+
+    Parameters:
+        initials: the initial states.
+        expand: called with each state; returns its next states.
+
+    Yields:
+        How many states were expanded.
+    """
+    waiting, known = deque(initials), set(initials)
+    draw, walker, taken = random.Random(0), initials[0], 0
+    for count in itertools.count(1):
+        is_walk = not waiting or count % 2 == 0
+        state = walker if is_walk else waiting.popleft()
+        successors = expand(state)
+        yield count
+        if is_walk:
+            others = [after for after in successors if after != state]
+            taken = 0 if not others or taken == LONGEST_WALK else taken + 1
+            walker = draw.choice(others) if taken else draw.choice(initials)
+        for after in () if is_walk else successors:
+            if after not in known:
+                known.add(after)
+                waiting.append(after)

@@ -1,0 +1,441 @@
+"""Set iteration: calls of a spec's functions in which sets iterate in another order than they do by themselves.
+
+The order of a set of strings differs between processes, so nothing may depend on it. To find out, the spec's functions
+are compiled from their source once more, with a call of `_Hooks` wherever Python iterates over a value or gives it to
+a function: then a set is passed on in another order. While `Reordering.active` runs, the spec's functions have this
+code, in place, so that all their callers get it.
+
+What the hooks do not see, such as text made of a set, is noted in `Reordering.not_understood`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import gc
+import linecache
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Literal, cast
+
+import attrs
+
+from leadline.checker.bag import Bag
+from leadline.checker.observing.objects import Origin, origin
+from leadline.checker.support.inspection import is_a
+
+Order = Callable[[list[object]], list[object]]
+"""Takes the members of a set in the order of the set, and gives them in another one."""
+
+ORDERS: tuple[Order, ...] = (lambda members: members[::-1], lambda members: members[1:] + members[:1])
+"""Orders such that the two members of a pair change places, and the first and the last of more members change."""
+
+Pattern = tuple["Pattern", ...] | Literal["*"] | None
+"""How a value is unpacked: for each part, how that is unpacked. None: not at all; a star: any number of parts."""
+
+_HOOK = "__leadline_set_iteration__"
+
+_NOT_UNDERSTOOD = frozenset(
+    ("eval", "exec", "compile", "globals", "hash", "id", "cached_property", "__import__", "import_module")
+)
+"""Names that lead to code without hooks, to values that differ between processes, or to values kept between calls."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SET_METHODS = _words(
+    "__contains__ __len__ add clear copy difference difference_update discard intersection intersection_update"
+    " isdisjoint issubset issuperset remove symmetric_difference symmetric_difference_update union update __and__"
+    " __or__ __sub__ __xor__ __eq__ __ne__ __le__ __lt__ __ge__ __gt__ __iand__ __ior__ __isub__ __ixor__"
+)
+"""Methods of sets whose results do not depend on an order."""
+
+_KEEPING_METHODS = _words(
+    "add append appendleft copy count discard get index insert items keys pop popleft remove setdefault values"
+)
+"""Methods of other built-in collections that do not iterate over their arguments."""
+
+_KEEPING = frozenset(
+    (
+        *(len, isinstance, issubclass, callable, getattr, hasattr, setattr, super, type, object, set, frozenset, bool),
+        *(operator.or_, operator.and_, operator.sub, operator.xor, operator.contains, operator.eq, operator.ne),
+        *(operator.le, operator.lt, operator.ge, operator.gt, operator.ior, operator.iand, operator.isub),
+        *(operator.ixor, operator.is_, operator.is_not, operator.not_, operator.truth, print),
+    )
+)
+"""Functions and classes that do not iterate over their arguments, or whose results do not depend on an order."""
+
+_TEXT = frozenset((str, repr, ascii, format))
+
+_CACHED = functools._lru_cache_wrapper
+
+
+class NotUnderstood(Exception):
+    """The functions of a spec cannot be called with hooks. The message says why."""
+
+
+class _OtherOrder(frozenset[object]):
+    """A set that iterates in another order, for functions without hooks."""
+
+    ordered: list[object]
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self.ordered)
+
+
+class _OtherOrderOfSet(set[object]):
+    """The same for a set that can change, of which it is a copy."""
+
+    ordered: list[object]
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self.ordered)
+
+
+class Reordering:
+    """The functions of some modules with hooks.
+
+    Parameters:
+        modules: the modules.
+        needed: the functions that must be among them.
+
+    Attributes:
+        not_understood: what the hooks met that they do not understand; empty if nothing.
+
+    Raises:
+        NotUnderstood: a function in `needed` has no source, or the code uses a name that is not understood.
+    """
+
+    def __init__(self, modules: Iterable[ModuleType], needed: Iterable[object]) -> None:
+        self.not_understood = ""
+        codes = dict[CodeType, CodeType]()
+        for module in modules:
+            codes.update(_with_hooks(getattr(module, "__file__", None) or ""))
+        self._own = {id(code): code for code in codes.values()}
+        self._functions = [
+            (function, codes[function.__code__])
+            for function in gc.get_objects()
+            if type(function) is FunctionType and function.__code__ in codes
+        ]
+        known = {id(function) for function, _ in self._functions}
+        for function in needed:
+            if id(function) not in known:
+                raise NotUnderstood(f"the source of {getattr(function, '__qualname__', function)} is not known")
+        self._order: Order = list
+
+    @contextmanager
+    def active(self, order: Order) -> Iterator[None]:
+        """Have the functions iterate over sets in another order while this block runs."""
+        before = [(function, function.__code__) for function, _ in self._functions]
+        self._order = order
+        setattr(builtins, _HOOK, self)
+        try:
+            for function, code in self._functions:
+                function.__code__ = code
+            yield
+        finally:
+            for function, code in before:
+                function.__code__ = code
+            delattr(builtins, _HOOK)
+
+    def each(self, value: object) -> object:
+        """What is iterated over in place of a value."""
+        return self._ordered(value) if _is_set(value) else value
+
+    def unpacked(self, value: object, pattern: Pattern) -> object:
+        """What is unpacked in place of a value, as in ``(a, b), *c = value``."""
+        if not isinstance(pattern, tuple):
+            return value
+        value = self.each(value)
+        if not isinstance(value, list | tuple) or not any(pattern):
+            return value
+        if "*" in pattern:
+            star = pattern.index("*")
+            pattern = (*pattern[:star], *[None] * (len(value) + 1 - len(pattern)), *pattern[star + 1 :])
+        return list(map(self.unpacked, value, pattern)) if len(value) == len(pattern) else value
+
+    def each_unpacked(self, value: Iterable[object], pattern: Pattern) -> Iterator[object]:
+        """What is iterated over in place of a value, where each item is unpacked."""
+        return (self.unpacked(item, pattern) for item in cast(Iterable[object], self.each(value)))
+
+    def shown(self, value: object) -> object:
+        """A value that becomes text."""
+        if _holds_set(value):
+            self.not_understood = "text of a set"
+        return value
+
+    def remainder(self, left: object, right: object) -> object:
+        """A use of ``%``, which formats text."""
+        return operator.mod(left, self.shown(right) if isinstance(left, str | bytes) else right)
+
+    def called(self, function: object) -> object:
+        """What is called in place of a function, a class or another object."""
+        if is_a(function, MethodType):
+            bound = cast(MethodType, function)
+            function = MethodType(cast(Callable[..., object], _without_cache(bound.__func__)), bound.__self__)
+        function = _without_cache(function)
+        if _is_builtin_method(function):
+            return self._method(cast(BuiltinFunctionType, function))
+        if is_a(function, BuiltinFunctionType, type):
+            if function == chain.from_iterable:
+                return self._from_iterable
+            if function in _KEEPING:
+                return function
+            if function in _TEXT:
+                return self._showing(cast(Callable[..., object], function))
+        return function if self._has_hooks(function) else self._passing(cast(Callable[..., object], function))
+
+    def _has_hooks(self, function: object) -> bool:
+        """Whether a function has hooks, or does not iterate over what it is given."""
+        if is_a(function, MethodType):
+            function = cast(MethodType, function).__func__
+        if is_a(function, MethodDescriptorType, WrapperDescriptorType):
+            descriptor = cast(MethodDescriptorType, function)
+            return descriptor.__objclass__ in (set, frozenset) and descriptor.__name__ in _SET_METHODS
+        if is_a(function, FunctionType):
+            function = cast(FunctionType, function)
+            is_ours = origin(function.__module__) is Origin.LEADLINE or function.__module__.startswith("attr")
+            return id(function.__code__) in self._own or is_ours
+        if is_a(function, type):
+            made = cast(type, function)
+            return made is not Bag and (attrs.has(made) or origin(made.__module__) in (Origin.SPEC, Origin.LEADLINE))
+        return origin(type(function).__module__) in (Origin.SPEC, Origin.LEADLINE)
+
+    def _method(self, method: BuiltinFunctionType) -> object:
+        """What is called in place of a method of a built-in object."""
+        owner, name = method.__self__, method.__name__
+        if _is_set(owner):
+            if name == "pop":
+                return lambda: self._popped(cast(set[object], owner))
+            if name == "__iter__":
+                return lambda: iter(self._ordered(owner))
+            if name not in _SET_METHODS:
+                self.not_understood = f"{name} of a set"
+            return method
+        if isinstance(owner, str) and name in ("format", "format_map"):
+            return lambda *args, **named: method(
+                *map(self.shown, args), **{key: self.shown(named[key]) for key in named}
+            )
+        return method if name in _KEEPING_METHODS else self._passing(method)
+
+    def _showing(self, function: Callable[..., object]) -> Callable[..., object]:
+        """A function that makes text of what it is given."""
+
+        def call(*args: object, **named: object) -> object:
+            for value in (*args, *named.values()):
+                self.shown(value)
+            return function(*args, **named)
+
+        return call
+
+    def _passing(self, function: Callable[..., object]) -> Callable[..., object]:
+        """A function that gets sets in the other order."""
+
+        def call(*args: object, **named: object) -> object:
+            return function(*map(self._passed, args), **{name: self._passed(value) for name, value in named.items()})
+
+        return call
+
+    def _passed(self, value: object) -> object:
+        """What a function without hooks gets in place of a value."""
+        if _is_set(value):
+            if len(cast(set[object], value)) < 2:
+                return value
+            made = (_OtherOrderOfSet if isinstance(value, set) else _OtherOrder)(cast(set[object], value))
+            made.ordered = self._ordered(value)
+            return made
+        is_function = is_a(value, BuiltinFunctionType, MethodDescriptorType) or any(value is it for it in _ITERATING)
+        return self.called(value) if is_function else value
+
+    def _ordered(self, value: object) -> list[object]:
+        members = list(cast(set[object], value))
+        return members if len(members) < 2 else self._order(members)
+
+    def _popped(self, members: set[object]) -> object:
+        member = self._ordered(members)[0] if members else members.pop()
+        members.discard(member)
+        return member
+
+    def _from_iterable(self, values: Iterable[object]) -> object:
+        """What `itertools.chain.from_iterable` gives."""
+        return chain.from_iterable(cast(Iterable[Iterable[object]], self.each_unpacked(values, ())))
+
+
+_ITERATING = (list, tuple, dict, enumerate, zip, map, filter, reversed, str)
+"""Classes that may be given to functions, such as `map`, to be called."""
+
+
+def _without_cache(function: object) -> object:
+    """A function itself, without a cache around it, which holds results of calls without hooks."""
+    return getattr(function, "__wrapped__") if is_a(function, _CACHED) else function  # noqa: B009
+
+
+def _is_builtin_method(function: object) -> bool:
+    return is_a(function, BuiltinFunctionType, MethodWrapperType) and not is_a(
+        cast(BuiltinFunctionType, function).__self__, ModuleType, type, type(None)
+    )
+
+
+def _is_set(value: object) -> bool:
+    """Whether a value is a set that iterates in the way of sets."""
+    cls: type = type(value)
+    return is_a(value, set, frozenset) and getattr(cls, "__iter__") in (set.__iter__, frozenset.__iter__)  # noqa: B009
+
+
+def _holds_set(value: object) -> bool:
+    """Whether a value is, or holds, a set of at least two members."""
+    if is_a(value, set, frozenset):
+        return len(cast(set[object], value)) > 1 or any(map(_holds_set, cast(set[object], value)))
+    if isinstance(value, tuple | list):
+        return any(map(_holds_set, value))
+    if isinstance(value, dict | Bag):
+        return any(map(_holds_set, value.items()))
+    cls: type = type(value)
+    return attrs.has(cls) and any(_holds_set(getattr(value, field.name, None)) for field in attrs.fields(cls))
+
+
+# --- adding hooks to functions ---
+
+
+def _with_hooks(file: str) -> dict[CodeType, CodeType]:
+    """For each function in a file, its code with hooks.
+
+    Raises:
+        NotUnderstood: the file cannot be read, or uses a name that is not understood.
+    """
+    source = "".join(linecache.getlines(file))
+    try:
+        tree, compiled = ast.parse(source), compile(source, file, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise NotUnderstood(f"{file} cannot be read") from error
+    changed = compile(ast.fix_missing_locations(_Hooks(file).visit(tree)), file, "exec", dont_inherit=True)
+    codes = dict(zip(_codes(compiled), _codes(changed), strict=True))
+    if any(code.co_qualname != other.co_qualname for code, other in codes.items()):
+        raise NotUnderstood(f"functions in {file} are not told apart")
+    return codes
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of the functions within some code, in the order of the source."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+class _Hooks(ast.NodeTransformer):
+    """Adds calls of hooks to the source of a file.
+
+    Parameters:
+        file: the path of the file, for messages.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in _NOT_UNDERSTOOD:
+            raise NotUnderstood(f"{self._file} uses {node.id}")
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if node.attr in _NOT_UNDERSTOOD - {"id", "hash", "compile"}:  # which others have too, such as messages
+            raise NotUnderstood(f"{self._file} uses {node.attr}")
+        self.generic_visit(node)
+        return node
+
+    def visit_alias(self, node: ast.alias) -> ast.alias:
+        if node.name.rpartition(".")[2] in _NOT_UNDERSTOOD:
+            raise NotUnderstood(f"{self._file} uses {node.name}")
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if not (isinstance(node.func, ast.Name) and node.func.id == "super"):
+            node.func = _hook("called", node.func)
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            node.value = _hook("each", node.value)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        self.generic_visit(node)
+        node.iter = self._iterated(node.target, node.iter)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        self.generic_visit(node)
+        node.iter = self._iterated(node.target, node.iter)
+        return node
+
+    def _iterated(self, target: ast.expr, value: ast.expr) -> ast.expr:
+        pattern = _pattern(target)
+        return _hook("each", value) if pattern is None else _hook("each_unpacked", value, _constant(pattern))
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        self.generic_visit(node)
+        patterns = {pattern for target in node.targets if (pattern := _pattern(target)) is not None}
+        if len(patterns) > 1:
+            raise NotUnderstood(f"{self._file} unpacks a value in two ways in line {node.lineno}")
+        for pattern in patterns:
+            node.value = _hook("unpacked", node.value, _constant(pattern))
+        if any(isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice) for target in node.targets):
+            node.value = _hook("each", node.value)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Add):  # of a list, as sets have no such operator
+            node.value = _hook("each", node.value)
+        elif isinstance(node.op, ast.Mod):
+            node.value = _hook("shown", node.value)
+        return node
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.expr:
+        self.generic_visit(node)
+        node.value = _hook("each", node.value)
+        return node
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        self.generic_visit(node)
+        node.value = _hook("shown", node.value)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return _hook("remainder", node.left, node.right) if isinstance(node.op, ast.Mod) else node
+
+
+def _pattern(target: ast.expr) -> Pattern:
+    """How an assignment unpacks a value."""
+    if isinstance(target, ast.Starred):
+        return "*"
+    return tuple(map(_pattern, target.elts)) if isinstance(target, ast.Tuple | ast.List) else None
+
+
+def _constant(pattern: Pattern) -> ast.expr:
+    return ast.parse(repr(pattern), mode="eval").body
+
+
+def _hook(name: str, *values: ast.expr) -> ast.expr:
+    """A call of a hook."""
+    hooks = ast.Name(_HOOK, ast.Load())
+    return ast.copy_location(ast.Call(ast.Attribute(hooks, name, ast.Load()), list(values), []), values[0])
