@@ -50,7 +50,7 @@ S = TypeVar("S")
 LEAST_STATES, MOST_STATES = 20, 10_000
 """States that are expanded again: at least, and at most."""
 
-LEAST_SECONDS, TIME_SHARE = 0.1, 0.03
+LEAST_SECONDS, TIME_SHARE = 0.05, 0.03
 """Seconds of processor time after which no further state is expanded: these, or this share of the search."""
 
 PATIENCE = 30.0

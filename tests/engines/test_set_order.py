@@ -227,12 +227,12 @@ def test_initial_states_and_parameters_that_depend_on_the_order_of_a_set_are_ref
     text = WAYS.format(made="return 1")
     initial = text.replace("[State()]", "[State(first=list({'a', 'b'})[0])]")
     spec = load_spec(str(write(tmp_path, initial=initial) / "initial.py"))
-    with pytest.raises(SpecError, match=r"^initial_states of ways depends on the order of a set: use sorted\(\)"):
+    with pytest.raises(SpecError, match=r"^initial_states of .* depends on the order of a set: use sorted\(\)"):
         with_order_checked(spec, lambda: ENGINES["oracle"](spec))
     parameter = text.replace('@action("choose")', '@action("choose", one=lambda bounds: list({"a", "b"})[:1])')
     parameter = parameter.replace("choose(state: State)", "choose(state: State, one: str)")
     spec = load_spec(str(write(tmp_path, parameter=parameter) / "parameter.py"))
-    with pytest.raises(SpecError, match=r"^a parameter in ways depends on the order of a set: use sorted\(\)"):
+    with pytest.raises(SpecError, match=r"^a parameter in .* depends on the order of a set: use sorted\(\)"):
         with_order_checked(spec, lambda: ENGINES["oracle"](spec))
 
 
