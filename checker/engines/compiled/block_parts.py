@@ -1,4 +1,4 @@
-"""Parts of a block of states: a compiled loop processes each, and notes the paths that it does not know."""
+"""Parts of a block of states. A compiled loop processes each part, and notes unknown paths."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from leadline.checker.settings import Tuning
 
 
 class BlockParts:
-    """How far the loops are. See `kernel.expand`.
+    """The positions of the loops in the parts of a block. See `kernel.expand`.
 
     Parameters:
-        first, last: the first state of the block, and where it ends.
-        count: how many parts there are.
-        slots: of a state.
-        tuning: how many paths and states of a part wait at most.
+        first, last: the first state of the block, and its end.
+        count: the number of parts.
+        slots: the number of slots of a state.
+        tuning: limits the paths and states of a part that wait.
 
     Attributes:
-        ends: the first state of each part; at last, where the block ends.
+        ends: the first state of each part; at last, the end of the block.
         cursors: for each part; see `kernel.INDEX`.
-        waiting: for each part, the states that wait until more is known.
-        unknown, rows: for each part, the unknown paths that were found, and the slots they were found with.
+        waiting: for each part, the states that wait for unknown paths.
+        unknown, rows: for each part, the unknown paths, and the slot numbers of the states that met them.
     """
 
     def __init__(self, first: int, last: int, count: int, slots: int, tuning: Tuning) -> None:
@@ -39,32 +39,32 @@ class BlockParts:
         self._slots = slots
 
     def fit(self, slots: int) -> None:
-        """Make room for rows of more slots."""
+        """Make room for rows with more slots."""
         if slots != self._slots:
             self.rows = np.empty((*self.rows.shape[:2], 2 * slots), np.int64)
             self._slots = slots
 
     @property
     def left(self) -> NDArray[np.int64]:
-        """How many states of each part are still to be looked at."""
+        """The number of states that are left in each part."""
         left: NDArray[np.int64] = self.ends[1:] - self.cursors[:, kernel.INDEX] + self.cursors[:, kernel.WAITING]
         return left
 
     @property
     def busy(self) -> list[int]:
-        """The parts of which some are."""
+        """The parts with states left."""
         busy: list[int] = np.flatnonzero(self.left).tolist()
         return busy
 
     def of(self, part: int) -> Part:
-        """How far a part is."""
+        """The position of the loop in a part."""
         end, cursor, waiting = self.ends[part + 1], self.cursors[part], self.waiting[part]
         return Part(cursor, end, waiting, self.unknown[part], self.rows[part])
 
     def jobs(self, first_step: int) -> list[tuple[Job, int]]:
-        """The calls that show the unknown paths, one for each place where trees end, and how often it was met.
+        """The calls to make for the unknown paths, one for each end of a tree, and how many states met that end.
 
-        Rows that end at the same place are likely to be on one path, and others are not.
+        Rows with the same end are likely to share a path; other rows do not.
 
         Parameters:
             first_step: the first tree of a step predicate.
@@ -77,14 +77,14 @@ class BlockParts:
             for (tree, node, number, times), row in zip(unknown[:found].tolist(), rows[:found], strict=True):
                 numbers = row[: self._slots].tolist()
                 if numbers != before:
-                    before = numbers  # the same object for all calls of a state: see `Caller`
+                    before = numbers  # one object for all calls on a state, which `Caller` recognizes
                 after = (row[self._slots :].tolist(),) if tree >= first_step else ()
                 jobs.setdefault((node, number), (tree, (before, *after)))
                 wanted[node, number] += times
-        self.cursors[:, kernel.ASKED] = 0  # of a part that is done, no loop does so
+        self.cursors[:, kernel.ASKED] = 0  # also for finished parts, which no loop resets
         return [(job, wanted[end]) for end, job in jobs.items()]
 
     def that_wait(self, part: int) -> NDArray[np.int64]:
-        """The states of a part that wait."""
+        """The waiting states of a part."""
         waiting: NDArray[np.int64] = self.waiting[part, : self.cursors[part, kernel.WAITING]]
         return waiting

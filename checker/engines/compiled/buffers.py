@@ -1,4 +1,4 @@
-"""Buffers of a block: its next states, before the new ones are known; and steps that were called and not learned."""
+"""Buffers of a block: its next states, before the new ones are found; and the steps of calls that were not learned."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from leadline.checker.engines.learning.arrays import AnswerArrays, SuccessorArra
 from leadline.checker.engines.learning.packing import Packing
 
 STEPS_A_STATE = 4
-"""Next states per state of a block for which there is room at first."""
+"""Initial room for next states, per state of a block."""
 
 Steps = Sequence[dict[int, int]]
-"""What each step of an action instance changes: the new number of each slot that it writes."""
+"""For each step of an action instance, the new number of each slot that it writes."""
 
 
 class Buffers:
-    """The next states of a block, those of each part of it in a row of their own. See `kernel.expand`.
+    """The next states of a block, with a row for each part of the block. See `kernel.expand`.
 
     Parameters:
-        parts: how many parts the block has.
-        states: how many states a part has, at most.
-        words: of a packed state.
-        step_checks: how many step predicates there are.
-        regions: of the table.
+        parts: the number of parts of the block.
+        states: the maximum number of states of a part.
+        words: the number of words of a packed state.
+        step_checks: the number of step predicates.
+        regions: the number of regions of the table.
     """
 
     def __init__(self, parts: int, states: int, words: int, step_checks: int, regions: int) -> None:
@@ -50,25 +50,26 @@ class Buffers:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes they take."""
+        """The memory of all arrays, in bytes."""
         return sum(array.nbytes for array in vars(self).values())
 
     def grow(self) -> None:
-        """Twice the room for each part; what was found stays."""
+        """Double the room for each part, and keep the contents."""
         for name in ("found", "hashes", "parents", "trees", "routes", "places", "shown"):
             setattr(self, name, np.concatenate([getattr(self, name), np.zeros_like(getattr(self, name))], axis=1))
 
 
 class UnlearnedSteps:
-    """For some states, in order, the steps of each action instance that was asked about.
+    """The steps of action instances that were called for some states, but not learned.
 
     Parameters:
         answers: for each state, the action instances in order, each with its steps.
         packing: how the next states are packed.
 
     Attributes:
-        arrays: for the compiled loop: where the instances of each state begin, and where the last end; the instances;
-            their first outcome, and how many they have; and the bits that each outcome keeps and sets, by word.
+        arrays: for the compiled loop: where the instances of each state begin, and at last where they end; the
+            instances; the first outcome and the number of outcomes of each; and for each outcome and word, the bits to
+            keep and to set.
     """
 
     def __init__(self, answers: Sequence[Sequence[tuple[int, Steps]]], packing: Packing) -> None:

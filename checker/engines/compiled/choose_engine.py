@@ -1,9 +1,10 @@
-"""Calling: when to call a spec's functions on states, as the oracle does, instead of learning from calls of them.
+"""The choice between learning from calls of a spec's functions, and direct calls on each state, as the oracle makes.
 
-To learn pays in large spaces of which much is alike, and needs the compiler, which takes some time to load. So a search
-begins with calls, and ends with them if the space is small, or probably small as far as its first levels show. In a
-large one, learning is given up where it turns out slower than calling: where nearly every call is a new one, as when a
-state is one value that is never met again, or where the space is a long chain of levels of a few states each.
+Learning pays off in large spaces with many similar states, and needs the compiler, which takes some time to load. A
+search therefore begins with direct calls, and continues with them if the space is small, judging by its first levels.
+In a large space, learning is given up if it turns out to be slower than direct calls: because nearly every call is new,
+for example if a state is a single value that never recurs, or because the space is a long chain of levels with few
+states each.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 EARLY_SECONDS, EARLY = 0.25, 3
-"""CPU seconds before which a space is large only if calls will probably take this many times
-`Tuning.small_seconds`: little is known of it."""
+"""In the first CPU seconds, little is known of a space: it counts as large only if direct calls will probably take this
+many times `Tuning.small_seconds`."""
 
 LEFT_LATER = 10
-"""Factor on what counts as narrow after `Tuning.small_seconds`: a search by calls that is left so late has
-lost much work."""
+"""Factor on the rate in `is_narrow` after `Tuning.small_seconds`, because leaving direct calls that late loses much
+work."""
 
 _log = logging.getLogger("leadline")
 
@@ -45,15 +46,16 @@ def explore(
     progress: Progress | None = None,
     settings: CompiledSettings | None = None,
 ) -> Result:
-    """Search a spec's states breadth-first, by learned transition tables where that pays.
+    """Search a spec's states breadth-first, with learned transition tables if that pays off.
 
-    With a checkpoint, it is taken to pay; and with `Tuning.in_order`, as calls are made in another order.
+    A search with a checkpoint always learns, and so does one with `Tuning.in_order`, for which direct calls are made in
+    another order.
 
     Parameters:
         spec, limits, progress, settings: see `leadline.checker.engines.compiled.search.explore`.
 
     Returns:
-        The result: but for the time and the memory it takes, what `leadline.checker.engines.oracle.explore` returns.
+        The same result as `leadline.checker.engines.oracle.explore`, except for its time and memory.
 
     Raises:
         SpecError, LeadlineError: see `leadline.checker.engines.compiled.search.explore`.
@@ -72,8 +74,8 @@ def explore(
 
     try:
         from leadline.checker.engines.compiled import search
-        from leadline.checker.engines.learning import tables as tables  # which load the compiler
-    except (ImportError, OSError, MemoryError) as error:  # as where `ulimit -v` leaves no room for it
+        from leadline.checker.engines.learning import tables as tables  # these load the compiler
+    except (ImportError, OSError, MemoryError) as error:  # for example, `ulimit -v` leaves no room for it
         if settings.checkpoint is not None or settings.resume is not None:
             raise LeadlineError(f"checkpoints need the compiler, which cannot be loaded: {error}") from error
         _log.warning("the compiler cannot be loaded, so states are explored by direct calls: %s", error)
@@ -109,21 +111,21 @@ def _forecast(statistics: Statistics, tuning: Tuning) -> Forecast:
 
 
 def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tuning) -> Result | Forecast:
-    """The result of a small search; of a larger one, how fast its first states are expanded by calling."""
+    """The result of a small search; for a larger one, a forecast from the speed of direct calls on its first states."""
     before = Budget(limits)
     initials = within(before, spec, "oracle", spec.initials)
     if isinstance(initials, Result):
         return initials
-    if before.swallowed:  # they may not be what the spec says
+    if before.swallowed:  # the spec caught an interrupt, so they may be wrong
         return nothing_searched(spec, "oracle", before.swallowed)
     began, look = time.monotonic(), _Look(progress, tuning)
     try:
-        if len(initials) > tuning.sample and limits.depth != 1:  # with 1, none of them is to be expanded
+        if len(initials) > tuning.sample and limits.depth != 1:  # with depth 1, no state is expanded
             begins = attrs.evolve(spec, initial_states=lambda _: initials[: tuning.sample])
             result = oracle.explore(begins, attrs.evolve(limits, depth=2, coverage=False), look=look)
             if result.interrupted:
                 return attrs.evolve(result, spec=spec)
-            # the first states take longer than others
+            # twice the limit, because the first states take longer than others
             if look.seconds / tuning.sample * len(initials) > 2 * tuning.small_seconds:
                 return _forecast(result.statistics, tuning)
         budget = Budget(limits, spent=time.monotonic() - began)
@@ -133,11 +135,11 @@ def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tun
 
 
 class _Look:
-    """Decides now and then whether a search by calls goes on.
+    """Decides regularly whether to continue a search by direct calls.
 
     Parameters:
         progress: called with the counts of a search that takes long.
-        tuning: when to decide, and what is small.
+        tuning: when to decide, and which spaces are small.
     """
 
     def __init__(self, progress: Progress | None, tuning: Tuning) -> None:
@@ -149,7 +151,7 @@ class _Look:
         return time.thread_time() - self._began
 
     def __call__(self, statistics: Statistics) -> None:
-        """Decide by its counts so far.
+        """Decide from the counts so far.
 
         Raises:
             _Large: the space is probably large.
@@ -159,17 +161,19 @@ class _Look:
         elif self.seconds >= self._tuning.look_seconds:
             if not _is_small(statistics, self.seconds, self._tuning):
                 raise _Large(statistics, self._tuning)
-            if self.seconds > self._tuning.small_seconds and self._progress is not None:  # before, nobody waits for it
+            if (
+                self.seconds > self._tuning.small_seconds and self._progress is not None
+            ):  # until then, no progress is shown
                 self._progress(statistics)
 
 
 def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
-    """Whether a search by calls will probably be over soon, or calling is the better way for another reason.
+    """Whether direct calls will probably end soon, or are faster for another reason.
 
     Parameters:
-        statistics: its counts so far.
-        seconds: CPU seconds since the first of them was expanded.
-        tuning: what is small.
+        statistics: the counts so far.
+        seconds: CPU seconds since the first state was expanded.
+        tuning: which spaces are small.
     """
     rate = statistics.expanded / seconds
     if is_narrow(statistics, rate if seconds < tuning.small_seconds else LEFT_LATER * rate, tuning):

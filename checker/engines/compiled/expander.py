@@ -1,7 +1,7 @@
-"""The expander: a block of packed states in; their new next states, counts and sightings out.
+"""The expander: takes a block of packed states, and finds the new next states, the counts of steps and the evidence.
 
-It knows nothing of a search: no limits, levels, progress or checkpoints. The compiled search has one, and so has each
-worker on Spark.
+It does not depend on a search: it has no limits, levels, progress or checkpoints. The compiled search has an expander,
+and so does each worker on Spark.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from leadline.checker.result import Stop, StopKind
 S = TypeVar("S")
 
 CALLS_A_LOOK = 64
-"""Calls learned between two checks of the memory that their trees take."""
+"""Calls learned between two checks of the memory."""
 
 StepSeen = tuple[int, int, list[int]]
-"""A step that shows a step predicate: its state, the action instance, the slots' numbers of the next state."""
+"""A step that gives evidence: its state, the action instance, the slot numbers of the next state."""
 
 
 @attrs.frozen(eq=False)
@@ -45,7 +45,7 @@ class NextStates:
 
     Attributes:
         parts, buffers: the block, and the next states of each of its parts.
-        new: how many of each part's are new.
+        new: the number of new states of each part.
         steps_wanted: as given to `Expander.find`.
     """
 
@@ -57,12 +57,12 @@ class NextStates:
 
 @attrs.frozen(eq=False)
 class BlockResult:
-    """What the steps from a block of states showed.
+    """The result of expanding a block of states.
 
     Attributes:
-        counts: shape (action instances, 2): steps generated, and new states among them.
-        steps_seen: for each step predicate, the first steps that show it, as many as were wanted.
-        dead: the first states without a next state, as many as were wanted.
+        counts: shape (action instances, 2): the steps generated, and the new states among them.
+        steps_seen: for each step predicate, the first steps that give evidence, up to the number wanted.
+        dead: the first states without a next state, up to the number wanted.
     """
 
     counts: NDArray[np.int64]
@@ -71,16 +71,16 @@ class BlockResult:
 
 
 class Expander(Generic[S]):
-    """Expands blocks of states, and evaluates predicates on them, with what was learned of a spec.
+    """Expands blocks of states, and evaluates predicates on them, with the tables that were learned.
 
     Parameters:
-        tables: what was learned; more is added whenever a path is not known.
+        tables: the tables. Paths are added when a state meets an unknown one.
         store: the states. `keep` adds the new ones.
-        watch: asked between steps whether to continue. It has the threads that share the work.
+        watch: checks between steps whether to continue. It has the threads that share the work.
 
     Attributes:
         tuning: sizes.
-        learner: makes the calls that are missing.
+        learner: makes missing calls.
     """
 
     def __init__(self, tables: TransitionTables[S], store: Store, watch: Watch) -> None:
@@ -95,12 +95,12 @@ class Expander(Generic[S]):
 
         Parameters:
             first, last: the first state of the block, and its end.
-            steps_wanted: for each step predicate, how many more steps that show it are wanted.
+            steps_wanted: for each step predicate, the number of further steps wanted that give evidence.
 
         Raises:
             StopSearch: the time or the memory is used up.
             SpecError: the spec misbehaved.
-            ShapeChanged, NotRecorded, NewKind: the search has to start again; see `Adjustments`.
+            ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
         """
         store, count = self.store, self.store.count
         self.learner.compare(store.states, first, last)
@@ -126,9 +126,9 @@ class Expander(Generic[S]):
         """Count the steps of a block, and add its new states to the store. Must not be interrupted.
 
         Parameters:
-            found: what `find` returned last.
-            dead_wanted: how many states without a next state are wanted.
-            most: the most states that the store may have; there are more than that with the new ones. None: no limit.
+            found: the result of the last call of `find`.
+            dead_wanted: the number of states without a next state that are wanted.
+            most: the maximum number of states of the store, if the new ones exceed it; None: they do not.
         """
         parts, buffers, new, store = found.parts, found.buffers, found.new, self.store
         wanted = max(found.steps_wanted, default=0)
@@ -146,7 +146,7 @@ class Expander(Generic[S]):
             for part in range(len(new))
         ]  # fmt: skip
         if most is not None:
-            next(part for part in work if kernel.append(*part))  # those behind it are not looked at
+            next(part for part in work if kernel.append(*part))  # later parts are not counted
         else:
             self.workers.run(kernel.append, work, alone=sum(new) < self.tuning.alone)
         result = BlockResult(counts.sum(axis=0), [[] for _ in found.steps_wanted], [])
@@ -164,11 +164,11 @@ class Expander(Generic[S]):
 
         Parameters:
             first: the first state.
-            wanted: for each predicate, how many more states that show it are wanted; with 0 it is not evaluated.
-            inherit: for each predicate, whether it is known that no state's parent shows it.
+            wanted: for each predicate, the number of further states wanted that give evidence; 0: do not evaluate it.
+            inherit: for each predicate, whether it is known that no state's parent gives evidence.
 
         Returns:
-            Shape (states, predicates): whether the state shows the predicate.
+            Shape (states, predicates): whether the state gives evidence.
         """
         tables, store = self.tables, self.store
         parts, evaluated = self._parts(first, store.count), np.array(wanted, np.bool_)
@@ -192,14 +192,14 @@ class Expander(Generic[S]):
         return shown
 
     def learn(self, parts: BlockParts, states: int) -> list[int]:
-        """Make the calls that are missing and worth it, and learn from them.
+        """Make the missing calls that are worth it, and learn from them.
 
         Parameters:
-            parts: the parts that ask for them.
-            states: how many states the search has had so far.
+            parts: the parts that ask for calls.
+            states: the number of states that the search has visited.
 
         Returns:
-            The parts that ask for more. Their states wait for answers of their own.
+            The parts that ask for more calls. Their waiting states need calls of their own.
 
         Raises:
             StopSearch: the tables are full.
@@ -211,19 +211,19 @@ class Expander(Generic[S]):
         return [part for part in parts.busy if len(parts.that_wait(part))]
 
     def leaves(self, indices: NDArray[np.int64], first_tree: int, trees: int) -> NDArray[np.int32]:
-        """For some states, the code of the leaf that each of some trees leads to; 0 if the path is not known."""
+        """Shape (states, trees): the code of the leaf that each tree leads to; 0 if the path is not known."""
         packing, codes = self.store.packing, np.zeros((len(indices), trees), np.int32)
         pool = self.tables.forest.pool
         find_leaves(indices, self.store.states, first_tree, pool, packing.word, packing.shift, packing.mask, codes)
         return codes
 
     def is_enabled(self, tree: int, index: int) -> bool:
-        """Whether a state enables an action instance, also where no path is known; it is learned if that is worth it.
+        """Whether a state enables an action instance. On an unknown path, the call is made, and learned if worth it.
 
         Raises:
             StopSearch: the tables are full.
             SpecError: the spec misbehaved.
-            ShapeChanged, NotRecorded, NewKind: the search has to start again; see `Adjustments`.
+            ShapeChanged, NotRecorded, NewKind: the search must start again; see `Adjustments`.
         """
         return bool(self.learner.ask(tree, self.row(index), self.store.count))
 
@@ -237,31 +237,31 @@ class Expander(Generic[S]):
         return state
 
     def sizes(self) -> list[int]:
-        """How many values each slot has."""
+        """The number of values of each slot."""
         return self.layout.sizes()
 
     def within(self, first: int, last: int) -> int:
-        """How many of the states from the first up to the last are not outside of `Spec.within`."""
+        """The number of states from `first` up to `last` that are not outside of `Spec.within`."""
         return last - first - int(np.count_nonzero(self.store.outside[first:last]))
 
     def indices_within(self, first: int, last: int) -> NDArray[np.int64]:
-        """Those of the states from the first up to the last that are not outside of `Spec.within`."""
+        """The states from `first` up to `last` that are not outside of `Spec.within`."""
         outside = self.store.outside[first:last]  # empty without `Spec.within`
         return first + np.flatnonzero(~outside) if len(outside) else np.arange(first, last)
 
     def free(self) -> None:
-        """Give back the memory of the buffers."""
+        """Free the memory of the buffers."""
         self._buffers = None
 
     def _generate(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers]:
-        """The next states of a block."""
+        """Generate the next states of a block."""
         while True:
             found = self._generated(first, last, wanted)
             if found is not None:
                 return found
 
     def _generated(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers] | None:
-        """The same; None if states are packed another way by now, and those in the buffers are not."""
+        """The same, or None if the packing has changed meanwhile, so that the buffers are out of date."""
         tables, packing = self.tables, self.store.packing
         parts, looked_at = self._parts(first, last), tables.calls
         buffers = self._buffers_for(parts)
@@ -291,7 +291,7 @@ class Expander(Generic[S]):
         wanted: NDArray[np.bool_],
         answers: Sequence[UnlearnedSteps],
     ) -> list[bool]:
-        """Walk the trees for the states that are left of each part. Returns which buffers are full."""
+        """Walk the trees for the states left in each part. Returns for each part whether its buffer is full."""
         tables, store, packing = self.tables, self.store, self.store.packing
         parts.fit(len(packing.sizes))
         answers = answers or [UnlearnedSteps([], packing)] * len(parts.cursors)
@@ -308,7 +308,7 @@ class Expander(Generic[S]):
         )  # fmt: skip
 
     def _answers(self, parts: BlockParts, packing: Packing, too_many: Sequence[int]) -> list[UnlearnedSteps]:
-        """The steps of the states that wait in some parts, as far as states are still packed this way."""
+        """The called steps of the waiting states of some parts; none if the packing changes meanwhile."""
         answers = [UnlearnedSteps([], packing)] * len(parts.cursors)
         for part in too_many if self.store.packing is packing else ():
             found = self._steps_from(parts.that_wait(part))
@@ -317,14 +317,14 @@ class Expander(Generic[S]):
         return answers
 
     def _parts(self, first: int, last: int) -> BlockParts:
-        """The parts in which the states from the first to the last are looked at."""
+        """Divide the states from the first to the last into parts."""
         tuning, workers = self.tuning, self.workers.count
         alone = workers == 1 or last - first < tuning.alone
         count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that none is empty
         return BlockParts(first, last, count, self.layout.slots, tuning)
 
     def _buffers_for(self, parts: BlockParts) -> Buffers:
-        """Buffers for the parts of a block; they are used again and again."""
+        """Buffers for the parts of a block, reused if possible."""
         count, words, step_checks = len(parts.cursors), self.store.packing.words, len(self.tables.step_checks)
         states = int(np.diff(parts.ends).max())
         buffers = self._buffers
@@ -333,7 +333,7 @@ class Expander(Generic[S]):
         return buffers
 
     def _steps_from(self, indices: NDArray[np.int64]) -> list[list[tuple[int, list[Changes]]]]:
-        """The steps from some states of those action instances whose paths are not known there."""
+        """For some states, the steps of the action instances with unknown paths, by calls."""
         tables, found = self.tables, []
         for index, codes in zip(indices, self.leaves(indices, 0, tables.instances), strict=True):
             row = self.row(index)
@@ -344,7 +344,7 @@ class Expander(Generic[S]):
     def _judge(
         self, parts: BlockParts, part: int, first: int, wanted: NDArray[np.bool_], shown: NDArray[np.bool_]
     ) -> None:
-        """Evaluate the state predicates on the states of a part that wait, by calls where paths are not known.
+        """Evaluate the state predicates on the waiting states of a part, with calls for unknown paths.
 
         Parameters:
             first, wanted, shown: see `kernel.check`.
@@ -352,14 +352,14 @@ class Expander(Generic[S]):
         tables, indices = self.tables, parts.that_wait(part)
         codes = self.leaves(indices, tables.instances, len(wanted))
         for index, of_state in zip(indices.tolist(), codes, strict=True):
-            shown[index - first] |= of_state == SHOWN  # as some were learned since the loop asked for them
+            shown[index - first] |= of_state == SHOWN  # some paths were learned after the loop asked for them
             row = self.row(index)
             for predicate in np.flatnonzero((of_state == 0) & wanted).tolist():
                 shown[index - first, predicate] = self.learner.shows(tables.instances + predicate, row)
         parts.cursors[part, kernel.WAITING] = 0
 
     def _judge_steps(self, parts: BlockParts, buffers: Buffers) -> None:
-        """Call the step predicates on the steps of a block of which they are not known."""
+        """Call the step predicates for the steps of a block with unknown paths."""
         tables, packing = self.tables, self.store.packing
         for part, filled in enumerate(parts.cursors[:, kernel.FILLED]):
             shown = buffers.shown[part, :filled]
@@ -375,11 +375,11 @@ class Expander(Generic[S]):
 
     @property
     def packing(self) -> Packing:
-        """How states are packed."""
+        """The packing of the states."""
         return self.store.packing
 
     def repack(self) -> None:
-        """Pack all states another way, as a slot has more values than bits; see `Holder`."""
+        """Pack all states again, because a slot has more values than its bits can hold; see `Holder`."""
         members = len(self.layout.members)
         packing = Packing(self.sizes(), spare=members and 16 + members // 2)
         self.watch.need(8 * packing.words * self.store.count)
@@ -394,7 +394,7 @@ class Expander(Generic[S]):
             self.store.grow(coming)
 
     def no_room(self) -> Stop:
-        """Why the store can have no more states."""
+        """The reason to stop when the store has no room."""
         if self.store.room >= MOST_STATES:
             return Stop(StopKind.MEMORY, f"reached {MOST_STATES:,} states, the most that one search can have")
         return self.watch.budget.memory_failed()

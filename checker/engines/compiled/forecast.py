@@ -1,7 +1,7 @@
-"""Forecast: whether learning will be faster than calling, as far as the first seconds of a search show.
+"""Forecast: from the first seconds of a search, whether learning will be faster than direct calls.
 
-The levels of a breadth-first search grow and then shrink, as a rule ever more slowly and then ever faster: the ratio of
-each level to the one before falls. So the first levels show roughly how many states there are.
+The levels of a breadth-first search usually grow more and more slowly, and then shrink faster and faster: the ratio of
+each level to the previous one falls. The first levels therefore show the approximate number of states.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from leadline.checker.result import Statistics
 from leadline.checker.settings import DEFAULT, Tuning
 
 LAST_LOOK = 4.0
-"""Seconds of a search after which it is no longer given up: more would be lost than won."""
+"""Seconds after which a search is no longer given up, because more would be lost than gained."""
 
 HOPELESS = 0.5
-"""Calls, as a share of those of the oracle, from which on learning cannot be much faster than calling."""
+"""With at least this share of the oracle's calls, learning cannot be much faster than direct calls."""
 
 SHARE, FEWEST = 0.4, 3
-"""The share of the known levels, the last ones, from which a forecast is made, and the fewest ratios that it needs."""
+"""A forecast uses the last levels, this share of all known ones; and the minimum number of ratios that it needs."""
 
 SHRINKING = -1.0
 """Natural logarithm of the ratio of the last level to the first. If it is below this, one ratio is enough."""
 
 LEAST_FALL = 0.06
-"""The least by which the natural logarithm of that ratio is taken to fall from one level to the next."""
+"""The minimum fall of the natural logarithm of the ratio from one level to the next that is assumed."""
 
 MOST_LEVELS, MOST_GROWTH = 200, 50.0
-"""Levels that a forecast looks ahead, and the most that they grow, as a natural logarithm."""
+"""Number of levels that a forecast looks ahead, and their maximum growth as a natural logarithm."""
 
 
 def forecast(levels: Sequence[int]) -> float:
-    """About how many states lie beyond the levels of a search that are known.
+    """The approximate number of states beyond the known levels of a search.
 
     Parameters:
-        levels: how many states each has.
+        levels: the number of states of each level.
 
     Returns:
-        The number of states, which may be wrong by a factor of two or more; infinite if too few levels are known.
+        The number of states, which can be wrong by a factor of two or more; infinite if too few levels are known.
     """
     growth = [math.log(after / before) for before, after in itertools.pairwise(levels)]
     if len(growth) < FEWEST and sum(growth) > SHRINKING:
         return math.inf
     growth = growth[-max(FEWEST, int(SHARE * len(levels))) :]
     places = [place - (len(growth) - 1) / 2 for place in range(len(growth))]
-    rise = sum(place * ratio for place, ratio in zip(places, growth, strict=True))  # of the line that fits best
+    rise = sum(place * ratio for place, ratio in zip(places, growth, strict=True))  # of the best-fitting line
     fall = max(-rise / (sum(place**2 for place in places) or 1), LEAST_FALL)
     ratio = sum(growth) / len(growth) - fall * places[-1]
     sizes = itertools.accumulate(ratio - step * fall for step in range(1, MOST_LEVELS))
@@ -56,35 +56,35 @@ def forecast(levels: Sequence[int]) -> float:
 
 
 def expected_states(now: Statistics) -> float:
-    """About how many states a space has; infinite if that cannot be said yet.
+    """The approximate number of states of a space; infinite if it is too early to tell.
 
     Parameters:
         now: the counts of a search that has expanded some of its states.
     """
     known, found = now.levels[: now.depth], sum(now.levels[now.depth :])
     expanded = now.expanded - sum(known[:-1])
-    if len(known) <= FEWEST and expanded:  # many initial states: the next level, as far as it is found, is all there is
+    if len(known) <= FEWEST and expanded:  # many initial states: only the beginning of the next level is known
         following = max(round(found * known[-1] / expanded), 1)
         return sum(known) + following + forecast((*known, following))
     beyond = forecast(known)
-    if found and beyond < math.inf:  # the next level is at least as large as what is found of it
+    if found and beyond < math.inf:  # the next level has at least the states found
         beyond = max(beyond, found + forecast((*known, found)))
     return sum(known) + beyond
 
 
 def is_narrow(now: Statistics, rate: float, tuning: Tuning) -> bool:
-    """Whether calling is faster than compiled loops, since there are many levels and all are small.
+    """Whether direct calls are faster than compiled loops, because there are many levels and all are small.
 
     Parameters:
         now: the counts of a search so far.
-        rate: states that calling expands in a second.
+        rate: states that direct calls expand per second.
         tuning: how many levels show this, and how long a round takes.
     """
     return now.depth >= tuning.narrow_levels and now.expanded < tuning.level_seconds * rate * now.depth
 
 
 class SlowerThanCalling(Exception):
-    """Learning is slower than calling.
+    """Learning is slower than direct calls.
 
     Attributes:
         statistics: the counts so far.
@@ -97,10 +97,10 @@ class SlowerThanCalling(Exception):
 
 @attrs.frozen
 class Forecast:
-    """Whether a search should be given up.
+    """Decides whether to give up a search.
 
     Attributes:
-        rate: states that calling expands in a second.
+        rate: states that direct calls expand per second.
         tuning: when a search may be given up.
     """
 
@@ -108,14 +108,14 @@ class Forecast:
     tuning: Tuning = DEFAULT
 
     def check(self, seconds: float, statistics: Callable[[], Statistics]) -> None:
-        """Look at a search between two of its blocks.
+        """Check a search between two blocks.
 
         Parameters:
-            seconds: how long it has taken since it last began anew.
-            statistics: gives its counts so far.
+            seconds: seconds since the current attempt at the search began.
+            statistics: returns the counts so far.
 
         Raises:
-            SlowerThanCalling: it should be.
+            SlowerThanCalling: the search should be given up.
         """
         if not self.tuning.first_look <= seconds <= LAST_LOOK:
             return

@@ -1,13 +1,13 @@
-"""The compiled loops: walking decision trees for a block of states, and the set of packed states.
+"""The compiled loops: they walk the decision trees for a block of states, and keep the set of packed states.
 
-A block of states is searched in three passes. `expand` generates the next states, each call those of a
-part of the block. `insert` finds which of them are new, each worker in a region of the table of its own.
-`append` counts and keeps them, each call those of a part, where they are in the order in which plain breadth-first
-search finds them: so no figure depends on the number of workers.
+A block of states is searched in three passes. `expand` generates the next states; each call processes a part of the
+block. `insert` finds the new ones among them; each worker uses its own region of the table. `append` counts and keeps
+the new states of a part, in the order in which plain breadth-first search finds them. So no count depends on the number
+of workers.
 
-Loops take their arrays in named tuples (see `arrays`). Compared with separate arguments, that costs 5 to 10
-microseconds a call, where a part of a block takes milliseconds, and 2 % of the time to compile. What they are compiled
-from is listed in `loop_cache.SOURCES`.
+Loops take their arrays in named tuples (see `arrays`). Compared with separate arguments, this costs 5 to 10
+microseconds a call, where a part of a block takes milliseconds, and 2 % of the time to compile. `loop_cache.SOURCES`
+lists the files that the loops are compiled from.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
@@ -30,29 +30,30 @@ from leadline.checker.engines.learning.trees import (
 from leadline.checker.observing.step_slots import SECOND
 
 INDEX, WAITING, ASKED, FILLED, PATIENT, PLACES = range(6)
-"""How far a part of a block is: the first state that was not looked at, how many before it wait until more is known,
-how many unknown paths are asked for, how much of the buffer is filled; whether to go on when no more can be asked for;
-and how many places these are."""
+"""The entries of a cursor, the position of a loop in a part of a block: the first unvisited state, the number of states
+before it that wait for unknown paths, the number of paths asked for, the filled entries of the buffer, and whether to
+continue when no more paths can be asked for. The last is the number of entries."""
 
 TREE, NODE, NUMBER, WANTED, FIELDS = range(5)
-"""An unknown path: of which tree, the node and the edge at which it ends, and how often it was met; and how many fields
-these are."""
+"""The fields of an unknown path: its tree, the node and the edge at which it ends, and how many states met it. The last
+is the number of fields."""
 
 STATES, EXPANDED, DEGREE, DEADLOCKS, FEWEST, MOST, COUNTERS = range(7)
-"""What `append` counts: states kept; states expanded; steps from the one that a limit cut short; deadlocks;
-fewest and most steps from one state, -1 if there is none that is not outside; and how many counters these are."""
+"""What `append` counts: states kept; states expanded; steps from the state at which a limit stopped it; deadlocks; the
+fewest and the most steps from a state, -1 if all states are outside of `Spec.within`. The last is the number of
+counters."""
 
 SHOWN_BY_STEP, NOT_KNOWN = 1, 2
-"""What a step predicate says of a step, else 0: it gives evidence; it has to be called to know."""
+"""The result of a step predicate: it gives evidence; it must be called. 0: it gives no evidence."""
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 
 BATCH = 64
-"""Look-ups in the table that are in flight at the same time."""
+"""The number of table look-ups that are in progress at the same time."""
 
 RECENT = np.uint64(2**14)
-"""Next states that `insert` remembers: steps that commute often lead to one state twice within a block."""
+"""The number of next states that `insert` remembers: commuting steps often lead to the same state within a block."""
 
 
 @njit(inline="always")
@@ -90,16 +91,16 @@ def _same(states, index, others, other):
 
 @njit(inline="always")
 def _first_place(mixed, places):
-    """Where a hash belongs among so many entries of the table, or among the regions that it is cut into.
+    """The first entry to try for a hash, or its region, if there are `places` of them.
 
-    The upper half of the hash says so, the lower half is kept in the entry.
+    This depends on the upper half of the hash only; the lower half is stored in the entry.
     """
     return np.int64(((mixed >> HALF) * np.uint64(places)) >> HALF)
 
 
 @njit()
 def _ask(pool, tree, row, cursor, unknown, rows):
-    """Note an unknown path, unless one that ends at the same place is noted, or there is no room."""
+    """Note an unknown path, unless one with the same end is noted or there is no room."""
     node, number, code = np.int64(tree), np.int64(0), pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
@@ -113,14 +114,16 @@ def _ask(pool, tree, row, cursor, unknown, rows):
     if noted < len(unknown):
         unknown[noted, TREE], unknown[noted, NODE], unknown[noted, NUMBER] = tree, node, number
         unknown[noted, WANTED] = 1
-        for slot in range(len(row)):  # Numba compiles an assignment to a slice for seconds, for its error message
+        for slot in range(
+            len(row)
+        ):  # Numba takes seconds to compile an assignment to a slice, because of its error message
             rows[noted, slot] = row[slot]
         cursor[ASKED] += 1
 
 
 @njit(inline="always")
 def _taken_up(cursor):
-    """Begin with a part of a block, or go on: how many states wait, which come first this time."""
+    """Begin or continue a part of a block. Returns the number of waiting states, which now come first."""
     waiting = cursor[WAITING]
     cursor[WAITING] = cursor[ASKED] = 0
     return waiting
@@ -128,7 +131,7 @@ def _taken_up(cursor):
 
 @njit(inline="always")
 def _has_next(cursor, last, turn, waited, waiting, unknown):
-    """Whether there is a state to look at, and room to note that it has to wait and why."""
+    """Whether there is another state, and room to note that it waits and for which path."""
     if cursor[ASKED] == len(unknown) and not cursor[PATIENT]:
         return False
     return turn < waited or (turn < waited + last - cursor[INDEX] and cursor[WAITING] < len(waiting))
@@ -136,20 +139,20 @@ def _has_next(cursor, last, turn, waited, waiting, unknown):
 
 @njit(inline="always")
 def _next(cursor, turn, waited, waiting):
-    """The state whose turn it is."""
+    """The next state."""
     return waiting[turn] if turn < waited else cursor[INDEX] + turn - waited
 
 
 @njit(inline="always")
 def _wait(cursor, index, waiting):
-    """Have a state wait until more is known."""
+    """Note that a state waits for unknown paths."""
     waiting[cursor[WAITING]] = index
     cursor[WAITING] += 1
 
 
 @njit(inline="always")
 def _pause(cursor, last, turn, waited, waiting):
-    """End for now; whether all states were looked at, and none waits."""
+    """Store the position. Returns whether all states were visited and none waits."""
     for rest in range(turn, waited):
         _wait(cursor, waiting[rest], waiting)
     cursor[INDEX] += max(turn - waited, 0)
@@ -158,17 +161,17 @@ def _pause(cursor, last, turn, waited, waiting):
 
 @njit(nogil=True)
 def expand(part, packed, answered, first, generated, wanted, guarding, first_step, reads, learned):
-    """Generate the next states of the states from the cursor's up to the last, into their part's buffer.
+    """Generate the next states of the remaining states of a part, and write them to the buffer of the part.
 
-    Each has its hash, its parent and its action instance; and, for each step predicate that is wanted,
-    whether the step shows it. A state from which a path is not known waits: its next states are generated when
-    the loop is called again.
+    Each next state has its hash, its parent and its action instance; and, for each step predicate that is wanted,
+    whether the step gives evidence. A state with an unknown path waits: its next states are generated when the loop is
+    called again.
 
     Parameters:
         first: the first state of the part.
         wanted: for each step predicate, whether to evaluate it.
         first_step: the tree of the first step predicate.
-        reads: for each step predicate, by word: the bits that its tree reads, of either state.
+        reads: for each step predicate and word, the bits that its tree reads in either state.
 
     Returns:
         Whether the buffer is full.
@@ -236,7 +239,7 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
                                 step = first_step + predicate
                                 verdict = leaf_of_step(pool, step, values, found, place, word, shift, mask)
                                 if not touched:
-                                    still[predicate] = verdict  # that of all steps that touch nothing it reads
+                                    still[predicate] = verdict  # the same for all steps that change nothing it reads
                             shown[place, predicate] = SHOWN_BY_STEP if verdict == SHOWN else 0
                             if verdict == 0:
                                 shown[place, predicate] = NOT_KNOWN
@@ -267,7 +270,7 @@ def expand(part, packed, answered, first, generated, wanted, guarding, first_ste
 
 @njit()
 def _route(first, last, begins, filled, parents, hashes, routes, regions):
-    """Sort the next states of a part by the region of the table they belong to, in breadth-first order in each."""
+    """Sort the next states of a part by their region of the table, and by breadth-first order within each region."""
     count = len(regions) - 1
     regions[:] = 0
     for place in range(filled):
@@ -286,15 +289,15 @@ def _route(first, last, begins, filled, parents, hashes, routes, regions):
 
 @njit(nogil=True)
 def insert(region, count, regions, routes, found, hashes, places, new, states, table):
-    """Enter the next states whose place is in one region of the table, those that are new.
+    """Enter the new ones among the next states that belong to one region of the table.
 
     Parameters:
-        count: how many states are kept.
-        regions, routes: for each part of the block: see `expand`.
+        count: the number of states kept so far.
+        regions, routes: for each part of the block; see `expand`.
         found: shape (parts * room, words): the next states.
-        places: for each of them, where in the table it was entered, or -1 if it was known. The entry has
-            the number it would have if all were new; `append` puts it right.
-        new: for each region and part, how many were new.
+        places: for each next state, set to its entry in the table, or -1 if it was known. The entry holds the number
+            that the state would have if all were new; `append` corrects it.
+        new: for each region and part, set to the number of new states.
     """
     size = len(table) // (regions.shape[1] - 1)
     low, high = region * size, (region + 1) * size
@@ -321,7 +324,8 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
                     batch[taken], places_seen[taken] = index, _first_place(mixed, len(table))
                     taken += 1
                 route += 1
-            # memory is slow, and gives many answers at once: first ask for all entries, then for all states
+            # Memory is slow, but answers many requests at once: first load all entries, then all states. `touched`
+            # keeps the compiler from removing these loads.
             for number in range(taken):
                 entries[number] = table[places_seen[number]]
             for number in range(taken):
@@ -354,22 +358,22 @@ def insert(region, count, regions, routes, found, hashes, places, new, states, t
 
 @njit(nogil=True)
 def append(part, count, first, last, filled, generated, max_states, kept, counted):
-    """Count the steps of a part of a block, and keep its new states, in order, until there are as many as may be.
+    """Count the steps of a part of a block, and keep its new states in order, up to a limit.
 
     Parameters:
-        part: which.
-        count: how many states there are before its own.
-        first, last: its first state, and where it ends.
-        filled: for each part: how much of its buffer is filled.
-        max_states: the most states that may be kept; -1: no limit.
+        part: the part.
+        count: the number of states before its own.
+        first, last: the first state of the part, and its end.
+        filled: for each part, the number of filled entries of its buffer.
+        max_states: the maximum number of states to keep; -1: no limit.
 
     Returns:
-        Whether the limit cut it short.
+        Whether the limit was reached.
     """
     begins, found, _, found_parents, trees, _, _, places, shown = generated
     states, parents, arrivals, outside, table = kept
     counters, counts, dead, seen, seen_at = counted
-    own = np.zeros((counts.shape[1], 2), np.int64)  # counting in what another worker's counts lie next to is slow
+    own = np.zeros((counts.shape[1], 2), np.int64)  # a shared cache line with another worker's counts would be slow
     deadlocks, fewest, most = 0, -1, -1
     cut_short = False
     index = first
@@ -418,7 +422,7 @@ def append(part, count, first, last, filled, generated, max_states, kept, counte
 
 @njit()
 def _take_back(first_part, first_parent, first_place, filled, parents, places, table):
-    """Clear the entries of what is not kept. All were entered last, so no other entry is behind them."""
+    """Clear the entries of states that are not kept. They were entered last, so no other entry depends on them."""
     for part in range(first_part, len(filled)):
         for place in range(filled[part]):
             parent = parents[part, place]
@@ -429,13 +433,13 @@ def _take_back(first_part, first_parent, first_place, filled, parents, places, t
 
 @njit(nogil=True)
 def rebuild(region, regions, first, last, states, table):
-    """Enter the states from the first to the last, which should be different, into one region of a table.
+    """Enter distinct states, from the first to the last, into one region of a table.
 
-    The region is emptied before the first state of all is entered.
+    The region is cleared before state 0 is entered.
 
     Returns:
-        A state that is equal to one entered before, at which this stops; -1 if there is none. And a number without
-        a meaning.
+        The first state that equals an earlier one, at which this stops, or -1; and a number without a meaning, for
+        which see `insert`.
     """
     size = len(table) // regions
     low, high = region * size, (region + 1) * size
@@ -471,12 +475,12 @@ def rebuild(region, regions, first, last, states, table):
 
 @njit(nogil=True)
 def first_impossible(first, last, initials, instances, sizes, states, parents, arrivals, word, shift, mask):
-    """The first of some states that no search can have found as recorded; -1 if there is none.
+    """The first state that cannot have been found as recorded; -1 if there is none.
 
     Parameters:
-        initials: how many initial states there are, which have no parent.
-        instances: how many action instances there are.
-        sizes: how many values each slot has.
+        initials: the number of initial states, which have no parent.
+        instances: the number of action instances.
+        sizes: for each slot, the number of its values.
     """
     for index in range(first, last):
         for slot in range(len(word)):
@@ -491,14 +495,14 @@ def first_impossible(first, last, initials, instances, sizes, states, parents, a
 
 @njit(nogil=True)
 def note_holders(first, last, begins, states, word, shift, mask, holders):
-    """Note for each number of each slot the first of some states that has it.
+    """Note, for each number of each slot, the first state that has it.
 
     Parameters:
-        begins: for each slot, the place of its number 0 in `holders`; at last, where these end.
-        holders: the first state so far; -1 if there is none.
+        begins: for each slot, the index of its number 0 in `holders`; at last, the length of `holders`.
+        holders: set to the first state; -1: none so far.
 
     Returns:
-        The first state that has a number which a slot does not have; -1 if there is none.
+        The first state with a number that its slot does not have; -1 if there is none.
     """
     for index in range(first, last):
         for slot in range(len(word)):
@@ -512,14 +516,14 @@ def note_holders(first, last, begins, states, word, shift, mask, holders):
 
 @njit(nogil=True)
 def hash_all(states, hashes):
-    """The hash of each state."""
+    """Compute the hash of each state."""
     for index in range(len(states)):
         hashes[index] = _hash(states, index)
 
 
 @njit(nogil=True)
 def keep(count, new, found, places, states, table):
-    """Keep what `insert` entered as new, in order: `append` for a set that counts no steps."""
+    """Keep the states that `insert` entered, in order: like `append`, for a set that does not count steps."""
     for index in new:
         for cell in range(states.shape[1]):
             states[count, cell] = found[index, cell]
@@ -529,15 +533,15 @@ def keep(count, new, found, places, states, table):
 
 @njit(nogil=True)
 def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tree, pool):
-    """Evaluate state predicates on the states from the cursor's up to the last. Where a path is not known, they wait.
+    """Evaluate state predicates on the remaining states of a part. States with unknown paths wait.
 
     Parameters:
         first: the first state of all parts.
-        inherit: for each predicate, whether it is known that no parent shows it: then neither does a state
-            that is different in nothing that the predicate's tree reads.
-        reads: for each predicate, by word: the bits that its tree reads.
-        wanted: the predicates to evaluate.
-        shown: for each state and predicate, set to whether the state shows it.
+        inherit: for each predicate, whether no parent gives evidence; then a state that differs from its parent in
+            nothing that the predicate's tree reads does not either.
+        reads: for each predicate and word, the bits that its tree reads.
+        wanted: for each predicate, whether to evaluate it.
+        shown: for each state and predicate, set to whether the state gives evidence.
     """
     cursor, last, waiting, unknown, rows = part
     states, _, word, shift, mask = packed
@@ -567,12 +571,12 @@ def check(part, packed, first, parents, inherit, reads, wanted, shown, first_tre
 
 @njit(nogil=True)
 def steps_into(part, packed, targets, table, steps, instances, learned):
-    """Find the steps into some target states, from the states from the cursor's up to the last.
+    """Find the steps from the remaining states of a part into some target states.
 
-    Each is entered in ``steps`` as (state before, action instance, target).
+    Each step is written to ``steps`` as (state before, action instance, target).
 
     Parameters:
-        table: of the targets.
+        table: the hash table of the targets.
 
     Returns:
         Whether there is no room for more steps.

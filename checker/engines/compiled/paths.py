@@ -27,7 +27,7 @@ class Place(Hashable, Protocol):
 P = TypeVar("P", bound=Place)
 
 Steps = list[tuple[int, int, int]]
-"""Steps: the state before, the action instance, and the place of the state after among the targets."""
+"""Steps: the state before, the action instance, and the index of the state after among the targets."""
 
 
 class Paths(Generic[S, P]):
@@ -37,7 +37,7 @@ class Paths(Generic[S, P]):
         spec: the spec.
         state_at: reads the state at a place.
         level_of: the level of a place, from 1.
-        steps_into: the steps into some states of one level, in order, from the level before: the place of the state
+        steps_into: the steps into some states of one level from the previous level, in order: the place of the state
             before, the action instance, the place of the state after.
     """
 
@@ -52,13 +52,13 @@ class Paths(Generic[S, P]):
         self._states: dict[P, S] = {}
 
     def target(self, place: P) -> S:
-        """The state at a place. Paths will lead to it."""
+        """The state at a place, to which a path is wanted."""
         if place not in self._states:
             self._states[place] = self._state_at(place)
         return self._states[place]
 
     def know(self, place: P, state: S) -> None:
-        """Note the state at a place, which need not be read any more."""
+        """Note the state at a place, so that it need not be read."""
         self._states.setdefault(place, state)
 
     def arrivals(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
@@ -73,11 +73,11 @@ class Paths(Generic[S, P]):
 
 
 def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]], first: int, last: int) -> Steps:
-    """Find the steps into some states.
+    """Find the steps into some states, when a trace needs more than the one that the search kept.
 
     Parameters:
         expander: has the states before.
-        targets: gives the states after, packed as all are at the time of the call.
+        targets: returns the states after, in the current packing.
         first, last: the first of the states before, and their end.
 
     Returns:
@@ -98,7 +98,9 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
             kernel.steps_into,
             [(parts.of(0), store.packed, packed, table, steps, tables.instances, tables.arrays)],
         )
-        for part in expander.learn(parts, last):  # an earlier run knew it, it was forgotten, or it was not learned
+        for part in expander.learn(
+            parts, last
+        ):  # these paths were learned by an earlier run, forgotten, or never learned
             more += _called(expander, parts.that_wait(part).tolist(), packed)
             parts.cursors[part, kernel.WAITING] = 0
         steps = with_room(steps, len(steps) + tables.most_outcomes if full else 0)
@@ -107,12 +109,12 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
 
 
 def _called(expander: Expander[S], indices: list[int], targets: NDArray[np.uint64]) -> Steps:
-    """The same, by calling the action instances whose paths are not known.
+    """The same, by calling the action instances with unknown paths.
 
     Parameters:
         expander: has the states before.
         indices: the states before.
-        targets: the states after, packed as all are.
+        targets: the states after, in the current packing.
     """
     wanted = {target.tobytes(): number for number, target in enumerate(targets)}
     tables, packing, found = expander.tables, expander.store.packing, Steps()

@@ -24,14 +24,14 @@ P = TypeVar("P")
 """Where an engine keeps a state: its number, or its level and its number there."""
 
 StepsSeen = Sequence[Sequence[tuple[P, int, Sequence[int]]]]
-"""For each step predicate, the steps: where the state before is, the action instance, the row of the state after."""
+"""For each step predicate, steps: the place of the state before, the action instance, the row of the state after."""
 
 BLOCK = 16_384
-"""States that are looked at together."""
+"""The number of states that are processed together."""
 
 
 def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionCount]:
-    """What each action did.
+    """The counts of each action.
 
     Parameters:
         spec: the spec.
@@ -45,12 +45,12 @@ def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionC
 
 
 def violated(tables: TransitionTables[S], seen: Sequence[Sequence[P]], steps_seen: StepsSeen[P], dead: bool) -> bool:
-    """Whether a search saw a property violated.
+    """Whether a search found a violation.
 
     Parameters:
-        tables: what is known of the spec.
-        seen: for each state predicate, the states that were seen to show it.
-        steps_seen: for each step predicate, the steps that were seen to show it; see `StepsSeen`.
+        tables: the tables of the search.
+        seen: for each state predicate, the states that give evidence.
+        steps_seen: for each step predicate, the steps that give evidence; see `StepsSeen`.
         dead: whether a state without a next state was found.
     """
     checks = (*tables.state_checks, *tables.step_checks)
@@ -66,12 +66,12 @@ def sightings(
     dead: Sequence[P],
     target: Callable[[P], S],
 ) -> dict[Property, list[Sighting[S]]]:
-    """Where each property was seen.
+    """The evidence of each property.
 
     Parameters:
-        tables, seen, steps_seen: as of `violated`.
+        tables, seen, steps_seen: see `violated`.
         dead: the states without a next state.
-        target: gives the state at a place, to which a trace is to lead.
+        target: returns the state at a place, as the end of a trace.
     """
     spec = tables.spec
     found: dict[Property, list[Sighting[S]]] = {item: [] for item in spec.checks_and_premises}
@@ -87,10 +87,10 @@ def sightings(
 
 
 def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
-    """For each action instance, how many of the first states enable it, those outside of `Spec.within` not counted.
+    """For each action instance, the number of the first states that enable it, without those outside of `Spec.within`.
 
     Parameters:
-        last: the end of these states, which are expanded.
+        last: the end of these states, which must be expanded.
     """
     tables = expander.tables
     found = np.zeros(tables.instances, np.int64)
@@ -98,13 +98,13 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
         indices = expander.indices_within(first, min(first + BLOCK, last))
         codes = expander.leaves(indices, 0, tables.instances)
         found += ((codes < 0) & (tables.leaf_count[np.maximum(-codes - 1, 0)] > 0)).sum(axis=0)
-        for place, tree in np.argwhere(codes == 0).tolist():  # it was called, or forgotten
+        for place, tree in np.argwhere(codes == 0).tolist():  # the path was not learned, or was forgotten
             found[tree] += expander.is_enabled(tree, int(indices[place]))
     return found
 
 
 def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]:
-    """The values that fields take in the first states, those outside of `Spec.within` not counted.
+    """The values of fields in the first states, without those outside of `Spec.within`.
 
     Parameters:
         last: the end of these states.
@@ -133,7 +133,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
 
 
 def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, str, bool]]:
-    """The parts of a state whose values are looked at one by one, each with its path, and whether it is a component."""
+    """The parts of a state whose values are collected, each with its path and whether it is a component."""
     if isinstance(node, Struct):
         for field in attrs.fields(node.cls):
             if field.name in node.children:

@@ -51,7 +51,7 @@ _log = logging.getLogger("leadline")
 
 
 class HandOver(Exception):
-    """The next level is so large that another engine is to expand it."""
+    """The next level is so large that another engine must expand it."""
 
 
 class CompiledSearch(Generic[S]):
@@ -119,7 +119,7 @@ class CompiledSearch(Generic[S]):
             raise Damaged(f"{self.checkpoint.folder} is damaged: {error}") from error
 
     def _save_if_possible(self) -> None:
-        """Write a checkpoint, if one is asked for. If that fails, the search must not be lost with it."""
+        """Write a checkpoint, if one is asked for. If that fails, the search continues."""
         self._saved_at = time.monotonic()
         try:
             self.save()
@@ -168,7 +168,7 @@ class CompiledSearch(Generic[S]):
         return self._result(stop)
 
     def _out_of_memory(self) -> Stop:
-        """Why the search ends when Python could not get memory. That may happen in the middle of any change."""
+        """The reason to stop after an allocation failed, which can happen in the middle of any change."""
         self._is_cut_short = True
         self.expander.free()
         return self.expander.no_room()
@@ -194,10 +194,10 @@ class CompiledSearch(Generic[S]):
         )
 
     def _covered(self, stop: Stop | None) -> CoverageCounts | None:
-        """What the search has tried; None if there was an interrupt, or no memory for it.
+        """The coverage of the search; None if counting it was interrupted, or there was no memory.
 
         Parameters:
-            stop: why the search has stopped. Only a search that was not cut short can be started again.
+            stop: why the search stopped. Only a search that was not cut short can be started again.
         """
         at, expander = self.at, self.expander
         shown = dict(zip(expander.tables.state_checks, self._shown.tolist(), strict=True))
@@ -225,7 +225,7 @@ class CompiledSearch(Generic[S]):
         if expander.store.count < len(self._initials) or self._too_many(expander.store.count):
             raise self._cut_short()
         if not self._resumed:
-            self.save()  # so that states that cannot be pickled are refused at once
+            self.save()  # so that values that cannot be saved are refused at once
         while True:
             if at.next == at.level_end:
                 if at.level_end == expander.store.count:
@@ -253,33 +253,33 @@ class CompiledSearch(Generic[S]):
             self._expand(min(at.next + self._block(), at.level_end))
 
     def _block(self) -> int:
-        """How many states to expand next: fewer where each has many steps, so that the buffers for these stay small."""
+        """The number of states to expand next: fewer if states have many steps, so that the buffers stay small."""
         most, expanded = self.tuning.block * self.workers.count, int(self.expander.store.counters[kernel.EXPANDED])
         steps = int(self.at.counts[:, 0].sum())
         fitting = STEPS_A_STATE * most * expanded // max(steps, 1)
-        return min(most, max(self.tuning.alone, min(expanded, fitting)))  # the first ones show how many steps there are
+        return min(most, max(self.tuning.alone, min(expanded, fitting)))  # the first states show the number of steps
 
     def _is_large(self, states: int) -> bool:
-        """Whether a level of so many states is handed over."""
+        """Whether a level with this number of states is handed over."""
         return self._problem.large is not None and states >= self._problem.large
 
     def _too_many(self, states: int) -> bool:
-        """Whether these are more states than may be found."""
+        """Whether a number of states exceeds the limit."""
         return self.limits.max_states is not None and states > self.limits.max_states
 
     def _report(self) -> None:
-        """Call the progress function, if it was not called just now."""
+        """Call the progress function, unless it was called recently."""
         if self._problem.progress is not None and time.monotonic() - self._reported_at > PROGRESS_SECONDS:
             self._problem.progress(self._statistics())
             self._reported_at = time.monotonic()
 
     def _expand(self, last: int) -> None:
-        """Expand the states up to the last."""
+        """Expand the states up to `last`."""
         at, expander, traces = self.at, self.expander, self.limits.traces
         found = expander.find(at.next, last, [traces - len(steps) for steps in at.steps_seen])
         cut_short = self._too_many(expander.store.count + sum(found.new))
         if cut_short:
-            self._save_if_possible()  # the last time that it is possible
+            self._save_if_possible()  # after this block, a later run could not continue
         with interrupts_wait():
             result = expander.keep(found, traces - len(at.dead), self.limits.max_states if cut_short else None)
             at.counts += result.counts
@@ -292,9 +292,9 @@ class CompiledSearch(Generic[S]):
             raise self._cut_short()
 
     def _check_states(self) -> None:
-        """Evaluate the state predicates on the states on which they were not."""
+        """Evaluate the state predicates on the states that are not checked yet."""
         at, store = self.at, self.expander.store
-        missing = [self.limits.traces - len(seen) for seen in at.seen]  # what is outside is not kept there
+        missing = [self.limits.traces - len(seen) for seen in at.seen]  # the constraint is evaluated on all states
         wanted = [1] * len(missing) if self.limits.coverage else missing
         if not any(wanted):
             at.checked = store.count
@@ -314,7 +314,7 @@ class CompiledSearch(Generic[S]):
             at.checked = store.count
 
     def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
-        """Note which of the states from the first on are outside of `Spec.within`."""
+        """Note which states, from the first on, are outside of `Spec.within`."""
         at, store = self.at, self.expander.store
         store.outside[first : store.count] = outside
         if first >= len(self._initials):
@@ -323,7 +323,7 @@ class CompiledSearch(Generic[S]):
         at.outside[len(at.levels)] += int(outside.sum())
 
     def _cut_short(self) -> StopSearch:
-        """What ends a search that has as many states as it may have."""
+        """The exception that ends a search at its limit on states."""
         self._is_cut_short = True
         return StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}"))
 
@@ -335,7 +335,11 @@ class CompiledSearch(Generic[S]):
         at, expander = self.at, self.expander
         counters, count, tables = expander.store.counters.tolist(), expander.store.count, expander.tables
         steps = int(at.counts[:, 0].sum())
-        begins = [*at.levels, at.level_end if at.levels else 0, count]  # of each level, and of what is beyond the last
+        begins = [
+            *at.levels,
+            at.level_end if at.levels else 0,
+            count,
+        ]  # of each level, and of the states beyond the last
         levels = [end - begin for begin, end in itertools.pairwise(begins)]
         levels = [size - outside for size, outside in itertools.zip_longest(levels, at.outside, fillvalue=0)]
         distinct, expanded = expander.within(0, count), expander.within(0, counters[kernel.EXPANDED])
@@ -367,9 +371,9 @@ class CompiledSearch(Generic[S]):
         return int(np.searchsorted([*self.at.levels, self.at.level_end], index, side="right"))
 
     def _steps_into(self, places: Sequence[int]) -> list[tuple[int, int, int]]:
-        """The steps into some states of a level from the level before it.
+        """The steps into some states of a level from the previous level.
 
-        Where one trace is wanted, the step by which the search found a state is enough; and where no more can be had.
+        If only one trace is wanted, or others cannot be found, the step by which the search found a state is enough.
         """
         at, store, level = self.at, self.expander.store, self._level_of(places[0])
         if self.limits.traces > 1:
@@ -378,7 +382,7 @@ class CompiledSearch(Generic[S]):
             try:
                 found = steps_into(self.expander, lambda: store.states[list(places)], first, last)
                 return [(before, tree, places[target]) for before, tree, target in found]
-            except (StopSearch, KeyboardInterrupt):  # after `--resume`, all has to be learned anew
+            except (StopSearch, KeyboardInterrupt):  # after `--resume`, everything must be learned again
                 pass
         return [(int(store.parents[index]), int(store.arrivals[index]), index) for index in places]
 

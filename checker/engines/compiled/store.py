@@ -1,4 +1,4 @@
-"""The states found: packed words, with the step by which each was found, and a table to find them by."""
+"""The states found: packed words, the step by which each was found, and a hash table."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.workers import Workers
 
 MOST_STATES = 2**32 - 2**27
-"""States are numbered in 32 bits, those of a block before they are known to be new among them."""
+"""The maximum number of states. State numbers have 32 bits, also those of next states that turn out to be known."""
 
 LARGEST_TABLE = 2**32 - 2**16
-"""Entries of the largest table. Half of a hash gives a state's place. A region can be fuller than average but never
-overflows."""
+"""Entries of the largest table, as half of a hash selects the entry. Regions can be fuller than the average, but do not
+overflow."""
 
 SMALLEST_TABLE = 4096
-"""Entries per worker in the smallest table: regions fill at random, and none may overflow."""
+"""Entries per worker in the smallest table: regions fill at random, and must not overflow."""
 
 SLICE = 2**22
-"""States that are entered in a table, or checked, before Ctrl-C is noticed again."""
+"""Number of states that are entered into a table, or checked, between two checks for Ctrl-C."""
 
 SMALLEST_ROOM = 2**16
 FULLEST = 0.7
@@ -32,30 +32,30 @@ GROWTH = 1.5
 
 
 class NotASearch(ValueError):
-    """Saved states, or the steps they were found by, that no search can have found."""
+    """No search can have found the saved states by the saved steps."""
 
 
 class Store:
-    """States in the order they were found.
+    """States in the order of discovery.
 
-    Room for as many states as memory will hold is reserved at once; an operating system gives pages of it
-    only as they are written. So nothing is ever copied because there are more states.
+    Room for as many states as fit into memory is reserved at once, because the operating system allocates pages only
+    when they are written. So the arrays never have to be copied to grow.
 
     Parameters:
-        packing: how a state becomes words.
-        instances: how many action instances there are.
+        packing: how states are packed.
+        instances: the number of action instances.
         memory: bytes that may be used.
-        workers: who fills the table.
-        first: how many initial states there are.
-        constrained: whether states may be outside.
+        workers: the workers that fill the table.
+        first: the number of initial states.
+        constrained: whether the spec has `Spec.within`.
 
     Attributes:
         states: shape (room, words).
-        parents, arrivals: for each state, the state and the action instance it was found by.
-        outside: for each state, whether it is outside of `Spec.within`; empty if the spec does not have it.
-        table: open addressing; an entry is half of a state's hash, and its number, from 1.
-        counters: see `kernel.append`; how many states there are among them.
-        packings: how often the states were packed another way.
+        parents, arrivals: for each state, the state and the action instance that it was found by.
+        outside: for each state, whether it is outside of `Spec.within`; empty if the spec does not have a constraint.
+        table: a hash table with open addressing; an entry is half of a state's hash, and its number, from 1.
+        counters: see `kernel.append`; they include the number of states.
+        packings: the number of earlier packings.
     """
 
     def __init__(
@@ -76,22 +76,22 @@ class Store:
 
     @property
     def count(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return int(self.counters[kernel.STATES])
 
     @property
     def packed(self) -> Packed:
-        """The states and their packing, for the compiled loops."""
+        """The states and their packing, for compiled loops."""
         return Packed(self.states, self.outside, self.packing.word, self.packing.shift, self.packing.mask)
 
     @property
     def kept(self) -> Kept:
-        """The states and how they were found, for the compiled loop that adds more."""
+        """The states and the steps that they were found by, for the compiled loop that adds states."""
         return Kept(self.states, self.parents, self.arrivals, self.outside, self.table)
 
     @property
     def bytes_used(self) -> int:
-        """Bytes that the states, the steps they were found by and the table take."""
+        """The memory in bytes of the states, their steps and the table."""
         return self.count * self._bytes_without_table + self.table.nbytes
 
     @property
@@ -99,7 +99,7 @@ class Store:
         return 8 * self.packing.words + 4 + self._arrival_type.itemsize
 
     def add(self, rows: Iterable[NDArray[np.uint64]]) -> None:
-        """Keep states that are known to be different and new: the initial ones."""
+        """Add states that are known to be distinct and new: the initial states."""
         for row in rows:
             index = self.count
             self.states[index], self.parents[index], self.arrivals[index] = row, 0, 0
@@ -107,17 +107,17 @@ class Store:
         self.rebuild()
 
     def add_counters(self, more: NDArray[np.int64]) -> None:
-        """Count what was kept and expanded besides; see `kernel.append`."""
+        """Add counters; see `kernel.append`."""
         self.counters[kernel.STATES] = max(self.counters[kernel.STATES], more[kernel.STATES])
         self.counters[kernel.DEGREE] += more[kernel.DEGREE]
         add_expanded(self.counters, more)
 
     def bytes_to_grow(self, coming: int) -> int:
-        """Bytes that the table must grow by for the states that are coming; 0 if there is room for them."""
+        """Bytes by which the table must grow for `coming` more states; 0 if there is room."""
         return max(0, 8 * self._table_size(coming) - self.table.nbytes)
 
     def grow(self, coming: int) -> None:
-        """Make the table large enough for the states that are coming."""
+        """Make the table large enough for `coming` more states."""
         if self._table_size(coming) > len(self.table):
             self.rebuild(coming)
 
@@ -128,14 +128,14 @@ class Store:
         return min(max(wanted, int(len(self.table) * GROWTH)), LARGEST_TABLE)
 
     def rebuild(self, coming: int = 0) -> None:
-        """Fill the table again, a larger one if the states that are coming need it.
+        """Fill the table again, or a larger table if `coming` more states need it.
 
         Raises:
             NotASearch: two states are equal.
         """
         regions, size = self.workers.count, self._table_size(coming)
         if size > len(self.table):
-            self.table = np.empty(0, np.uint64)  # so that the old one is gone before there is a new one
+            self.table = np.empty(0, np.uint64)  # frees the old table before the new one is allocated
             self.table = np.empty((size + regions - 1) // regions * regions, np.uint64)
         for first in range(0, max(self.count, 1), SLICE):
             last = min(first + SLICE, self.count)
@@ -149,15 +149,15 @@ class Store:
                 raise NotASearch(f"state {equal} is equal to an earlier one")
 
     def check(self, initials: int, sizes: Sequence[int], instances: int) -> None:
-        """Check that a search can have found the states that were saved.
+        """Check that a search can have found the saved states.
 
         Parameters:
-            initials: how many initial states there are.
-            sizes: how many values each slot has.
-            instances: how many action instances there are.
+            initials: the number of initial states.
+            sizes: for each slot, the number of its values.
+            instances: the number of action instances.
 
         Raises:
-            NotASearch: a state has a number that none of its slot's values has, or was not found from an earlier state.
+            NotASearch: a state has a number that its slot does not have, or was not found from an earlier state.
         """
         packing = self.packing
         for first in range(0, self.count, SLICE):
@@ -172,10 +172,10 @@ class Store:
                 ],
             )  # fmt: skip
             if wrong >= 0:
-                raise NotASearch(f"no search can have found state {wrong} as recorded")
+                raise NotASearch(f"state {wrong} cannot have been reached as recorded")
 
     def repack(self, packing: Packing) -> None:
-        """Pack the states another way."""
+        """Pack all states with another packing."""
         states, room = _reserve(self.room, np.uint64, packing.words)
         for first in range(0, self.count, 2**20):
             block = slice(first, min(first + 2**20, self.count))
@@ -186,17 +186,17 @@ class Store:
 
 
 def arrival_type(instances: int) -> np.dtype[Any]:
-    """The type in which the number of an action instance is kept.
+    """The type of the numbers of action instances.
 
     Parameters:
-        instances: how many there are.
+        instances: the number of action instances.
     """
     return np.dtype(np.uint16 if instances < 2**16 else np.uint32)
 
 
 def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:
-    """Count states that were expanded besides, in the counters of those before; see `kernel.append`."""
-    if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # else none of them has been asked for its steps
+    """Add the counters of further expanded states; see `kernel.append`."""
+    if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # otherwise, none of them was within `Spec.within`
         first = not (counters[kernel.MOST] or counters[kernel.DEADLOCKS])
         fewest, most = more[kernel.FEWEST], more[kernel.MOST]
         counters[kernel.FEWEST] = fewest if first else min(counters[kernel.FEWEST], fewest)
@@ -206,8 +206,8 @@ def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.i
 
 
 def _reserve(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
-    """An array whose pages are given as they are written, as long as wanted, or as can be had."""
-    while True:
+    """An array of at most `room` entries, as many as can be reserved, and their number."""
+    while True:  # an operating system allocates pages only when they are written
         try:
             return np.empty((room, *shape), kind), room
         except MemoryError:
