@@ -1,7 +1,7 @@
-"""What random walks have tried: action instances, and a sample of the states, with the values of their fields.
+"""The coverage of random walks: action instances, and the values of fields in a sample of the states.
 
-Walks keep no states. Those in the sample from which distinct states are counted (`StateSample`) are looked at once,
-between two rounds.
+Walks do not keep states. The states of the sample that estimates the number of distinct states (`StateSample`) are each
+inspected once, between two rounds.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ S = TypeVar("S")
 
 
 class WalkCoverage(Generic[S]):
-    """Collects what walks of one spec have tried.
+    """Collects the coverage of walks of one spec.
 
     Parameters:
-        spec: what is walked.
+        spec: the spec.
     """
 
     def __init__(self, spec: Spec[S]) -> None:
@@ -37,11 +37,11 @@ class WalkCoverage(Generic[S]):
         self._true: dict[int, list[bool]] = {}
 
     def add(self, hashes: NDArray[np.uint64], rows: NDArray[np.int64], limit: int) -> None:
-        """Add states that were noted for the sample; those that are known are passed over.
+        """Add states that were noted for the sample, except known ones.
 
         Parameters:
-            hashes: of the states.
-            rows: the numbers of their slots' values.
+            hashes: the hashes of the states.
+            rows: the rows of the states.
             limit: the largest hash in the sample.
         """
         for place, number in enumerate(hashes.tolist()):
@@ -49,13 +49,13 @@ class WalkCoverage(Generic[S]):
                 self._waiting[number] = rows[place].copy()
 
     def look(self, layout: Layout, watch: Watch) -> None:
-        """Look at the states that were added since the last call.
+        """Inspect the states that were added since the last call.
 
         Parameters:
-            layout: of their rows.
+            layout: the layout of their rows.
 
         Raises:
-            StopSearch: the time is up; those left over are looked at in the next call.
+            StopSearch: the time is up; the next call inspects the remaining states.
             SpecError: a premise or a witness raised an exception.
         """
         while self._waiting:
@@ -69,12 +69,12 @@ class WalkCoverage(Generic[S]):
     def covered(
         self, sampled: StateSample, enabled: NDArray[np.int64], taken: NDArray[np.int64], new: NDArray[np.int64]
     ) -> CoverageCounts:
-        """What was tried.
+        """The coverage so far.
 
         Parameters:
             sampled: the sample.
-            enabled, taken, new: for each action instance, how often it was enabled and taken, and the states of the
-                sample that it led to first.
+            enabled, taken, new: for each action instance, how often it was enabled and taken, and the number of states
+                of the sample that it led to first.
         """
         known = [self._true[number] for number in sampled.hashes[:MOST].tolist() if number in self._true]
         counts = np.array(known, np.int64).reshape(len(known), len(self._asked)).sum(axis=0).tolist()

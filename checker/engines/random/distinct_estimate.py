@@ -1,7 +1,7 @@
-"""A sample of distinct states, from which to count them: exact as long as they are few.
+"""A sample of the distinct states, which estimates their number. The number is exact if there are few.
 
-The sample is of the states with the smallest hashes (K. Beyer et al., On Synopses for Distinct-Value Estimation Under
-Multiset Operations, SIGMOD 2007). Which these are does not depend on the order in which states are met.
+The sample holds the states with the smallest hashes (K. Beyer et al., On Synopses for Distinct-Value Estimation Under
+Multiset Operations, SIGMOD 2007). It does not depend on the order in which states are met.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST = 2**14
-"""States in the sample. With more, the standard error of their number is 1 / sqrt(MOST - 2), 0.8 %."""
+"""Size of the sample. If there are more states, the standard error of their number is 1 / sqrt(MOST - 2), 0.8 %."""
 
 
 class StateSample:
     """The sample.
 
     Attributes:
-        hashes: of the states, in order.
-        depths: for each state, the fewest steps that led to it.
-        by: the action instance of the last of these steps; -1 of an initial state.
-        degrees: the steps from it.
-        limit: the largest hash that is of use.
+        hashes: the hashes of the states, sorted.
+        depths: for each state, the smallest number of steps that led to it.
+        by: for each state, the action instance of the last of these steps; -1 for an initial state.
+        degrees: for each state, the number of steps from it.
+        limit: the largest hash that can be in the sample.
     """
 
     def __init__(self) -> None:
@@ -45,10 +45,10 @@ class StateSample:
             self.limit = int(self.hashes[-1])
 
     def led_to(self, instances: int) -> NDArray[np.int64]:
-        """For each action instance, how many states of the sample it led to first.
+        """For each action instance, the number of states of the sample that it led to first.
 
         Parameters:
-            instances: how many action instances there are.
+            instances: the number of action instances.
         """
         return np.bincount(self.by[self.by >= 0], minlength=instances)
 
@@ -59,14 +59,14 @@ class StateSample:
 
     @property
     def scale(self) -> float:
-        """How many states each one in the sample stands for."""
+        """The number of states that each state of the sample stands for."""
         return 1.0 if self.is_exact else 2**64 / self.limit
 
     @property
     def distinct(self) -> int:
-        """How many distinct states were met, estimated if there are more than fit into the sample."""
+        """The number of distinct states met; an estimate if they do not fit into the sample."""
         return self.scaled(len(self.hashes) - (not self.is_exact))
 
     def scaled(self, count: int) -> int:
-        """How many states there are for some in the sample."""
+        """The estimated number of states for a number of states in the sample."""
         return round(count * self.scale)

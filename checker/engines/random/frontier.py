@@ -48,22 +48,22 @@ from leadline.checker.engines.random.kernel import mixed
 N = TypeVar("N", bound=np.generic)
 
 MOST, NUMBERS = 2**17, 2**24
-"""The most states of the frontier, and the most numbers that their rows may have together."""
+"""The maximum number of states of the frontier, and of the numbers in all their rows."""
 
 KNOWN = 2**22
-"""Entries of the table of states that were found."""
+"""The number of entries of the table of found states."""
 
 NEARER = 0.02
-"""What a step from the start adds to the random number from 0 to 1 by which a state is chosen; the least are first."""
+"""Added for each step from the start to the random number from 0 to 1 that orders the states; the smallest is first."""
 
 
 class Arrivals(NamedTuple):
     """States that were reached, and the step that led to each.
 
     Attributes:
-        rows: the numbers of the slots' values of each.
-        hashes: of their contents.
-        parents: the nodes of the states that the steps are from; -1 for initial states.
+        rows: for each state, the numbers of its slots' values.
+        hashes: the hashes of their contents.
+        parents: the nodes of the states before; -1 for initial states.
         trees: the action instances; -1 for initial states.
     """
 
@@ -91,9 +91,9 @@ class Starts(NamedTuple):
     """States at which walks may begin.
 
     Attributes:
-        rows: the numbers of the slots' values of each.
-        steps, trees, path: the steps to it from an initial state; their action instances; and the hashes of the states
-            from the initial one to it.
+        rows: for each state, the numbers of its slots' values.
+        steps, trees, path: for each state, the number of steps to it from an initial state; their action instances; and
+            the hashes of the states from the initial state to it.
     """
 
     rows: NDArray[np.int64]
@@ -106,9 +106,9 @@ class Batch(NamedTuple):
     """States removed from the frontier to be expanded now.
 
     Attributes:
-        rows: the numbers of the slots' values of each.
-        nodes, hashes, steps, trees: its node; the hash of its content; the steps to it from an initial state; and the
-            action instance of the last of these, -1 for an initial state.
+        rows: for each state, the numbers of its slots' values.
+        nodes, hashes, steps, trees: for each state, its node; the hash of its content; the number of steps to it from
+            an initial state; and the action instance of the last of these steps, -1 for an initial state.
     """
 
     rows: NDArray[np.int32]
@@ -124,8 +124,8 @@ class Frontier:
     A node is the number of a state that is in the frontier, is being expanded, or is an ancestor of one.
 
     Parameters:
-        seed: of the random order.
-        slots: numbers of a row.
+        seed: the seed of the random order.
+        slots: the number of slots of a state.
 
     Attributes:
         given_up: states that were removed because there was no room.
@@ -135,10 +135,10 @@ class Frontier:
         self._seed, self.given_up = np.uint64(seed % 2**64), 0
         self._known = np.zeros(KNOWN, np.uint64)
         self._count = self._nodes_count = self._nodes_kept = 0
-        # of the states to be expanded; all arrays have room for more
+        # arrays of the states to be expanded, with room for more
         self._rows, self._nodes = np.zeros((64, slots), np.int32), np.zeros(64, np.int64)
         self._turns, self._distances = np.zeros(64), np.zeros(64)
-        # of the nodes
+        # arrays of the nodes
         self._parents, self._trees = np.zeros(64, np.int64), np.zeros(64, np.int32)
         self._hashes, self._steps = np.zeros(64, np.uint64), np.zeros(64, np.int64)
 
@@ -147,7 +147,7 @@ class Frontier:
 
     @property
     def rows(self) -> NDArray[np.int32]:
-        """Of the states to be expanded, the numbers of the slots' values."""
+        """The rows of the states to be expanded."""
         return self._rows[: self._count]
 
     @rows.setter
@@ -161,7 +161,7 @@ class Frontier:
         return sum(array.nbytes for array in (*own, self._parents, self._trees, self._hashes, self._steps))
 
     def new_among(self, found: Arrivals) -> Arrivals:
-        """Those of some states that are not remembered, each once.
+        """The states that are not remembered, each once.
 
         The result does not depend on the order of the states given.
         """
@@ -177,7 +177,7 @@ class Frontier:
 
         Parameters:
             new: the states.
-            distances: the distance of each that the spec gives; None if it gives none.
+            distances: the distance of each state; None if the spec does not have a distance.
         """
         self._known[_places(new.hashes)] = new.hashes
         steps = np.zeros(len(new.hashes), np.int64)
@@ -199,7 +199,7 @@ class Frontier:
             self._forget()
 
     def next_places(self, most: int) -> NDArray[np.int64]:
-        """The places of the states to be expanded next; if distances differ, half of them are those with the least."""
+        """The indices of the states to be expanded next. If distances differ, half of them are the nearest."""
         if most >= self._count:
             return np.arange(self._count)
         turns, distances = self._turns[: self._count].copy(), self._distances[: self._count]
@@ -216,7 +216,7 @@ class Frontier:
         return taken
 
     def _remove(self, places: NDArray[np.int64]) -> None:
-        """Remove states: those from the end take their places."""
+        """Remove states, and move states from the end to their indices."""
         count = self._count - len(places)
         last = np.setdiff1d(np.arange(count, self._count), places)
         for array in (self._rows, self._nodes, self._turns, self._distances):
@@ -224,7 +224,7 @@ class Frontier:
         self._count = count
 
     def path(self, node: int) -> tuple[list[int], list[int]]:
-        """The action instances of the steps to a node, and the hashes of the states from the initial one to it."""
+        """The action instances of the steps to a node, and the hashes of the states from the initial state to it."""
         trees, hashes = [], [int(self._hashes[node])]
         while self._parents[node] >= 0:
             trees.append(int(self._trees[node]))
@@ -236,8 +236,8 @@ class Frontier:
         """The states to be expanded next, as starts of walks.
 
         Parameters:
-            most: how many.
-            longest: the most steps to any.
+            most: the maximum number of states.
+            longest: the maximum number of steps to a state.
         """
         chosen = self.next_places(most)
         rows, nodes = self._rows[chosen].astype(np.int64), self._nodes[chosen]
@@ -253,11 +253,11 @@ class Frontier:
         return Starts(rows, self._steps[nodes], trees, path)
 
     def widen(self, slots: int) -> None:
-        """Give rows the slots that are new, in which all have 0."""
+        """Add new slots to the rows, with value 0."""
         self._rows = widened(self._rows, slots)
 
     def _forget(self) -> None:
-        """Forget the nodes that no state of the frontier descends from."""
+        """Forget the nodes that are not ancestors of a state of the frontier."""
         parents = self._parents[: self._nodes_count]
         wanted = np.zeros(len(parents), np.bool_)
         some = self._nodes[: self._count]
@@ -274,7 +274,7 @@ class Frontier:
 
 
 def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """The places of the states with the least distances, and of equally distant ones, those whose turn comes first."""
+    """The indices of the states with the smallest distances; of equally distant ones, those whose turn comes first."""
     last = np.partition(distances, count - 1)[count - 1]
     nearer, tied = np.flatnonzero(distances < last), np.flatnonzero(distances == last)
     chosen = np.argpartition(turns[tied], count - len(nearer) - 1)[: count - len(nearer)]
@@ -282,7 +282,7 @@ def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: 
 
 
 def _places(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Where states are remembered."""
+    """The entries of the table of found states for some hashes."""
     places: NDArray[np.uint64] = mixed.py_func(hashes) & np.uint64(KNOWN - 1)
     return places
 

@@ -1,7 +1,7 @@
-"""Leaving out steps: from a counterexample that a random search met to a short one near it.
+"""Leaving out steps: shortens a counterexample of a random search.
 
-Hypothesis leaves out what it can. Then steps are left out one and two at a time, and the shortest counterexample is
-taken through all states visited meanwhile.
+First, Hypothesis leaves out steps. Then steps are left out one and two at a time, and the result is the shortest
+counterexample through all states visited meanwhile.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from leadline.checker.trace import Trace, complaint_at_end
 S = TypeVar("S")
 
 Keep = Callable[[Trace[S]], None]
-"""Called with the shortest counterexample so far, before each attempt; may raise KeyboardInterrupt to end it all."""
+"""Called before each attempt with the shortest counterexample so far; may raise KeyboardInterrupt to end."""
 
 LONG = 20
-"""States of a trace of which steps are left out two at a time; of longer ones, one at a time."""
+"""The maximum length in states of traces whose steps are left out two at a time; from longer ones, one at a time."""
 
 MOST_TRIED = 1_000_000
-"""Steps that are taken to see which ones can be left out, in some ten seconds."""
+"""The maximum number of steps taken to find out which can be left out. It takes about ten seconds."""
 
 MOST_GROUPS = 250
-"""Groups of steps of a trace that Hypothesis leaves out or keeps. 200 take 0.4 seconds, 700 take 1.8."""
+"""The number of groups of steps that Hypothesis leaves out or keeps. 200 take 0.4 seconds, 700 take 1.8 seconds."""
 
 SHRINKING = settings(
     max_examples=1_000,
@@ -48,13 +48,13 @@ SHRINKING = settings(
     suppress_health_check=list(HealthCheck),
     verbosity=Verbosity.quiet,
 )
-"""None of these is left to the user's profile, which could change the results."""
+"""All settings are set, because those of the user's profile could change the results."""
 
 
 def without_needless_steps(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
-    """A counterexample from which Hypothesis can leave out no more steps; of a very long one, few.
+    """A counterexample from which Hypothesis cannot leave out any more steps, or only a few if it is very long.
 
-    Within a test of Hypothesis, the counterexample stays as it is: such tests must not be nested.
+    Within a Hypothesis test, the counterexample is returned unchanged, because such tests must not be nested.
 
     Parameters:
         trace: a counterexample, or a trace to a state that satisfies a witness.
@@ -73,16 +73,16 @@ def without_needless_steps(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
 def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int) -> tuple[Trace[S], int]:
     """A counterexample without the steps that Hypothesis leaves out.
 
-    It draws a byte for each group of steps, and shrinks the bytes towards 0, which leaves the group out.
+    Hypothesis draws a byte for each group of steps, and shrinks the bytes towards 0, which leaves the group out.
 
     Parameters:
         trace: a counterexample.
-        size: steps of a group; 0 if there are no steps.
+        size: the number of steps of a group; 0 if there are no steps.
         keep: see `Keep`.
-        tried: steps that were taken before.
+        tried: the number of steps taken before.
 
     Returns:
-        The shortest counterexample, and the steps taken, those before included.
+        The shortest counterexample, and the number of steps taken, including those before.
     """
     if not size:
         return trace, tried
@@ -91,16 +91,18 @@ def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int) -> tuple[Trac
     errors: list[Exception] = []
 
     def is_violated(groups: bytes) -> bool:
-        """Whether a property is violated when only the groups are kept whose byte is not 0."""
+        """Whether the property is violated if only the groups with a byte other than 0 are kept."""
         nonlocal shortest, tried
         if groups in known or tried > MOST_TRIED or errors:
-            return known.get(groups, False)  # the same again, or Hypothesis would complain
+            return known.get(
+                groups, False
+            )  # the same answer for the same bytes: otherwise, Hypothesis reports a flaky test
         try:
             keep(shortest)
             kept = [choice for place, choice in enumerate(choices) if groups[place // size]]
             tried += len(kept)
             shorter = _violation(trace, kept)
-        except Exception as error:  # Hypothesis would shrink what raises it
+        except Exception as error:  # otherwise, Hypothesis would shrink the example that raises it
             errors.append(error)
             return False
         if shorter is not None and len(shorter) < len(shortest):
@@ -120,7 +122,7 @@ def _choices(trace: Trace[S]) -> list[Choice]:
     """The choices that lead along a trace.
 
     Raises:
-        SpecError: they lead elsewhere by now.
+        SpecError: they now lead to other states.
     """
     choices = []
     for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
@@ -132,11 +134,11 @@ def _choices(trace: Trace[S]) -> list[Choice]:
 
 
 def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
-    """The violation that some choices lead to, passing over instances that are not enabled; None if to none.
+    """The violation that some choices lead to, without instances that are not enabled; None if there is none.
 
     Parameters:
         trace: a counterexample.
-        choices: those that are tried from where it begins.
+        choices: the choices to try from its first state.
     """
     item, spec = trace.about, trace.spec
     assert item is not None
@@ -154,10 +156,10 @@ def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
 
 
 def shortest_nearby(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
-    """A short counterexample near one that was found.
+    """A short counterexample near a given one.
 
-    Steps are left out, one and two at a time, and the shortest counterexample is taken through all the states that
-    were visited; and again, until that is no shorter.
+    Steps are left out, one and two at a time, and the shortest counterexample through all visited states is selected.
+    This is repeated until the counterexample does not get shorter.
 
     Parameters:
         trace: a counterexample.
@@ -179,14 +181,14 @@ def shortest_nearby(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
 
 
 def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
-    """The shortest evidence through states that were visited, and those one step from them.
+    """The shortest evidence through visited states and the states one step from them.
 
     Parameters:
-        visited: the states.
-        properties: what to look for.
+        visited: the visited states.
+        properties: the properties to look for.
 
     Returns:
-        For each property that is violated (a witness: satisfied) there, a shortest trace.
+        A shortest trace for each property that is violated there (for a witness, satisfied).
     """
     spec, sought = visited.spec, list(properties)
     arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {state: [] for state in spec.initials()}
@@ -199,7 +201,7 @@ def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) ->
                 sought.remove(item)
 
     waiting = list(arrivals)
-    for state in waiting:  # grows while it is walked: first come, first followed
+    for state in waiting:  # the list grows during the loop: breadth-first order
         look(Sighting(state), state)
         if state not in visited:
             continue

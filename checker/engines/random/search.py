@@ -1,6 +1,6 @@
 """Random search of a spec's behaviours, for state spaces that are too large to search completely.
 
-The walkers of `leadline.checker.engines.random.walkers` search behaviours with what the compiled engine learns. Then
+The walkers of `leadline.checker.engines.random.walkers` search behaviours with learned tables. Then
 `leadline.checker.engines.random.shorten` shortens the counterexamples: it leaves out steps, and searches exhaustively
 for shorter ones, from the initial states and from the states along each counterexample.
 """
@@ -45,9 +45,9 @@ def fuzz(
 
     Parameters:
         spec: what to search.
-        limits: ``max_seconds`` is for the search and the shortening together (see `LEAST_SECONDS` in
+        limits: ``max_seconds`` applies to the search and the shortening together (see
             `leadline.checker.engines.random.shorten`); ``keep_going`` continues until all behaviours are searched, even
-            if every property is violated; with ``coverage``, there is one thread.
+            if every property is violated; ``coverage`` uses one thread.
         progress: called regularly with the counts so far; then with what is being shortened.
         settings: number and length of the behaviours, the seed, and how to search.
 
@@ -85,7 +85,7 @@ def _check_limits(limits: Limits) -> None:
 
 
 def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:
-    """The result of the walks, with the counterexamples as they were met."""
+    """The result of the walks, before counterexamples are shortened."""
     compiled_ahead(_walk_once, kernel.walk)
     workers = Workers(settings.workers or usable_cores())
     budget = Budget(limits, lambda: workers.processes)
@@ -123,7 +123,7 @@ def _walked(
 
     stop = attempt(budget, walk)
     if stop:
-        attempt(budget, walks.collect)  # what was shown since all walkers met
+        attempt(budget, walks.collect)  # the evidence since the last meeting
     stop = attempt(budget, purity.check_again) or stop
     result = _result(walks, conclude(budget, stop), settings.steps)
     if progress is not None and stop is None:

@@ -1,7 +1,7 @@
 """The states that Hypothesis state machines and the shortening have visited, each with the steps from it.
 
-An action that yields several next states may do so in the order of a set, which differs from process to process. Here
-they are in the order of what they hold, so that the same choices lead through the same states everywhere.
+An action may yield several next states in the order of a set, which differs between processes. Here they are ordered by
+their contents, so that the same choices lead through the same states in every process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 Choice = tuple[ActionInstance[Any], int]
-"""An action instance, and which of its next states is taken; if there are fewer, the last."""
+"""An action instance, and the index of one of its next states; if there are fewer, the last one is taken."""
 
 
 @attrs.frozen(eq=False)
@@ -28,9 +28,9 @@ class Steps(Generic[S]):
     """The steps from one state.
 
     Attributes:
-        enabled: the action instances enabled there, each with its next states.
+        enabled: the enabled action instances, each with its next states.
         moves: the same without the steps that lead back to the state itself.
-        idle: the action instances that have such a step: they stutter.
+        idle: the action instances that have a step back to the state itself (stuttering).
     """
 
     enabled: dict[ActionInstance[S], list[S]]
@@ -42,10 +42,10 @@ class Steps(Generic[S]):
 
 
 class VisitedStates(Generic[S]):
-    """The states visited. Each is expanded once, and the first ones are checked for purity.
+    """Visited states. Each is expanded once, and the first ones are checked for purity.
 
     Parameters:
-        spec: whose states they are.
+        spec: the spec.
     """
 
     def __init__(self, spec: Spec[S]) -> None:
@@ -59,13 +59,13 @@ class VisitedStates(Generic[S]):
         return state in self._steps
 
     def steps(self, state: S) -> Steps[S]:
-        """The steps from a state, which thereby counts as visited.
+        """The steps from a state, which then counts as visited.
 
         Raises:
             SpecError: the spec misbehaved.
         """
         if state in self._failures:
-            raise self._failures[state]  # a retry, as by Hypothesis, gets the same error
+            raise self._failures[state]  # Hypothesis repeats failing examples, and must get the same error
         known = self._steps.get(state)
         if known is None:
             try:
@@ -79,7 +79,9 @@ class VisitedStates(Generic[S]):
         self._purity.check(state)
         enabled: dict[ActionInstance[S], list[S]] = {}
         for instance, successor in self.spec.successors(state):
-            same = self._same.setdefault(successor, successor)  # one object for a state: quick to compare
+            same = self._same.setdefault(
+                successor, successor
+            )  # one object for equal states, because identical objects are compared faster
             enabled.setdefault(instance, []).append(same)
         enabled = {instance: in_order(states) for instance, states in enabled.items()}
         moves = {instance: [after for after in states if after != state] for instance, states in enabled.items()}
@@ -87,7 +89,7 @@ class VisitedStates(Generic[S]):
         return Steps(enabled, {instance: states for instance, states in moves.items() if states}, idle)
 
     def follow(self, state: S, choices: Iterable[Choice]) -> None:
-        """Visit the states along some choices, passing over the action instances that are not enabled."""
+        """Visit the states along some choices, without the action instances that are not enabled."""
         for instance, choice in choices:
             enabled = self.steps(state).enabled.get(instance, [state])
             state = enabled[min(choice, len(enabled) - 1)]

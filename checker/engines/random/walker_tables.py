@@ -1,4 +1,4 @@
-"""What was learned, as arrays for the loop of walkers; and the results of calls that single walkers wait for."""
+"""The learned tables as arrays for the loop of walkers, and the results of calls that single walkers wait for."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ S = TypeVar("S")
 
 
 class WalkerTables(Generic[S]):
-    """What the loop of walkers has to know, with one layout of states.
+    """The input of the loop of walkers, for one layout of states.
 
-    Calls that are worth it are learned from. The results of others are kept for a walker while it stays in the state
-    that they are about.
+    Calls that are worth it are learned from. The results of other calls are kept for a walker while it stays in the
+    state that they are about.
 
     Parameters:
         spec: the spec.
         initials: its initial states.
-        adjustments: what was found out about the spec so far.
+        adjustments: what earlier attempts have found out about the spec.
         watch: checks the time, and has the threads and processes that share the work.
         purity: checks some of the states.
         tuning: sizes.
 
     Attributes:
         learner: makes the calls.
-        tables: what was learned.
-        layout: how states are rows of numbers.
-        packing: how many values each slot has room for.
-        initial_rows: of the initial states.
+        tables: the learned tables.
+        layout: converts states to rows of numbers.
+        packing: the room for values of each slot.
+        initial_rows: the rows of the initial states.
         checks: the predicates, in the order of their trees.
-        words: the 64-bit words that have a bit for each predicate.
-        of_states: the bits of the predicates of states.
+        words: the number of 64-bit words with a bit for each predicate.
+        of_states: the bits of the state predicates.
         hashes: hashes rows by the contents of the states.
     """
 
@@ -91,7 +91,7 @@ class WalkerTables(Generic[S]):
         return bits
 
     def _roomy(self) -> Packing:
-        """A packing with room for twice the values that each slot has."""
+        """A packing with room for twice the current number of values of each slot."""
         return Packing([2 * size for size in self.layout.sizes()], spare=64)
 
     def repack(self) -> None:
@@ -101,14 +101,14 @@ class WalkerTables(Generic[S]):
         self.hashes.offset = offset
 
     def widen(self) -> None:
-        """Give the initial states all slots, as a walk that begins there must leave nothing of the one before."""
+        """Add new slots to the initial states, because a walk that begins there must overwrite all of them."""
         self.initial_rows = arrays.widened(self.initial_rows, self.layout.slots)
         self.hashes.update()
 
     # For the loop.
 
     def learned(self) -> arrays.Learned:
-        """All that the loop has to know."""
+        """The tables as arrays for the loop."""
         tables = self.tables
         self.hashes.update()
         index = self.learner.enabled_index(renew=True)
@@ -117,7 +117,7 @@ class WalkerTables(Generic[S]):
         answers = self._outcomes_known
         for steps in self._answered():
             self._add_outcome(steps)
-        self._outcomes_known = answers  # those of answers are written over
+        self._outcomes_known = answers  # the next call overwrites those of answers
         return arrays.Learned(
             tables.forest.pool, tables.leaf_start, tables.leaf_count, self._begins, self._slots, self._values,
             index.always, index.pairs, index.table, tables.read_by_slot(self.words),
@@ -134,17 +134,17 @@ class WalkerTables(Generic[S]):
         self._begins[self._outcomes_known] = last
 
     def _answered(self) -> Iterable[Changes]:
-        """The steps in all answers, by walker."""
+        """The steps in all answers, ordered by walker."""
         for _, answers in sorted(self._answers.items()):
             for _, given in sorted(answers.items()):
                 if not isinstance(given, bool):
                     yield from given
 
     def answers(self, walkers: int) -> arrays.Answers:
-        """The answers, for the loop; see `learned`, which has their outcomes behind all others.
+        """The answers as arrays for the loop. Their outcomes come after all others in `learned`.
 
         Parameters:
-            walkers: how many there are.
+            walkers: the number of walkers.
         """
         begins = np.zeros(walkers + 1, np.int64)
         about, start, count = list[tuple[int, int]](), [], []
@@ -169,7 +169,7 @@ class WalkerTables(Generic[S]):
         )
 
     def drop_answers(self, fresh: NDArray[np.bool_]) -> None:
-        """Drop the answers of walkers that have left the state that these are about.
+        """Drop the answers of walkers that have left the state that the answers are about.
 
         Parameters:
             fresh: see `arrays.Walkers`.
@@ -181,11 +181,11 @@ class WalkerTables(Generic[S]):
     # Calls.
 
     def learn(self, walkers: arrays.Walkers, states: int) -> bool:
-        """Make the calls that walkers wait for, and learn from those that are worth it; whether any was.
+        """Make the calls that walkers wait for, and learn from those that are worth it. Returns whether any was.
 
         Parameters:
             walkers: the walkers.
-            states: how many states the search has had so far.
+            states: the number of states that the search has visited.
 
         Raises: see `Learner.learn`.
         """
@@ -216,12 +216,12 @@ class WalkerTables(Generic[S]):
         return bool(jobs)
 
     def _rows(self, before: list[int], tree: int, outcome: int) -> tuple[list[int], ...]:
-        """The states that a walker wants to know something of.
+        """The states that a call for a walker is made on.
 
         Parameters:
-            before: the walker's.
-            tree: of what it wants to know.
-            outcome: of the step that leads to the state that it wants to know it of; -1 if that is its own.
+            before: the state of the walker.
+            tree: the tree of the action instance or predicate to call.
+            outcome: the outcome of the step that leads to the other state; -1: the call is about the walker's state.
         """
         after = before
         if outcome >= 0:
@@ -235,10 +235,10 @@ class WalkerTables(Generic[S]):
     def _answer(
         self, walkers: arrays.Walkers, walker: int, asked: tuple[int, int], rows: tuple[Sequence[int], ...]
     ) -> None:
-        """Call what a walker wants to know, for this once.
+        """Make a call for a walker without learning from it.
 
         Parameters:
-            asked: the tree, and the hash of the state that this is about or that the step leads to.
+            asked: the tree, and the hash of the state that the call is about or that the step leads to.
             rows: see `_rows`.
         """
         given = self.learner.call(asked[0], *rows)
@@ -249,41 +249,41 @@ class WalkerTables(Generic[S]):
         self._answers[walker][asked] = given
 
     def compare(self, rows: Iterable[Row]) -> None:
-        """Compare what was learned with calls, at some states.
+        """Compare learned paths with calls, on some states.
 
         Raises:
-            NotRecorded: something does otherwise than was learned.
+            NotRecorded: a call differs from what was learned.
         """
         packed = np.array([self.packing.pack(row) for row in rows])
         if len(packed):
             self.learner.compare(packed, 0, len(packed))
 
     def verify(self, rows: NDArray[np.int64]) -> None:
-        """Verify what was learned at the states of some walkers; see `Verification`.
+        """Verify learned paths on the states of some walkers; see `Verification`.
 
         Parameters:
-            rows: of the states, of which some are drawn.
+            rows: the rows of the states; some of these are drawn.
 
         Raises:
-            NotRecorded: an action or a property does otherwise than was learned.
+            NotRecorded: an action or a property differs from what was learned.
         """
         self.learner.verification.rows(rows, self.packing)
 
     @property
     def verified(self) -> Verified:
-        """How much was verified since these tables were new."""
+        """The number of applications verified with these tables."""
         verification = self.learner.verification
         return Verified(verification.checked, verification.drawn, None)
 
     def distances(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """The distances of some states. Where one is not known, it is called, and learned if that is worth it.
+        """The distances of some states. Unknown ones are called, and learned if that is worth it.
 
         Parameters:
-            rows: of the states.
+            rows: the rows of the states.
 
         Raises:
             StopSearch: the time is up, or the tables are full.
-            SpecError: the distance raised an exception, or is not a number from 0 on.
+            SpecError: the distance raised an exception, or is not a number of at least 0.
             ShapeChanged, NotRecorded, NewKind: see `Adjustments`.
         """
         tables, tree = self.tables, self.tables.caller.distance_tree
@@ -301,7 +301,7 @@ class WalkerTables(Generic[S]):
 
 
 def padded(rows: Sequence[Sequence[int]], slots: int) -> NDArray[np.int64]:
-    """Rows as an array, with 0 in the slots that they lack as these are new."""
+    """Rows as an array, with 0 in new slots that they lack."""
     array = np.zeros((len(rows), slots), np.int64)
     for place, row in enumerate(rows):
         array[place, : len(row)] = row

@@ -1,14 +1,14 @@
-"""Random search by the learned tables: walks, and states expanded in random order, with every property checked.
+"""Random search with learned tables: random walks, and states expanded in random order. Every property is checked.
 
-Walkers make some steps each, then all meet: what they have shown and counted is collected, and they go on. So what a
-walker does depends on the seed and on what all had done by the last meeting, not on the number of threads.
+Each walker takes some steps, and then all walkers meet: their evidence and counts are collected, and they continue.
+What a walker does therefore depends on the seed and on the state at the last meeting, not on the number of threads.
 
-Most walkers expand states: they look at all next states of one state of the frontier, which the new ones join. The
-others walk, from an initial state or one of the frontier, and look at all next states on their way.
+Most walkers expand states: they look at all next states of a state of the frontier, and the new ones join the frontier.
+The other walkers walk from an initial state or a state of the frontier, and look at all next states on their way.
 
-The frontier decides only where walks begin and which states are expanded. Every property that is sought is
-evaluated in each state and on each step looked at, and a counterexample is taken again by calls of the spec. So
-collisions of hashes can make a search longer, but not its answer wrong.
+The frontier only decides where walks begin and which states are expanded. Every property that is sought is evaluated in
+each state and on each step, and a counterexample is repeated by calls of the spec. Collisions of hashes can therefore
+make a search longer, but not its answer wrong.
 """
 
 from __future__ import annotations
@@ -50,54 +50,54 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 WALKERS = 512
-"""Walkers, for short walks."""
+"""The number of walkers for short walks."""
 
 PLACES = 2**22
-"""Steps of all walkers together that are remembered: for long walks, there are fewer walkers."""
+"""The number of steps that all walkers together remember. For long walks, there are therefore fewer walkers."""
 
 ROUND = 64
-"""The most steps of each walker between two meetings."""
+"""The maximum number of steps of each walker between two meetings."""
 
 FIRST, SHARE = 8, 16
-"""Steps that all walkers make together before the first meeting; later, one step for every 16 made so far. So a flaw
-that is found soon ends the search soon."""
+"""The number of steps of all walkers together before the first meeting; later, it is one step for every 16 steps so
+far. So a violation that is found early ends the search early."""
 
 FEWEST, STEPS_EACH = 2, 2
-"""Walkers that move at first, and steps of all of them for each further one that moves."""
+"""The number of walkers that move at first, and the number of steps of all walkers for each further one that moves."""
 
 EXPANDERS, EXPANSIONS = 4096, 192
-"""Walkers that expand states at the same time; and of 256 steps, those that expand a state."""
+"""The number of walkers that expand states at the same time; and of 256 steps, the number that expand a state."""
 
 FROM_FRONTIER, STARTS = 192, 1024
-"""Of 256 walks, those that begin in the frontier, and the states of it at which they may begin."""
+"""Of 256 walks, the number that begin in the frontier; and the number of its states at which they may begin."""
 
 ALONE = 64
-"""Fewer walkers are not worth waking a second thread for."""
+"""With fewer walkers than this, a second thread is not worth waking."""
 
 COMPARED = 32
-"""Walkers at whose states learned paths are compared with calls, after each time that something was learned."""
+"""The number of walkers at whose states learned paths are compared with calls, whenever something was learned."""
 
 
 class Walks(Generic[S]):
     """A random search of one spec.
 
     Parameters:
-        spec: what to walk.
-        walks: how many walks there are to be.
-        steps: the most steps of each.
+        spec: the spec.
+        walks: the number of walks.
+        steps: the maximum number of steps of a walk.
         seed: the same seed gives the same walks.
-        watch: checks the time and memory that all of it may take, and has the threads that share the work.
+        watch: checks the time and memory of the search, and has the threads that share the work.
         purity: checks some of the states.
         uniform: whether to walk from initial states only, and to look only at the steps taken.
         coverage: whether `covered` is wanted.
-        tuning: sizes of what is learned.
+        tuning: sizes.
 
     Attributes:
-        traces: for each property that was shown violated (a witness: satisfied), the walk that showed it.
-        sampled: the distinct states, as far as they are known.
-        taken, enabled: for each action instance, how often it was taken, and from how many states it was possible.
-        ends: for each reason and number of steps, how many walks ended so; see `walk_arrays.DEAD_END`.
-        steps, begun, expanded: steps taken and states expanded; walks begun; and states expanded.
+        traces: for each violated property (for a witness, satisfied), the walk that shows this.
+        sampled: a sample of the distinct states.
+        taken, enabled: for each action instance, how often it was taken, and in how many states it was enabled.
+        ends: for each reason and number of steps, the number of walks that ended so; see `arrays.DEAD_END`.
+        steps, begun, expanded: the number of steps taken and states expanded; of walks begun; and of states expanded.
     """
 
     def __init__(
@@ -113,10 +113,10 @@ class Walks(Generic[S]):
         self.begin(seed, uniform=uniform)
 
     def begin(self, seed: int, *, uniform: bool) -> None:
-        """Forget all walks, and begin them with another seed.
+        """Forget all walks, and begin again with another seed.
 
-        What was learned of the spec is kept: it saves time, and makes no difference to the walks, unless states are
-        given up for want of room.
+        What was learned is kept. This saves time and does not change the walks, unless states are given up for lack of
+        room.
 
         Parameters:
             seed, uniform: see `Walks`.
@@ -153,7 +153,7 @@ class Walks(Generic[S]):
             self._found.append(Arrivals(rows.astype(np.int32), hashes, none, none.astype(np.int32)))
 
     def _new_tables(self) -> WalkerTables[S]:
-        """Tables that know only the adjustments. Initial states may differ in shape, which adjusts them."""
+        """New tables. If initial states differ in shape, the adjustments change."""
         while True:
             try:
                 return WalkerTables(
@@ -165,7 +165,7 @@ class Walks(Generic[S]):
     # The walkers.
 
     def _parts(self) -> list[tuple[int, int]]:
-        """The walkers of each thread's turn: the first, and where they end."""
+        """The ranges of walkers that threads move: the first walker, and the end."""
         count = len(self._walkers.walk)
         parts = min(count, 1 if self.workers.count == 1 else 4 * self.workers.count)
         return list(itertools.pairwise(count * part // parts for part in range(parts + 1)))
@@ -188,10 +188,10 @@ class Walks(Generic[S]):
         )
 
     def _widen(self) -> None:
-        """Give walkers the slots that are new, in which all have 0.
+        """Add new slots to the walkers, with value 0.
 
         Raises:
-            Crowded: there would be too many.
+            Crowded: there would be too many slots.
         """
         layout = self._tables.layout
         if layout.crowded:
@@ -208,7 +208,7 @@ class Walks(Generic[S]):
                 self._samples = [sample._replace(rows=arrays.widened(sample.rows, slots)) for sample in self._samples]
 
     def _translate(self, before: Layout) -> None:
-        """After the layout has changed: write the walkers' states in the new one, and look at all again."""
+        """After a change of the layout: convert the states of the walkers, and check all of them again."""
         walkers, frontier = self._walkers, self._frontier
         under_way = np.flatnonzero(walkers.phase < arrays.ENDED)
         old: list[NDArray[np.int32] | NDArray[np.int64]] = [walkers.values[under_way], frontier.rows, self._starts.rows]
@@ -237,13 +237,13 @@ class Walks(Generic[S]):
     # The walks.
 
     def round(self) -> bool:
-        """Have walkers take steps and expand states, and collect what they have shown; whether any walk is left.
+        """Let walkers take steps and expand states, and collect their evidence. Returns whether any walk is left.
 
         Raises:
-            StopSearch, KeyboardInterrupt, MemoryError: before they were made.
+            StopSearch, KeyboardInterrupt, MemoryError: the round was not completed.
             SpecError: the spec misbehaved.
         """
-        self._join()  # before the first round, initial states
+        self._join()  # in the first round, the initial states
         steps = max(FIRST, self.steps // SHARE)
         walking, walkers = int(self._numbers[arrays.WALKING]), self._walkers
         if len(walkers.walk) > walking:
@@ -263,27 +263,27 @@ class Walks(Generic[S]):
         return bool((self._walkers.phase[:walking] != arrays.FINISHED).any())
 
     def _expanders_at_once(self) -> int:
-        """How many walkers may expand states at once, so that there is room for the next states."""
+        """The number of walkers that may expand states at once, so that there is room for the next states."""
         per_state = self._looked // max(self.steps, 1) + 1
         room = NUMBERS // (self._tables.layout.slots * per_state)
         return max(1, min(len(self._walkers.walk) - int(self._numbers[arrays.WALKING]), room))
 
     def _expand(self, most: int) -> None:
-        """Have walkers expand the next states of the frontier."""
+        """Let walkers expand the next states of the frontier."""
         taken, walkers = self._frontier.take(most), self._walkers
         self._expanding, self._deepest = taken.nodes, max(self._deepest, int(taken.steps.max(initial=0)))
         first = int(self._numbers[arrays.WALKING])
         some = slice(first, first + len(taken.nodes))
         walkers.values[some], walkers.hashes[some] = taken.rows, taken.hashes
         walkers.step[some], walkers.by[some] = taken.steps, taken.trees
-        # initial states are to be checked yet; the others were when they were found
+        # initial states must still be checked; the others were checked when they were found
         walkers.phase[some] = np.where(taken.steps > 0, arrays.AT_REST, arrays.ARRIVED)
         walkers.calm[some] = self._tables.of_states
         walkers.fresh[some] = False
         walkers.left[some] = 1
 
     def _note_found(self, scratches: Iterable[arrays.Scratch]) -> None:
-        """Keep the next states of expanded ones until all walkers meet."""
+        """Keep the next states of expanded states until all walkers meet."""
         first = int(self._numbers[arrays.WALKING])
         for scratch in scratches:
             if filled := int(scratch.filled[0]):
@@ -298,20 +298,20 @@ class Walks(Generic[S]):
         """
         if not self._found:
             return
-        # it stays there until it has been added, so that it changes with the layout
+        # kept in `_found` until it is added, so that it is converted if the layout changes
         self._found = [self._frontier.new_among(Arrivals.joined(self._found))]
         distances = None if self.spec.distance is None else self._adjusting(self._distances)
         self._frontier.add(self._found.pop(), distances)
 
     def _distances(self) -> NDArray[np.float64]:
-        """The distance of each state that was found."""
+        """The distances of the states that were found."""
         (found,) = self._found
         distances = self._tables.distances(found.rows)
         self._widen()
         return distances
 
     def _move(self) -> None:
-        """Move walkers as far as they are to go, and collect what they have shown.
+        """Move the walkers to the next meeting, and collect their evidence.
 
         Raises: see `round`.
         """
@@ -320,7 +320,7 @@ class Walks(Generic[S]):
         self._look_at_sample()
 
     def _adjusting(self, do: Callable[[], T]) -> T:
-        """Do something, again if the spec turns out to be other than it was taken for.
+        """Call a function, and repeat the call with other adjustments if the search must change them.
 
         Raises: see `round`.
         """
@@ -368,7 +368,7 @@ class Walks(Generic[S]):
                 self.watch.need(0)
 
     def _learn(self) -> None:
-        """Learn what walkers wait for."""
+        """Learn the paths that walkers wait for."""
         has_learned = self._tables.learn(self._walkers, self.steps + self._looked + 1)
         self._widen()
         walkers = self._walkers
@@ -381,20 +381,20 @@ class Walks(Generic[S]):
     # What was found.
 
     def _note_sample(self) -> None:
-        """Keep the states that were noted for the sample until they are looked at."""
+        """Keep the states that were noted for the sample until their coverage is counted."""
         if self._coverage is not None:
             for sample in self._samples:
                 filled = sample.counters[arrays.FILLED]
                 self._coverage.add(sample.hashes[:filled], sample.rows[:filled], self.sampled.limit)
 
     def _look_at_sample(self) -> None:
-        """Look at the states that were noted for the sample, while their layout is the present one."""
+        """Count the coverage of the states that were noted for the sample, before the layout changes."""
         if self._coverage is not None:
             self._note_sample()
             self._coverage.look(self._tables.layout, self.watch)
 
     def collect(self) -> None:
-        """Count what the walkers have done since they last met, and keep what they have shown.
+        """Count the steps of the walkers since the last meeting, and keep their evidence.
 
         Raises: see `round`.
         """
@@ -426,16 +426,16 @@ class Walks(Generic[S]):
             try:
                 refuse_contradicted(self._tables.tables, [trace])
             except NotRecorded:
-                walkers.seen[:] = -1  # nothing that was seen until now is certain
+                walkers.seen[:] = -1  # all evidence since the last meeting is uncertain
                 raise
             self.traces[item] = trace
         walkers.seen[:] = -1
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
-        """The path that showed a property, taken again by calls.
+        """The walk that gives evidence of a property, repeated by calls.
 
         Raises:
-            SpecError: it leads elsewhere by now.
+            SpecError: it now leads to other states.
         """
         walkers = self._walkers
         steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])
@@ -467,7 +467,7 @@ class Walks(Generic[S]):
 
     @property
     def covered(self) -> CoverageCounts | None:
-        """What was tried; None if that is not wanted."""
+        """The coverage; None if it is not wanted."""
         if self._coverage is None:
             return None
         new = self.sampled.led_to(len(self.spec.instances))
@@ -475,7 +475,7 @@ class Walks(Generic[S]):
 
     @property
     def _found_last(self) -> int:
-        """The states that have not joined the frontier yet, as the search was interrupted."""
+        """The number of states that have not joined the frontier, because the search was interrupted."""
         return len(self._frontier.new_among(Arrivals.joined(self._found)).rows) if self._found else 0
 
     @property
