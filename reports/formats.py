@@ -1,12 +1,12 @@
 """The registry of report formats: for each, the class that it needs and the function that writes it.
 
-There is a table for each kind of report: a trace, a run, a suite, an audit, the archive of bugs. The commands take
-their options from it.
+There is a table for each kind of report: a trace, a run, a suite, an audit, the archive of bugs, a matrix, two specs,
+mutants, saved results. The commands take their options from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -14,6 +14,7 @@ import attrs
 
 from leadline.checker.result import Result
 from leadline.checker.trace import Trace
+from leadline.checker.traces.divergence import Parting
 from leadline.checker.traces.graph import neighbourhood
 from leadline.checker.traces.itf import encode_trace
 from leadline.reports.audit.findings import AuditReport, audit_findings, audit_markdown
@@ -23,10 +24,16 @@ from leadline.reports.bugs import BugsReport, bugs_object
 from leadline.reports.ci.findings import suite_findings
 from leadline.reports.ci.github import summary, workflow_commands
 from leadline.reports.ci.junit import junit
+from leadline.reports.ci.markdown import matrix_page, mutants_summary
 from leadline.reports.ci.sarif import sarif
-from leadline.reports.ci.suite_json import suite_object
-from leadline.reports.html.run import run_page, title_of, with_traces
+from leadline.reports.html import Chapter, page
+from leadline.reports.html.diff import diff_page
+from leadline.reports.html.matrix import tables_page
+from leadline.reports.html.mutants import mutants_page
+from leadline.reports.html.run import RunWithTraces, run_page, title_of, with_traces
 from leadline.reports.lines import json_text
+from leadline.reports.matrix import Tables
+from leadline.reports.mutation import Reports, reports_object
 from leadline.reports.origin import Origin
 from leadline.reports.runs.json_report import result_object, story_object
 from leadline.reports.runs.run_view import RunView, view_of_result
@@ -50,6 +57,7 @@ class Format(Generic[T]):
         metavar: what its option takes: ``FILE``, or ``DIR`` for a file ``index.html`` in a folder; empty if the text is
             written to standard output.
         appends: whether the text is added to the end of the file.
+        required: whether its option has to be given.
     """
 
     needs: type[T]
@@ -57,6 +65,7 @@ class Format(Generic[T]):
     help: str
     metavar: str = "FILE"
     appends: bool = False
+    required: bool = False
 
     def text(self, *values: object) -> str | None:
         """The text for the first of some values that has the class needed; None if none has it."""
@@ -76,6 +85,29 @@ class FinishedRun:
     result: Result
     view: RunView
     trace_files: Mapping[str, list[Path]]
+
+
+@attrs.frozen(eq=False)
+class Saved:
+    """Saved traces, or a saved result with its traces.
+
+    Attributes:
+        title: the title of the page.
+        chapters: the traces, if there is no result.
+        run: the result; None if there are only traces.
+        notes: a line for each trace that is not on the page.
+    """
+
+    title: str
+    chapters: Sequence[Chapter] = ()
+    run: RunWithTraces | None = None
+    notes: Sequence[str] = ()
+
+
+def _saved_page(saved: Saved) -> str:
+    if saved.run is None:
+        return page(saved.title, saved.chapters, notes=saved.notes)
+    return run_page(saved.title, [saved.run], notes=saved.notes)
 
 
 def _graph_around(trace: Trace[object]) -> str:
@@ -100,6 +132,8 @@ def _bugs_page(bugs: BugsReport) -> str:
     return run_page("leadline: known bugs of Kafka's replication", shown)
 
 
+JSON_HELP = "Write the result to a file as a JSON object. With -, write it to standard output, and nothing else."
+
 TRACE_FORMATS: dict[str, Format[Story] | Format[Trace[object]]] = {
     "mermaid": Format(Story, mermaid, "a sequence diagram for Markdown"),
     "dot": Format(Trace, _graph_around, "the trace among the states next to it, for Graphviz"),
@@ -113,7 +147,7 @@ RUN_FORMATS: dict[str, Format[FinishedRun]] = {
     "json": Format(
         FinishedRun,
         lambda run: json_text(result_object(run.view, run.trace_files), indent=2),
-        "Write the result to a file as a JSON object. With -, write it to standard output, and nothing else.",
+        JSON_HELP,
         "FILE|-",
     ),
     "html": Format(
@@ -125,12 +159,6 @@ RUN_FORMATS: dict[str, Format[FinishedRun]] = {
 """Formats of the result of a search."""
 
 SUITE_FORMATS: dict[str, Format[SuiteRun]] = {
-    "json": Format(
-        SuiteRun,
-        lambda run: json_text(suite_object(run, Origin.now()), indent=2),
-        "Write the results to a file as a JSON object. With -, write it to standard output, and nothing else.",
-        "FILE|-",
-    ),
     "junit": Format(
         SuiteRun,
         lambda run: junit(run.name, suite_findings(run)),
@@ -159,7 +187,7 @@ AUDIT_FORMATS: dict[str, Format[AuditReport]] = {
     "json": Format(
         AuditReport,
         lambda audit: json_text(audit_object(audit.result), indent=2),
-        "Write the result to a file as a JSON object. With -, write it to standard output, and nothing else.",
+        JSON_HELP,
         "FILE|-",
     ),
     "html": Format(
@@ -186,9 +214,48 @@ BUGS_FORMATS: dict[str, Format[BugsReport]] = {
     "json": Format(
         BugsReport,
         lambda bugs: json_text(bugs_object(bugs.outcomes, bugs.unreached), indent=2),
-        "Write the results to a file as a JSON object. With -, write it to standard output, and nothing else.",
+        JSON_HELP,
         "FILE|-",
     ),
     "html": Format(BugsReport, _bugs_page, "Write an HTML page of the runs and traces."),
 }
 """Formats of the searches for known bugs."""
+
+MATRIX_FORMATS: dict[str, Format[Tables]] = {
+    "markdown": Format(
+        Tables,
+        lambda tables: "".join(f"{line}\n" for line in matrix_page(tables.matrix, tables.columns, tables.command)),
+        "Write the tables to standard output as Markdown.",
+        metavar="",
+    ),
+    "html": Format(Tables, tables_page, "Write an HTML page with the tables, every run and its traces."),
+}
+"""Formats of the tables of a matrix."""
+
+DIFF_FORMATS: dict[str, Format[Parting]] = {
+    "html": Format(Parting, diff_page, "Write an HTML page with both traces side by side."),
+}
+"""Formats of a behaviour of one spec that another does not have."""
+
+MUTANTS_FORMATS: dict[str, Format[Reports]] = {
+    "json": Format(
+        Reports,
+        lambda reports: json_text(reports_object(reports), indent=1),
+        "Write the report as a JSON object, and update the file regularly during the run. With -, write it to standard "
+        "output, and nothing else.",
+        "FILE|-",
+    ),
+    "html": Format(Reports, lambda reports: mutants_page(reports.every[0]), "Write the report as an HTML page."),
+    "markdown": Format(
+        Reports,
+        lambda reports: "".join(f"{line}\n" for report in reports.every for line in mutants_summary(report)),
+        "Append the report as Markdown, for $GITHUB_STEP_SUMMARY.",
+        appends=True,
+    ),
+}
+"""Formats of the reports on mutants."""
+
+SAVED_FORMATS: dict[str, Format[Saved]] = {
+    "html": Format(Saved, _saved_page, "Write the page to this file.", required=True),
+}
+"""Formats of saved traces and results."""

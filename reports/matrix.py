@@ -188,6 +188,21 @@ class Column:
         return self.spec.partition("/")[2]
 
 
+@attrs.frozen(eq=False)
+class Tables:
+    """The tables of a matrix.
+
+    Attributes:
+        matrix: the matrix.
+        columns: the results of the searches that were run, in order.
+        command: the command that makes the tables again.
+    """
+
+    matrix: Matrix
+    columns: Sequence[Column]
+    command: str
+
+
 def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
     """What a configuration can lose, and in which specs, in sentences.
 

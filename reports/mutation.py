@@ -1,4 +1,4 @@
-"""The report on a spec's mutants: what became of each, which property kills which, and what is not explained."""
+"""The report on a spec's mutants: the fate of each, which properties kill it, and which survivors are not explained."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.mutation.changes import Mutation
 from leadline.checker.mutation.run import Fate, Original, Outcome, Way
 from leadline.checker.properties import Property
-from leadline.checker.support.durable import replace_file
 from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import counted
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
@@ -35,41 +34,41 @@ FATES = {
     Fate.SURVIVED: "survived",
     Fate.INCOMPLETE: "incomplete",
 }
-"""What became of mutants, in the order in which they are shown: what needs attention comes last."""
+"""The fates of mutants, in the order in which they are shown: those that need attention come last."""
 
 EXPLAINED = "explained"
-"""What survivors are called for which a reason is given."""
+"""The fate shown for a survivor that has an explanation."""
 
 INTERRUPTED = "interrupted"
-"""Why a report is not complete that Ctrl-C has ended."""
+"""The reason for which a report is incomplete after Ctrl-C."""
 
 CATALOGUED = ("rule", "mistake")
-"""The kinds of mutants that are known to do harm, or to do none: that one changes nothing has to be explained too."""
+"""The kinds of mutants whose effect is known. If one of them changes nothing, that has to be explained too."""
 
 
 def is_open(outcome: Outcome) -> bool:
-    """Whether what became of a mutant has to be explained."""
+    """Whether the fate of a mutant has to be explained."""
     if outcome.fate is Fate.EQUIVALENT:
         return outcome.kind in CATALOGUED
     return outcome.fate in (Fate.SURVIVED, Fate.INCOMPLETE)
 
 
 STAYS = "It stays"
-"""What the paragraph of a property's docstring begins with that says why it stays, though it kills nothing alone."""
+"""The beginning of the paragraph of a docstring that says why a property is kept although it kills nothing alone."""
 
 
 def why_it_stays(checked: Property) -> str:
-    """Why a property stays that kills nothing alone, from its docstring; empty if that does not say."""
+    """Why a property that kills nothing alone is kept, from its docstring; empty if the docstring does not say it."""
     paragraphs = (inspect.getdoc(checked.function) or "").split("\n\n")
     return next((" ".join(each.split()) for each in paragraphs if each.startswith(STAYS)), "")
 
 
 @attrs.frozen
 class Explanation:
-    """A mutant that is known to survive.
+    """The reason for which a mutant survives.
 
     Attributes:
-        mutant: its name.
+        mutant: the mutant's name.
         why: the reason.
     """
 
@@ -83,13 +82,13 @@ class _Table:
 
 
 def read_explained(path: Path) -> dict[str, str]:
-    """The survivors that a TOML file explains, in entries ``[[explained]]`` with ``mutant`` and ``why``.
+    """Read a TOML file that explains survivors, in tables ``[[explained]]`` with the keys ``mutant`` and ``why``.
 
     Returns:
-        The reason by the mutant's name.
+        The reasons, by the names of the mutants.
 
     Raises:
-        LeadlineError: the file cannot be read or makes no sense.
+        LeadlineError: the file cannot be read or is invalid.
     """
     try:
         content = tomllib.loads(file_text(path))
@@ -108,11 +107,11 @@ def read_explained(path: Path) -> dict[str, str]:
 
 @attrs.frozen
 class Sample:
-    """Mutants chosen at random.
+    """How mutants were chosen at random.
 
     Attributes:
         of: the number of mutants from which they were chosen.
-        seed: the same seed chooses the same mutants.
+        seed: the seed; the same seed chooses the same mutants.
     """
 
     of: int
@@ -120,12 +119,12 @@ class Sample:
 
 
 def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
-    """Some of the mutants, chosen at random, in their order; all if no count is given, or there are no more.
+    """Choose mutants at random, and keep their order.
 
     Parameters:
-        mutants: what to choose from.
-        count: how many to choose.
-        seed: the same seed chooses the same mutants.
+        mutants: the mutants to choose from.
+        count: the number of mutants to choose; None: all.
+        seed: the seed; the same seed chooses the same mutants.
     """
     if count is None or count >= len(mutants):
         return mutants
@@ -134,14 +133,14 @@ def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
 
 @attrs.frozen
 class Killer:
-    """What one property does.
+    """The mutants that one property kills.
 
     Attributes:
         name: the property.
-        kills: the mutants that violate it, each with the states of a shortest counterexample.
-        alone: those that nothing else kills, searched to the end; None if that is not known, as searches ended with
-            the first violation.
-        may_be_alone: whether there is a mutant that nothing else kills up to the limit that its search reached.
+        kills: the mutants that violate it, each with the number of states of a shortest counterexample.
+        alone: the mutants that only this property kills, from complete searches; None if that is not known, because
+            searches ended at the first violation.
+        may_be_alone: whether only this property kills some mutant whose search ended at a limit.
     """
 
     name: str
@@ -151,27 +150,27 @@ class Killer:
 
     @property
     def shortest(self) -> int | None:
-        """States of its shortest counterexample; None if it has none."""
+        """The number of states of its shortest counterexample; None if it has none."""
         return min((states for states in self.kills.values() if states), default=None)
 
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """What is known of a spec's mutants.
+    """The results of a spec's mutants.
 
     Attributes:
         spec: the spec's name.
-        way: how they were searched.
-        originals: the unmutated spec, in each of the bounds.
-        mutations: what was to be judged, in this order.
-        outcomes: what became of those that were, by name.
-        refused: the functions in which no mistake was made, each with the reason.
+        way: how the mutants were searched.
+        originals: the unmutated spec, with each of the bounds used.
+        mutations: the mutations to search, in this order.
+        outcomes: the outcomes of those that were searched, by name.
+        refused: the functions that could not be mutated, each with the reason.
         explained: the reasons given for survivors, by name.
-        stays: why each property stays that is no witness, though it may kill nothing alone, by name; empty of one that
-            does not say.
-        stopped: why not all were judged; empty if they were.
-        origin: what made it.
-        sample: how the mutations were chosen from those that were asked for; None if all of these are judged.
+        stays: why each property is kept although it may kill nothing alone, by name, without witnesses; empty for a
+            property whose docstring does not say it.
+        stopped: why not all mutants were searched; empty if they were.
+        origin: the version, date and command that made the report.
+        sample: how the mutations were chosen at random; None if none were left out.
     """
 
     spec: str
@@ -188,7 +187,7 @@ class Report:
 
     @property
     def extent(self) -> str:
-        """The number of mutants that are judged, and of how many they are a sample."""
+        """The number of mutants, and the number from which they were chosen."""
         if self.sample is None:
             return counted(len(self.mutations), "mutant")
         return f"{len(self.mutations):,} of {counted(self.sample.of, 'mutant')}, seed {self.sample.seed}"
@@ -202,24 +201,24 @@ class Report:
 
     @property
     def fates(self) -> str:
-        """How many there are of each fate, those that are explained apart."""
+        """The number of mutants with each fate. Explained ones are counted separately."""
         texts = Counter(EXPLAINED if self.is_explained(each) else FATES[each.fate] for each in self.outcomes.values())
         order = [*FATES.values(), EXPLAINED]
         return ", ".join(f"{texts[text]:,} {text}" for text in order if text in texts)
 
     @property
     def counts(self) -> str:
-        """How many there are, in all and of each fate."""
+        """The number of mutants searched, in total and with each fate."""
         return f"{counted(len(self.outcomes), 'mutant')}: {self.fates}" if self.outcomes else "no mutant was searched"
 
     @property
     def unexplained(self) -> list[Outcome]:
-        """The survivors, and the mutants that no verdict is known of, for which no reason is given."""
+        """The survivors and the mutants without a verdict that are not explained."""
         return [each for each in self.shown if is_open(each) and not self.is_explained(each)]
 
     @property
     def advice(self) -> Iterator[str]:
-        """What can be done about those that are not explained, as sentences."""
+        """Sentences that say what to do about mutants that are not explained."""
         incomplete = sum(each.fate is Fate.INCOMPLETE for each in self.unexplained)
         survivors = len(self.unexplained) - incomplete
         if incomplete:
@@ -234,13 +233,13 @@ class Report:
             )
 
     def is_explained(self, outcome: Outcome) -> bool:
-        """Whether a mutant survives with a reason. One that is known to do no harm has to be searched to the end."""
+        """Whether a mutant survives and is explained. Of `CATALOGUED` kinds, only mutants with a verdict count."""
         is_unknown = outcome.fate is Fate.INCOMPLETE and outcome.kind in CATALOGUED
         return is_open(outcome) and outcome.name in self.explained and not is_unknown
 
     @property
     def outdated(self) -> list[str]:
-        """The mutants that are explained, but killed, as sentences."""
+        """Sentences about the mutants that are explained as survivors, but are killed."""
         return [
             f"explained as a survivor, but killed: {name}"
             for name in self.explained
@@ -249,7 +248,7 @@ class Report:
 
     @property
     def killers(self) -> list[Killer]:
-        """What each property does, in the spec's order."""
+        """The mutants that each property kills, in the spec's order."""
         return [self._killer(name) for name in dict.fromkeys(it for each in self.originals for it in each.properties)]
 
     def _killer(self, name: str) -> Killer:
@@ -262,14 +261,14 @@ class Report:
 
     @property
     def idle(self) -> list[str]:
-        """The properties that kill no mutant that nothing else kills; empty if that is not known. No witnesses."""
+        """The properties, without witnesses, that kill no mutant alone; empty if that is not known."""
         return [
             each.name for each in self.killers if each.alone == [] and not each.may_be_alone and each.name in self.stays
         ]
 
     @property
     def vacuous(self) -> list[str]:
-        """The properties that mutants are judged by, though their premise is never true in the original."""
+        """The properties whose premise is never true in the original."""
         used = dict.fromkeys(name for each in self.originals for name in each.properties)
         return [
             name for name in used if all(name in each.vacuous for each in self.originals if name in each.properties)
@@ -277,7 +276,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """3 if a verdict is missing; 1 if a mutant survives without a reason, or is killed in spite of one; else 0."""
+        """1 if a survivor is not explained or an explained mutant is killed; else 3 if a verdict is missing; else 0."""
         fates = {each.fate for each in self.unexplained}
         if fates - {Fate.INCOMPLETE} or self.outdated:
             return VIOLATED
@@ -285,7 +284,7 @@ class Report:
 
     @property
     def notes(self) -> Iterator[str]:
-        """What mutants are not judged by, or can hardly be judged by, as sentences."""
+        """Sentences about properties that were not used, or that are vacuous."""
         for each in self.originals:
             if each.left_out:
                 where = f" with {each.changes}" if each.changes else ""
@@ -294,11 +293,25 @@ class Report:
             yield f"vacuous in the original, where their premises are never true: {', '.join(self.vacuous)}"
 
 
+@attrs.frozen
+class Reports:
+    """The reports of a run.
+
+    Attributes:
+        every: the reports, one for each spec that was searched.
+        of_several: whether several specs were requested. If so, the JSON object has all reports under ``reports``, and
+            the exit code of the run; if not, it is that of the only report.
+    """
+
+    every: tuple[Report, ...]
+    of_several: bool
+
+
 def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
-    """The properties that kill no mutant of a spec that nothing else kills, as sentences, with why each stays.
+    """Sentences about the properties that kill no mutant of a spec alone, with the reason for which each is kept.
 
     Parameters:
-        reports: all of a run; of those that were stopped nothing is known.
+        reports: all reports of a run. If one was stopped, there are no sentences.
     """
     if any(report.stopped for report in reports):
         return
@@ -313,14 +326,14 @@ def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def place(mutation: Mutation) -> str:
-    """What is shown after a mutant's name: the line that is changed, or the bounds that differ; empty if neither."""
+    """The text after a mutant's name: the changed line, or the bounds that differ; empty if there are neither."""
     if mutation.line is not None:
         return f"  line {mutation.line}"
     return f"  with {bounds_text(mutation.bounds)}" if mutation.bounds else ""
 
 
 def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
-    """Which properties kill a mutant, and with how many states; or why it survives."""
+    """The properties that kill a mutant, with the numbers of states; or why it survives."""
     parts = [
         f"{name} ({counted(states, 'state')})" if states else f"{name} (never shown)"
         for name, states in outcome.violated.items()
@@ -333,7 +346,7 @@ def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
 
 
 def report_object(report: Report) -> dict[str, Any]:
-    """A report as a JSON object, from which `resumed` goes on."""
+    """A report as a JSON object, which `resumed` can read."""
     mutations = {each.name: each for each in report.mutations}
     return {
         "spec": report.spec,
@@ -377,22 +390,14 @@ def worst(reports: Sequence[Report]) -> int:
     return next((code for code in (VIOLATED, INCOMPLETE) if code in codes), AS_EXPECTED)
 
 
-def reports_object(reports: Sequence[Report], of_several: bool) -> dict[str, Any]:
-    """The report on one spec as it is; those on several as ``reports``, with the exit code of all."""
-    objects = [report_object(report) for report in reports]
-    return {"exit_code": worst(reports), "reports": objects} if of_several else objects[0]
-
-
-def write_reports(reports: Sequence[Report], path: Path, of_several: bool) -> None:
-    """Replace a file by reports as JSON. Raises LeadlineError: it cannot be written."""
-    try:
-        replace_file(path, (json.dumps(reports_object(reports, of_several), indent=1) + "\n").encode())
-    except OSError as error:
-        raise LeadlineError(f"cannot write {path}: {error.strerror or error}") from error
+def reports_object(reports: Reports) -> dict[str, object]:
+    """The reports of a run as a JSON object."""
+    objects = [report_object(report) for report in reports.every]
+    return {"exit_code": worst(reports.every), "reports": objects} if reports.of_several else objects[0]
 
 
 def _difference(name: str, value: Any) -> str:
-    """Why a saved report cannot be resumed from: the one of its settings that is not that of this run."""
+    """Why a saved report cannot be resumed: the setting that differs from this run's."""
     match name:
         case "code":
             return "the code has changed since"
@@ -404,17 +409,20 @@ def _difference(name: str, value: Any) -> str:
 
 
 def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
-    """The verdicts of an earlier run that are valid still.
+    """Read the outcomes of an earlier run that are still valid.
 
     Parameters:
-        path: what `write_reports` wrote.
-        spec, way, code: what is searched now.
+        path: a file with a JSON object of `reports_object`.
+        spec: the name of the spec that is searched now.
+        way: how mutants are searched now.
+        code: the digest of the spec's code now.
 
     Returns:
-        By name; without those that were incomplete. Empty if the file has reports on several specs, but none on this.
+        The outcomes by name, without incomplete ones; empty if the file has reports on several specs, but not on this
+        one.
 
     Raises:
-        LeadlineError: the file cannot be read, or is of another spec, other code or another way to search.
+        LeadlineError: the file cannot be read, or its spec, code or settings differ from those of this run.
     """
     try:
         content = json.loads(file_text(path))

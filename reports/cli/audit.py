@@ -35,7 +35,7 @@ from leadline.reports.terminal.console import console, is_plain
     "had crashed.",
 )
 @click.option("--no-traces", is_flag=True, help="Do not search for known counterexamples that match a finding.")
-@click.option("--no-checksums", is_flag=True, help="Do not compute the batches' checksums.")
+@click.option("--no-checksums", is_flag=True, help="Do not verify the checksums of batches.")
 @click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),

@@ -50,7 +50,7 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
     files = Files(BUGS_FORMATS, wanted)
     outcomes: list[BugResult] = []
     for runs in planned:
-        with only_the_result_on_stdout("-" if files.only_json else None):
+        with only_the_result_on_stdout(files.only_json):
             own = _searched(runs)
         outcomes += own
         if not files.only_json:

@@ -14,14 +14,13 @@ from leadline.checker.result import Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
-from leadline.checker.trace import complaint_at_end
 from leadline.checker.traces.divergence import NoPartingYet, Parting, first_parting, follow
 from leadline.reports.cli.options import chosen_spec
-from leadline.reports.cli.outputs import check_output, write_output
+from leadline.reports.cli.outputs import Attempts, Files, format_options
+from leadline.reports.differences import complaint, differing_rules, ending
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from leadline.reports.html import chapter, page
+from leadline.reports.formats import DIFF_FORMATS
 from leadline.reports.lines import say
-from leadline.reports.rules import differing_rules
 from leadline.reports.terminal.console import console, is_plain
 from leadline.reports.terminal.trace import side_by_side, turning_points
 from leadline.reports.traces.story import story_of
@@ -37,8 +36,8 @@ MOST_STATES = 50_000
 @click.option(
     "-i", "--invariant", "names", multiple=True, metavar="NAME", help="Use only counterexamples to this property."
 )
-@click.option("--html", "out", metavar="OUT", type=click.Path(path_type=Path), help="Write both traces as a page.")
-def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...], out: Path | None) -> int:
+@format_options(DIFF_FORMATS)
+def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...], **wanted: Path | None) -> int:
     """Take a shortest counterexample of one spec, and try the same actions in the other.
 
     If no counterexample distinguishes the specs, take the shortest behaviour that only one of them has. The states
@@ -48,8 +47,7 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
     \b
     leadline diff atomic/kip-101 atomic/kip-279 -b max_epoch=2 -i strong_isr
     """
-    if out is not None:
-        check_output(out)
+    files = Files(DIFF_FORMATS, wanted)
     loaded: dict[Path, ModuleType] = {}
     specs = [chosen_spec(name, bounds, names, no_invariants=False, loaded=loaded) for name in (first, second)]
     try:
@@ -62,9 +60,10 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
         say(f"{visible(first)} and {visible(second)} have the same behaviours")
         return AS_EXPECTED
     _show(screen, parting)
-    if out is not None:
-        write_output(out, _page(parting))
-        say(f"saved {visible(str(out))}")
+    files.save(parting, attempt := Attempts())
+    attempt.raise_failures()
+    for path in files.saved:
+        say(f"saved {visible(str(path))}")
     return VIOLATED
 
 
@@ -74,39 +73,13 @@ def _by_counterexample(first: Spec[object], second: Spec[object]) -> Parting | N
         for item in searched(one).properties:
             if item.verdict is Verdict.VIOLATED and not item.property.kind.is_witness:
                 parting = follow(item.traces[0], other)
-                if parting.refused is not None or _complaint(parting) is None:
+                if parting.refused is not None or complaint(parting) is None:
                     return parting
     return None
 
 
 def _by_behaviour(first: Spec[object], second: Spec[object]) -> Parting | None:
     return first_parting(first, second, MOST_STATES) or first_parting(second, first, MOST_STATES)
-
-
-def _complaint(parting: Parting) -> str | None:
-    """Why the end of the second behaviour violates the property that the first one violates; None if it does not."""
-    about = parting.first.about
-    return None if about is None else complaint_at_end(parting.second.spec, about, parting.second.states)
-
-
-def _ending(parting: Parting) -> str:
-    """How the second behaviour ends, in words."""
-    name, about = visible(parting.second.spec.name), parting.first.about
-    if parting.refused is not None:
-        return f"{name} does not take {visible(repr(parting.refused))} here"
-    if about is None:
-        return f"{name} leads elsewhere"
-    return f"{name} takes the same actions, and {visible(about.name)} is true at their end"
-
-
-def _page(parting: Parting) -> str:
-    """The HTML page of both traces, side by side, which opens at the first state that differs."""
-    said = (f"{counted(parting.shared, 'state')} alike", _ending(parting))
-    rules = differing_rules(parting.first.spec, parting.second.spec)
-    stories = [story_of(trace) for trace in (parting.first, parting.second)]
-    chapters = [chapter(number, *pair) for number, pair in enumerate(zip(stories, said, strict=True), start=1)]
-    title = f"leadline: {parting.first.spec.name} and {parting.second.spec.name}"
-    return page(title, chapters, beside=min(parting.shared + 1, len(parting.first)), notes=rules)
 
 
 def _show(screen: Console, parting: Parting) -> None:
@@ -122,6 +95,6 @@ def _show(screen: Console, parting: Parting) -> None:
     screen.print()
     for paragraph in stories[0].ending:
         screen.print(f"{visible(parting.first.spec.name)}: {paragraph}", style="red")
-    screen.print(_ending(parting), style="green")
+    screen.print(ending(parting), style="green")
     for rule in differing_rules(parting.first.spec, parting.second.spec):
         screen.print(rule)

@@ -16,11 +16,12 @@ from leadline.reports.cli.options import (
     chosen_spec,
     coverage_option,
     max_memory_option,
-    output_options,
     spec_options,
+    trace_out_option,
 )
-from leadline.reports.cli.outputs import Outputs
+from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
+from leadline.reports.formats import RUN_FORMATS
 
 
 @click.command()
@@ -97,7 +98,8 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set one of Spark's settings. (spark)")
 @click.option("--verbose", is_flag=True, default=None, help="Show Spark's log and progress bar. (spark)")
 @coverage_option
-@output_options
+@trace_out_option
+@format_options(RUN_FORMATS)
 def explore(
     spec: str,
     bounds: tuple[str, ...],
@@ -123,8 +125,7 @@ def explore(
     verbose: bool | None,
     coverage: bool,
     trace_out: Path | None,
-    json_file: str | None,
-    html: Path | None,
+    **wanted: Path | None,
 ) -> int:
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
@@ -170,12 +171,13 @@ def explore(
         raise click.UsageError("--coverage does not work with --engine spark: use compiled or oracle")
     if coverage and resume is not None:
         raise click.UsageError("--coverage does not work with --resume, as it needs a search from the beginning")
-    with only_the_result_on_stdout(json_file), Budget(limits).enforced():
+    files = Files(RUN_FORMATS, wanted)
+    with only_the_result_on_stdout(files.only_json), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     settings = EXHAUSTIVE[engine].settings(**chosen_settings)
     shown = chosen_settings | ({"conf": " ".join(conf)} if conf else {})
     search = functools.partial(EXHAUSTIVE[engine], chosen, limits, settings=settings)
-    return run(lambda progress: search(progress=progress), chosen, engine, shown, Outputs(json_file, trace_out, html))
+    return run(lambda progress: search(progress=progress), chosen, engine, shown, files, trace_out)
 
 
 def spark_settings(given: tuple[str, ...]) -> dict[str, str]:

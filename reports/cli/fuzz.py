@@ -15,11 +15,12 @@ from leadline.reports.cli.options import (
     chosen_spec,
     coverage_option,
     max_memory_option,
-    output_options,
     spec_options,
+    trace_out_option,
 )
-from leadline.reports.cli.outputs import Outputs
+from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
+from leadline.reports.formats import RUN_FORMATS
 
 
 @click.command()
@@ -72,7 +73,8 @@ from leadline.reports.cli.running import only_the_result_on_stdout, run
     "expand states in random order.",
 )
 @coverage_option
-@output_options
+@trace_out_option
+@format_options(RUN_FORMATS)
 def fuzz(
     spec: str,
     bounds: tuple[str, ...],
@@ -88,8 +90,7 @@ def fuzz(
     uniform: bool,
     coverage: bool,
     trace_out: Path | None,
-    json_file: str | None,
-    html: Path | None,
+    **wanted: Path | None,
 ) -> int:
     """Search behaviours of SPEC at random, and shorten the counterexamples found.
 
@@ -104,8 +105,8 @@ def fuzz(
     """
     limits = Limits(max_seconds=max_seconds, max_memory=max_memory, keep_going=keep_going, coverage=coverage)
     settings = RandomSettings(examples=examples, steps=steps, seed=seed, uniform=uniform, workers=workers)
-    with only_the_result_on_stdout(json_file), Budget(limits).enforced():
+    files = Files(RUN_FORMATS, wanted)
+    with only_the_result_on_stdout(files.only_json), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
     search = functools.partial(ENGINES["random"], chosen, limits, settings=settings)
-    outputs = Outputs(json_file, trace_out, html)
-    return run(lambda progress: search(progress=progress), chosen, "random", dict(settings.shown), outputs)
+    return run(lambda progress: search(progress=progress), chosen, "random", dict(settings.shown), files, trace_out)

@@ -14,29 +14,19 @@ from rich.text import Text
 from leadline.checker.bounds import bounds_text
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
-from leadline.reports.ci.markdown import matrix_page
-from leadline.reports.cli.outputs import check_output, write_output
+from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
-from leadline.reports.html.run import Grid, run_page, with_traces
+from leadline.reports.formats import MATRIX_FORMATS
 from leadline.reports.lines import say
-from leadline.reports.matrix import SHIPPED, Column, Matrix, MatrixCell, read_matrix, summary
-from leadline.reports.origin import Origin
-from leadline.reports.runs.run_view import view_of_result
+from leadline.reports.matrix import SHIPPED, Column, Matrix, MatrixCell, Tables, read_matrix, summary
 from leadline.reports.terminal.console import STYLES, console
 from leadline.reports.terminal.progress import progress_line
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--markdown", is_flag=True, help="Write the tables as a page of Markdown.")
-@click.option(
-    "--html",
-    "out",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write an HTML page with the tables, every run and its traces.",
-)
-def matrix(file: Path | None, markdown: bool, out: Path | None) -> int:
+@format_options(MATRIX_FORMATS)
+def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
     """Search specs in several configurations, and show the verdicts as tables.
 
     FILE is a TOML file; without it, the shipped one: what each release of Kafka can lose.
@@ -54,21 +44,21 @@ def matrix(file: Path | None, markdown: bool, out: Path | None) -> int:
     are only counted. Exit code 0, whatever the verdicts; 2: the file is invalid; 3: interrupted, and the tables show
     the searches until then.
     """
-    wanted = read_matrix(file or SHIPPED)
-    planned = len(wanted.prepared())
-    if out is not None:
-        check_output(out)
+    searches = read_matrix(file or SHIPPED)
+    planned = len(searches.prepared())
+    files = Files(MATRIX_FORMATS, wanted)
     columns: list[Column] = []
     with progress_line("matrix") as progress, suppress(KeyboardInterrupt):  # between two searches
-        for column in wanted.columns(progress):
+        for column in searches.columns(progress):
             columns.append(column)  # an interrupt must not lose the first ones
-    if out is not None:
-        write_output(out, _page(wanted, columns))
-    if markdown:
-        command = " ".join(["leadline matrix", *([str(file)] if file else []), "--markdown"])
-        say("\n".join(matrix_page(wanted, columns, command)))
-    else:
-        _show(console(), wanted, columns)
+    command = " ".join(["leadline matrix", *([str(file)] if file else []), "--markdown"])
+    tables, attempt = Tables(searches, columns, command), Attempts()
+    files.save(tables, attempt)
+    with attempt:
+        files.print(tables)
+        if not files.on_standard_output:
+            _show(console(), searches, columns)
+    attempt.raise_failures()
     finished = sum(not column.result.interrupted for column in columns)
     if finished < planned:
         say(f"leadline: interrupted after {finished} of {counted(planned, 'search', 'searches')}", err=True)
@@ -84,23 +74,6 @@ def _show(screen: Console, wanted: Matrix, columns: Sequence[Column]) -> None:
         if wanted.by_spec and wanted.is_complete(own):
             screen.print(Text(visible(f"{'; '.join(summary(wanted, own))}.")))
         screen.print(_by_spec(wanted, own) if wanted.by_spec else _by_property(own))
-
-
-def _page(matrix: Matrix, columns: list[Column]) -> str:
-    origin = Origin.now()
-    runs = [
-        with_traces(column.result, view_of_result(column.result, origin), f"{column.spec}: {column.configuration.name}")
-        for column in columns
-    ]
-    tables = []
-    numbers = {id(column): number for number, column in enumerate(columns)}
-    for configuration, own in matrix.by_configuration(columns):
-        text = "; ".join(summary(matrix, own)) if matrix.is_complete(own) else "interrupted"
-        rows = [
-            (column.spec, [(cell, numbers[id(column)], name) for name, cell in column.cells.items()]) for column in own
-        ]
-        tables.append(Grid(configuration.name, text, [matrix.label(name) for name in own[0].cells], rows))
-    return run_page(matrix.title, runs, grids=tables)
 
 
 def _by_spec(matrix: Matrix, own: list[Column]) -> Table:

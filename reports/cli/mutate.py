@@ -17,26 +17,24 @@ from leadline.checker.mutation.run import NotSearched, Outcome, Way, judged, ori
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted, nearest
-from leadline.reports.ci.markdown import mutants_summary
 from leadline.reports.cli.options import chosen_spec, spec_options
-from leadline.reports.cli.outputs import Outputs, check_output, write_output, writing
+from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
-from leadline.reports.html.mutants import mutants_page
-from leadline.reports.lines import say, say_json
+from leadline.reports.formats import MUTANTS_FORMATS
+from leadline.reports.lines import say
 from leadline.reports.loading import known_mutations
 from leadline.reports.mutation import (
     INTERRUPTED,
     Report,
+    Reports,
     Sample,
     idle_properties,
     place,
     read_explained,
-    reports_object,
     resumed,
     sampled,
     why_it_stays,
     worst,
-    write_reports,
 )
 from leadline.reports.origin import Origin
 from leadline.reports.terminal.console import console
@@ -111,21 +109,7 @@ SAVE_SECONDS = 5.0
     metavar="FILE",
     help="Continue an earlier run from the report that it wrote with --json.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    metavar="FILE|-",
-    help="Write the report as JSON, and update it regularly during the run. With -, write it to standard output.",
-)
-@click.option(
-    "--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as an HTML page."
-)
-@click.option(
-    "--markdown",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Append the report as Markdown, for $GITHUB_STEP_SUMMARY.",
-)
+@format_options(MUTANTS_FORMATS)
 def mutate(
     spec: str,
     more: tuple[str, ...],
@@ -144,9 +128,7 @@ def mutate(
     max_seconds: float,
     workers: int | None,
     resume: Path | None,
-    json_file: str | None,
-    html: Path | None,
-    markdown: Path | None,
+    **wanted: Path | None,
 ) -> int:
     """Make one mistake in SPEC at a time, and show which properties notice it.
 
@@ -167,13 +149,11 @@ def mutate(
     """
     if no_invariants:
         raise click.UsageError("mutants are judged by the properties: leave out --no-invariants")
-    if more and html is not None:
+    if more and wanted["html"] is not None:
         raise click.UsageError("--html takes one SPEC: leave out --html or the other SPECs")
     if seed is not None and sample is None:
         raise click.UsageError("--seed is for --sample: say how many mutants to choose")
-    Outputs(json_file, None, html).checked()
-    if markdown is not None:
-        check_output(markdown)
+    files = Files(MUTANTS_FORMATS, wanted)
     way = Way(
         engine=engine,
         max_seconds=max_seconds,
@@ -181,13 +161,13 @@ def mutate(
         all_properties=all_properties,
         workers=workers or usable_cores(),
     )
-    with only_the_result_on_stdout(json_file):
+    with only_the_result_on_stdout(files.only_json):
         specs = [chosen_spec(each, bounds, names, no_invariants) for each in (spec, *more)]
         found = [_all_mutations(each, of, given=bool(bounds)) for each, of in zip((spec, *more), specs, strict=True)]
     matching = [_matching(each, kinds, only) for each in found]
-    wanted = [sampled(each, sample, seed or 0) for each in matching]
+    chosen = [sampled(each, sample, seed or 0) for each in matching]
     if only_list:
-        say("\n".join(f"{visible(each.name)}{place(each)}" for chosen in wanted for each in chosen))
+        say("\n".join(f"{visible(each.name)}{place(each)}" for own in chosen for each in own))
         return 0
     given = _given(explained, specs, found)
     planned = [
@@ -195,35 +175,32 @@ def mutate(
             way,
             of,
             each.refused if "code" in (kinds or KINDS) else (),
-            chosen,
+            own,
             given,
             bool(only or sample),
-            Sample(len(every), seed or 0) if len(chosen) < len(every) else None,
+            Sample(len(every), seed or 0) if len(own) < len(every) else None,
         )
-        for of, each, every, chosen in zip(specs, found, matching, wanted, strict=True)
+        for of, each, every, own in zip(specs, found, matching, chosen, strict=True)
     ]
     reports: list[Report] = []
 
     def save(report: Report) -> None:
-        if json_file not in (None, "-"):
-            write_reports([*reports, report], Path(json_file), of_several=bool(more))
+        files.update("json", Reports((*reports, report), of_several=bool(more)))
 
     for of, report in zip(specs, planned, strict=True):
         reports.append(_judged(of, report, resume, save))
-        if json_file != "-":
+        if not files.only_json:
             show_mutants(reports[-1])
         if reports[-1].stopped == INTERRUPTED:
             break
-    if json_file != "-":
-        for sentence in idle_properties(reports):
-            console().print(visible(sentence), markup=False, highlight=False)
-    if json_file == "-":
-        say_json(reports_object(reports, of_several=bool(more)), indent=1)
-    if html is not None:
-        write_output(html, mutants_page(reports[0]))
-    if markdown is not None:
-        with writing(markdown), markdown.open("a", encoding="utf-8") as file:
-            file.write("".join(f"{line}\n" for report in reports for line in mutants_summary(report)))
+    finished, attempt = Reports(tuple(reports), of_several=bool(more)), Attempts()
+    with attempt:
+        files.print(finished)
+        if not files.only_json:
+            for sentence in idle_properties(reports):
+                console().print(visible(sentence), markup=False, highlight=False)
+    files.save(finished, attempt)
+    attempt.raise_failures()
     return worst(reports)
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share: a spec with its bounds and properties, memory sizes, files for results."""
+"""Options that several commands share: a spec with its bounds and properties, memory sizes, a folder for traces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -15,8 +15,6 @@ from leadline.checker.bounds import parse_bounds
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.reports.loading import load_spec
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 rule_option = click.option(
     "--rule",
@@ -68,31 +66,12 @@ def with_rules_changed(spec: str, rules: Iterable[str]) -> str:
     return "+".join([spec, *rules])
 
 
-def output_options(command: Command) -> Command:
-    """Add the options for files of results and traces. The command passes their values to `run`."""
-    for decorate in (
-        click.option(
-            "--html",
-            metavar="FILE",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="Write an HTML page of the run and its traces.",
-        ),
-        click.option(
-            "--json",
-            "json_file",
-            metavar="FILE|-",
-            help="Write the result to a file as a JSON object. With -, write it to standard output, and nothing else.",
-        ),
-        click.option(
-            "--trace-out",
-            metavar="DIR",
-            type=click.Path(file_okay=False, path_type=Path),
-            help="Save each counterexample in this folder, in the Informal Trace Format (.itf.json).",
-        ),
-    ):
-        command = decorate(command)
-    return command
-
+trace_out_option = click.option(
+    "--trace-out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Save each counterexample in this folder, in the Informal Trace Format (.itf.json).",
+)
 
 coverage_option = click.option(
     "--coverage",

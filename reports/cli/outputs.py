@@ -18,35 +18,10 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Result, Verdict
 from leadline.checker.support.durable import replace_file
 from leadline.checker.traces.itf import SUFFIX, write_trace
-from leadline.reports.formats import RUN_FORMATS, FinishedRun, Format
+from leadline.reports.formats import Format
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., int])
-
-
-@attrs.frozen
-class Outputs:
-    """The files that a result is written to; None: not wanted.
-
-    Attributes:
-        json_file: the file for the JSON object; ``-`` is standard output.
-        trace_out: the folder for the counterexamples.
-        html: the file for the HTML page.
-    """
-
-    json_file: str | None
-    trace_out: Path | None
-    html: Path | None
-
-    def checked(self) -> Files[FinishedRun]:
-        """The files, after a check that they can be written. Call it before a search, which may take long.
-
-        Raises:
-            LeadlineError: a file or folder cannot be written.
-        """
-        if self.trace_out is not None:
-            check_output_folder(self.trace_out)
-        return Files(RUN_FORMATS, {"json": None if self.json_file is None else Path(self.json_file), "html": self.html})
 
 
 def check_output_folder(folder: Path) -> None:
@@ -76,7 +51,9 @@ def format_options(formats: Mapping[str, Format[T]]) -> Callable[[Command], Comm
             is_folder = form.metavar == "DIR"
             kind = click.Path(path_type=Path, file_okay=not is_folder, dir_okay=is_folder)
             if form.metavar:
-                command = click.option(f"--{name}", metavar=form.metavar, type=kind, help=form.help)(command)
+                command = click.option(
+                    f"--{name}", metavar=form.metavar, type=kind, required=form.required, help=form.help
+                )(command)
             else:
                 command = click.option(f"--{name}", is_flag=True, help=form.help)(command)
         return command
@@ -108,7 +85,19 @@ class Files(Generic[T]):
             elif isinstance(value, Path):
                 if value != STANDARD_OUTPUT:
                     check_output(value)
+                elif "-" not in formats[name].metavar:
+                    raise LeadlineError(f"--{name} needs the name of a file: it cannot be written to standard output")
                 self._paths[name] = value
+
+    @property
+    def on_standard_output(self) -> bool:
+        """Whether a report is for standard output."""
+        return STANDARD_OUTPUT in self._paths.values()
+
+    @property
+    def saved(self) -> list[Path]:
+        """The files, without standard output."""
+        return [path for path in self._paths.values() if path != STANDARD_OUTPUT]
 
     @property
     def only_json(self) -> bool:
@@ -133,6 +122,12 @@ class Files(Generic[T]):
                 form = self._formats[name]
                 with attempt:
                     (_append if form.appends else write_output)(path, form.write(subject))
+
+    def update(self, name: str, subject: T) -> None:
+        """Write one of the reports now, if it is for a file. Raises LeadlineError: it cannot be written."""
+        path = self._paths.get(name, STANDARD_OUTPUT)
+        if path != STANDARD_OUTPUT:
+            write_output(path, self._formats[name].write(subject))
 
 
 class Attempts:

@@ -16,11 +16,12 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.files import file_text
 from leadline.checker.support.messages import counted
 from leadline.checker.traces.itf import SUFFIX, TraceFile, read_trace
-from leadline.reports.cli.outputs import write_output
+from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.trace import TraceView, note, view_of
 from leadline.reports.exit_codes import AS_EXPECTED, USAGE
-from leadline.reports.html import chapter, page
-from leadline.reports.html.run import RunWithTraces, run_page, title_of
+from leadline.reports.formats import SAVED_FORMATS, Saved
+from leadline.reports.html import chapter
+from leadline.reports.html.run import RunWithTraces, title_of
 from leadline.reports.lines import say
 from leadline.reports.loading import is_shipped
 from leadline.reports.runs.json_report import read_run
@@ -31,14 +32,14 @@ MOST_STATES = 3_000
 
 @click.command()
 @click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
-@click.option("--html", "out", required=True, metavar="OUT", type=click.Path(path_type=Path), help="The page's file.")
+@format_options(SAVED_FORMATS)
 @click.option(
     "--spec",
     metavar="SPEC",
     help="The spec of the trace; in a folder, of all traces that do not name a shipped spec. A Python file, "
     "path/to/file.py:name, is run.",
 )
-def report(path: Path, out: Path, spec: str | None) -> int:
+def report(path: Path, spec: str | None, **wanted: Path) -> int:
     """Write one HTML page of the trace in FILE, or of every .itf.json file in DIR.
 
     FILE may also be a result that --json wrote. The page then shows the run, with the traces that --trace-out
@@ -54,25 +55,28 @@ def report(path: Path, out: Path, spec: str | None) -> int:
     leadline report result.json --html result.html
     """
     title = f"leadline: {path.name or path.resolve().name}"
-    command = ["report", str(path), "--html", str(out)]
+    files = Files(SAVED_FORMATS, wanted)
+    command = ["report", str(path), "--html", str(wanted["html"])]
     about = None if path.is_dir() or path.name.endswith(SUFFIX) else _result(path)
     if about is None:
         views, left_out = _views_of(path, spec, command)
         chapters = [chapter(number, view.story, view.note) for number, view in enumerate(views, start=1)]
         if len(chapters) == 1:
             title = f"{chapters[0].heading} - {views[0].story.title.partition('  ')[0]}"
-        text = page(title, chapters, notes=left_out)
+        saved = Saved(title, chapters=chapters, notes=left_out)
     else:
         by_property, left_out = _views_of_result(path, about, spec, command)
         views = [view for those in by_property.values() for view in those]
         stories = {name: [(view.story, view.note) for view in those] for name, those in by_property.items()}
         with _as_this_version_writes(path):
             run = read_run(about)
-            text = run_page(title_of(run), [RunWithTraces(run.spec, run, stories)], notes=left_out)
-    write_output(out, text)
+        saved = Saved(title_of(run), run=RunWithTraces(run.spec, run, stories), notes=left_out)
+    files.save(saved, attempt := Attempts())
+    attempt.raise_failures()
     for line in dict.fromkeys([*(view.note for view in views if view.note), *left_out]):
         note(line)
-    say(f"saved {visible(str(out))}: {counted(len(views), 'trace')}")
+    for written in files.saved:
+        say(f"saved {visible(str(written))}: {counted(len(views), 'trace')}")
     return USAGE if left_out else max((view.code for view in views), default=AS_EXPECTED)
 
 

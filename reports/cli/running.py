@@ -6,13 +6,14 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
-from leadline.reports.cli.outputs import Attempts, Files, Outputs, save_traces
+from leadline.reports.cli.outputs import Attempts, Files, check_output_folder, save_traces
 from leadline.reports.exit_codes import OF_VERDICT
 from leadline.reports.formats import FinishedRun
 from leadline.reports.lines import say
@@ -25,9 +26,9 @@ from leadline.reports.terminal.trace import show_traces
 
 
 @contextmanager
-def only_the_result_on_stdout(json_file: str | None) -> Iterator[None]:
-    """If the JSON object goes to standard output, redirect what a spec prints to standard error."""
-    with contextlib.redirect_stdout(sys.stderr) if json_file == "-" else contextlib.nullcontext():
+def only_the_result_on_stdout(only_json: bool) -> Iterator[None]:
+    """If standard output is for a JSON object only, redirect what a spec prints to standard error."""
+    with contextlib.redirect_stdout(sys.stderr) if only_json else contextlib.nullcontext():
         yield
 
 
@@ -36,7 +37,8 @@ def run(
     spec: Spec[object],
     engine: str,
     settings: Mapping[str, object],
-    outputs: Outputs,
+    files: Files[FinishedRun],
+    trace_out: Path | None,
 ) -> int:
     """Run a search, show its result, and write the files that were asked for.
 
@@ -45,29 +47,31 @@ def run(
         spec: the spec.
         engine: the name of the engine.
         settings: the settings of the engine, for the heading.
-        outputs: the files for the result and its traces.
+        files: the files for the result.
+        trace_out: the folder for the counterexamples; None: they are not saved.
 
     Returns:
         The exit code.
     """
-    files, json_file = outputs.checked(), outputs.json_file
-    watched = json_file != "-" and console().is_terminal
+    if trace_out is not None:
+        check_output_folder(trace_out)
+    watched = not files.only_json and console().is_terminal
     if watched:  # the search may take long; without a terminal, nothing is printed until it has ended
         console().print(heading(spec, engine, settings))
-    with only_the_result_on_stdout(json_file), progress_line("" if watched else spec.name) as progress:
+    with only_the_result_on_stdout(files.only_json), progress_line("" if watched else spec.name) as progress:
         result = with_order_checked(spec, lambda: paced(search, progress))
-    if json_file != "-" and not watched:
+    if not files.only_json and not watched:
         console().print(heading(spec, engine, settings))
-    return report(result, outputs, files)
+    return report(result, files, trace_out)
 
 
-def report(result: Result, outputs: Outputs, files: Files[FinishedRun]) -> int:
+def report(result: Result, files: Files[FinishedRun], trace_out: Path | None) -> int:
     """Show a result, and then write the files that were asked for. An error in one does not prevent the others.
 
     Parameters:
         result: the result.
-        outputs: the files that were asked for.
-        files: the same without the traces, checked.
+        files: the files for the result.
+        trace_out: the folder for the counterexamples; None: they are not saved.
 
     Returns:
         The exit code.
@@ -82,7 +86,7 @@ def report(result: Result, outputs: Outputs, files: Files[FinishedRun]) -> int:
         with attempt:
             show_traces(out, result, titled=False)
             out.print(result_view(shown))
-    saved = save_traces(result, outputs.trace_out, attempt) if outputs.trace_out is not None else {}
+    saved = save_traces(result, trace_out, attempt) if trace_out is not None else {}
     if not files.only_json:
         with attempt:
             for path in [path for paths in saved.values() for path in paths]:

@@ -22,17 +22,17 @@ LINE_SECONDS = 60.0
 COUNTED = ("kills", "shortest trace")
 """The columns of numbers in the table of properties."""
 INDENT = 14
-"""Columns of the verdicts on mutants, before their names."""
+"""Width, in characters, of the fates before the names of mutants."""
 MOST_NAMES = 6
-"""Mutants that are named for one property on the terminal."""
+"""The maximum number of mutants that are named for a property."""
 STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", Fate.INCOMPLETE: "yellow"}
 
 
 @contextmanager
 def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
-    """Progress on standard error: one line that is written over on a terminal, elsewhere a line now and then.
+    """Progress on standard error: on a terminal, a line that is overwritten; elsewhere, a line every `LINE_SECONDS`.
 
-    No thread may draw it, as processes are forked meanwhile.
+    It is drawn without a thread, because processes are forked while it is shown.
     """
     out = console(stderr=True)
     due = time.monotonic() + LINE_SECONDS
@@ -100,7 +100,7 @@ def _killers_table(report: Report) -> Table:
 
 
 def _shortened(names: list[str]) -> list[str]:
-    """The names, the last ones as their number if they are many."""
+    """The first `MOST_NAMES` names, and the number of the others."""
     left_out = len(names) - MOST_NAMES
     return [*names[:MOST_NAMES], f"and {left_out:,} more (see --json or --html)"] if left_out > 1 else names
 

@@ -16,7 +16,7 @@ from leadline.checker.engines.oracle import explore
 from leadline.invariants.catalog import CATALOG
 from leadline.model.kafka.mistakes import the_leader_alone
 from leadline.model.kafka.releases import column_of
-from leadline.reports.rules import differing_rules
+from leadline.reports.differences import differing_rules
 from leadline.reports.traces.story import what_happened
 from tests.model.kafka_mutants import of_release
 from tests.specs.refusals import refused

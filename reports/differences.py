@@ -1,4 +1,4 @@
-"""The rules and bounds in which two specs differ.
+"""The differences between two specs: their rules and bounds, and the ends of their behaviours.
 
 A protocol is a constant of the state: an attrs value of functions and plain values. Fields that differ are named; in
 the `kafka` family, by the table of rules (`leadline.model.kafka.rules`).
@@ -14,6 +14,8 @@ import attrs
 from leadline.checker.spec import Spec
 from leadline.checker.state import is_constant
 from leadline.checker.support.escapes import visible
+from leadline.checker.trace import complaint_at_end
+from leadline.checker.traces.divergence import Parting
 from leadline.model.kafka.protocols import Protocol
 from leadline.model.kafka.rules import RULES, value_followed_by
 from leadline.reports.traces.rows import written
@@ -41,6 +43,22 @@ def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
     lines = [line for was, now in pairs if type(was) is not type(first.bounds) for line in _rules(was, now)]
     lines += [f"bound {name}: {was} → {now}" for name, was, now in _fields(first.bounds, second.bounds)]
     return [visible(line) for line in dict.fromkeys(lines)]
+
+
+def complaint(parting: Parting) -> str | None:
+    """Why the end of the second behaviour violates the property that the first one violates; None if it does not."""
+    about = parting.first.about
+    return None if about is None else complaint_at_end(parting.second.spec, about, parting.second.states)
+
+
+def ending(parting: Parting) -> str:
+    """A sentence that says how the second behaviour ends."""
+    name, about = visible(parting.second.spec.name), parting.first.about
+    if parting.refused is not None:
+        return f"{name} does not take {visible(repr(parting.refused))} here"
+    if about is None:
+        return f"{name} leads elsewhere"
+    return f"{name} takes the same actions, and {visible(about.name)} is true at their end"
 
 
 def _rules(was: Any, now: Any) -> Iterator[str]:
