@@ -15,7 +15,7 @@ from leadline.checker.errors import SpecError, raised
 S = TypeVar("S")
 P = ParamSpec("P")
 
-Domain = Iterable[Any] | Callable[[Any], Iterable[Any]]
+Domain = Iterable[object] | Callable[[Any], Iterable[object]]
 """The values of a parameter: an iterable, or a function of the spec's bounds that returns one."""
 
 

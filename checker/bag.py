@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -103,5 +103,5 @@ class Bag(Mapping[T, int]):
     def __repr__(self) -> str:
         return f"Bag({self._counts!r})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self).of, (self._counts,)

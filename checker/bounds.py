@@ -18,6 +18,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 """An integer in ASCII digits; `int` also accepts underscores and the digits of other scripts."""
 
 B = TypeVar("B")
+T = TypeVar("T")
 
 
 @attrs.frozen
@@ -26,13 +27,13 @@ class NoBounds:
 
 
 def bound(
-    default: Any,
+    default: T,
     text: str,
     *,
     at_least: int | None = None,
     at_most: int | None = None,
     choices: tuple[str, ...] = (),
-) -> Any:
+) -> T:
     """Declare a bound as an attrs field. The type of its default (int, bool or str) is the type of the bound.
 
     Parameters:
@@ -57,14 +58,16 @@ def bound(
         raise SpecError(f"bound {text!r}: choices need a str as the default, not {default!r}")
     right = _right_values(type(default), at_least, at_most, choices)
 
-    def fits(value: Any) -> bool:
+    def fits(value: object) -> bool:
         if type(value) is not type(default):
             return False
         if choices:
             return value in choices
+        if not isinstance(value, int):
+            return True
         return (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
 
-    def validate(_: Any, field: attrs.Attribute[Any], value: Any) -> None:
+    def validate(_: object, field: attrs.Attribute[T], value: T) -> None:
         if not fits(value):
             raise SpecError(f"bound {field.name}={value} is out of range: it must be {right}")
 
@@ -87,22 +90,23 @@ def _right_values(kind: type, at_least: int | None, at_most: int | None, choices
     return f"an integer from {at_least} to {at_most}" if at_least is not None else f"an integer up to {at_most}"
 
 
-def describe_bounds(bounds: Any) -> list[tuple[str, Any, str, str]]:
+def describe_bounds(bounds: object) -> list[tuple[str, object, str, str]]:
     """A tuple for each bound: its name, its value, its description, and its allowed values."""
+    kind: type = type(bounds)
     return [
         (field.name, getattr(bounds, field.name), field.metadata.get(_HELP, ""), field.metadata.get(_RANGE, ""))
-        for field in attrs.fields(type(bounds))
+        for field in attrs.fields(kind)
     ]
 
 
-def bounds_text(bounds: Mapping[str, Any]) -> str:
+def bounds_text(bounds: Mapping[str, object]) -> str:
     """Bounds in the notation of the option ``-b``."""
     return ",".join(
         f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in bounds.items()
     )
 
 
-def change_bounds(bounds: B, changes: Mapping[str, Any]) -> B:
+def change_bounds(bounds: B, changes: Mapping[str, object]) -> B:
     """Return bounds with some values changed.
 
     Parameters:
@@ -141,7 +145,7 @@ def parse_bounds(text: str) -> dict[str, str]:
     return changes
 
 
-def _read(value: Any, kind: type) -> Any:
+def _read(value: object, kind: type) -> object:
     """Convert text from the command line to an int or a bool; the validator refuses text that cannot be converted."""
     if not isinstance(value, str) or kind is str:
         return str(value) if kind is str and type(value) is int else value

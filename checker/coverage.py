@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import attrs
 
@@ -118,10 +117,10 @@ class FieldValues:
     """
 
     def __init__(self) -> None:
-        self._values: dict[str, set[Any]] = {}
+        self._values: dict[str, set[object]] = {}
         self._stopped: set[str] = set()
 
-    def add(self, value: Any, path: str, apart: bool = False) -> None:
+    def add(self, value: object, path: str, apart: bool = False) -> None:
         """Record a value.
 
         Parameters:
@@ -129,8 +128,9 @@ class FieldValues:
             path: the path of the value.
             apart: whether the value is a component.
         """
-        if attrs.has(type(value)):
-            for field in attrs.fields(type(value)):
+        kind: type = type(value)
+        if attrs.has(kind):
+            for field in attrs.fields(kind):
                 if not is_constant(field):
                     self.add(getattr(value, field.name), f"{path}.{field.name}", is_component(field))
         elif type(value) is tuple and value and (apart or any(attrs.has(type(item)) for item in value)):
@@ -155,17 +155,18 @@ class FieldValues:
         """The values of each field, by path."""
         return {path: self._field(path, values) for path, values in sorted(self._values.items())}
 
-    def _field(self, path: str, values: set[Any]) -> FieldCoverage:
+    def _field(self, path: str, values: set[object]) -> FieldCoverage:
         is_stopped = any(path == other or path.startswith((f"{other}.", f"{other}[")) for other in self._stopped)
         is_exact = len(values) <= MOST_VALUES and not is_stopped
         return FieldCoverage(min(len(values), MOST_VALUES), is_exact, _few(values) if is_exact else ())
 
 
-def _few(values: set[Any]) -> tuple[str, ...]:
+def _few(values: set[object]) -> tuple[str, ...]:
     if len(values) > FEW_VALUES:
         return ()
-    if all(type(value) is int for value in values):
-        return tuple(map(repr, sorted(values)))
+    numbers = [value for value in values if type(value) is int]
+    if len(numbers) == len(values):
+        return tuple(map(repr, sorted(numbers)))
     return tuple(sorted(map(_text, values)))
 
 

@@ -6,7 +6,7 @@ For a spec without a drawing, views show a row for each component and a column f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, Never, TypeVar
 
 import attrs
 
@@ -116,7 +116,7 @@ class Event:
     good: bool = False
 
 
-def _none(_: Any) -> tuple[Any, ...]:
+def _none(_: object) -> tuple[Never, ...]:
     return ()
 
 

@@ -196,7 +196,7 @@ def _takes(function: Callable[..., object], count: int) -> bool:
     return len(parameters) == count and all(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)
 
 
-def _check_premise(premise: Any) -> None:
+def _check_premise(premise: object) -> None:
     """Refuse an invalid premise. Raises SpecError."""
     if isinstance(premise, Property):
         if premise.kind is not Kind.WITNESS:
@@ -206,7 +206,7 @@ def _check_premise(premise: Any) -> None:
     elif not _takes(premise, 1):
         raise SpecError(f"premise {getattr(premise, '__name__', premise)} must take state, not {_bare(premise)}")
     elif inspect.isgeneratorfunction(premise):
-        raise SpecError(f"premise {premise.__name__} must return True or False, but it yields")
+        raise SpecError(f"premise {getattr(premise, '__name__', premise)} must return True or False, but it yields")
 
 
 def _property(

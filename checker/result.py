@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -321,7 +322,7 @@ class Result:
     stop: Stop | None
     statistics: Statistics
     properties: tuple[PropertyResult, ...]
-    settings: dict[str, Any] = attrs.field(factory=dict)
+    settings: Mapping[str, object] = attrs.field(factory=dict)
     note: str = ""
 
     @property

@@ -28,7 +28,7 @@ MOST_COMPLAINTS = 100
 """The largest number of sentences of a property that are shown for one state or step."""
 
 
-def as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
+def as_tuple(values: Iterable[object]) -> tuple[object, ...]:
     """Convert an iterable to a tuple; an attrs converter, so that callers can pass lists.
 
     Raises:
@@ -170,7 +170,7 @@ class Spec(Generic[S]):
             raise SpecError(f"no action can be taken: with {self.named_bounds}, each has an empty domain: {names}")
         return found
 
-    def with_bounds(self, changes: Mapping[str, Any]) -> Spec[S]:
+    def with_bounds(self, changes: Mapping[str, object]) -> Spec[S]:
         """Return the spec with some bounds changed. Raises SpecError: a name is unknown, or a value not allowed."""
         return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
 
@@ -318,12 +318,12 @@ class Spec(Generic[S]):
         return messages
 
 
-def _check_drawn(what: str, value: Any, right: type) -> None:
+def _check_drawn(what: str, value: object, right: type) -> None:
     if not isinstance(value, right):
         raise SpecError(f"the drawing's {what} must be of class {right.__name__}, not {value!r}")
 
 
-def _hashable(value: Any) -> bool:
+def _hashable(value: object) -> bool:
     try:
         hash(value)
     except TypeError:
@@ -340,5 +340,5 @@ def _guarded(what: str, call: Callable[[], T]) -> T:
         raise SpecError(f"{what} {raised(error)}") from error
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     return getattr(value, "__name__", repr(value))

@@ -45,17 +45,17 @@ def constant(*, default: Any = attrs.NOTHING) -> Any:
     return attrs.field(default=default, eq=False, repr=False, metadata={_CONSTANT: True})
 
 
-def is_component(field: attrs.Attribute[Any]) -> bool:
+def is_component(field: attrs.Attribute[object]) -> bool:
     """Whether an attrs field is marked as a component."""
     return _COMPONENT in field.metadata
 
 
-def is_constant(field: attrs.Attribute[Any]) -> bool:
+def is_constant(field: attrs.Attribute[object]) -> bool:
     """Whether an attrs field is marked as a constant."""
     return _CONSTANT in field.metadata
 
 
-def element_name(field: attrs.Attribute[Any]) -> str:
+def element_name(field: attrs.Attribute[object]) -> str:
     """The name of one element of a component tuple; by default, the name of the field."""
     each = field.metadata.get(_COMPONENT)
     return each if isinstance(each, str) else field.name
@@ -174,12 +174,12 @@ def identity_leaf(state: object, copied: object) -> str | None:
     return next((f"{type(state).__name__}.{path}" for (path, one), (_, other) in pairs if one != other), None)
 
 
-def _check_component(name: str, value: object, first: Any) -> None:
+def _check_component(name: str, value: object, first: object) -> None:
     if not (attrs.has(type(value)) or isinstance(value, tuple)):
         raise SpecError(f"component {name} must be an attrs value or a tuple, not {_described(value)}")
     if isinstance(value, tuple) != isinstance(first, tuple):
         raise SpecError(f"component {name} changed from {_described(first)} to {_described(value)}")
-    if isinstance(value, tuple) and len(value) != len(first):
+    if isinstance(value, tuple) and isinstance(first, tuple) and len(value) != len(first):
         raise SpecError(f"component {name} changed its length from {len(first)} to {len(value)}")
 
 

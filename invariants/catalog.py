@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -25,6 +25,8 @@ from leadline.model.kafka.protocols import Protocol as KafkaProtocol
 from leadline.model.kafka.releases import COLUMNS, Column, column_of
 from leadline.model.kafka.rules import RULES
 from leadline.model.mistakes import Mistake
+
+S = TypeVar("S")
 
 __all__ = ["CATALOG", "find"]
 
@@ -167,7 +169,7 @@ def mutations(reference: str) -> list[Mutation]:
     ]
 
 
-def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
+def _mistaken(mistake: Mistake, make: Callable[[], Spec[S]]) -> Mutation:
     return Mutation(
         name=f"mistake {mistake.name}",
         kind="mistake",
@@ -179,7 +181,7 @@ def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
     )
 
 
-def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
+def _behaving_as(make: Callable[[], Spec[S]], spec: Spec[S]) -> Spec[S]:
     """The spec with the behaviour of another one, which this call builds."""
     other = make()
     return attrs.evolve(spec, initial_states=other.initial_states, actions=other.actions)

@@ -6,7 +6,7 @@ Each family defines a `History`: what counts as committed, and how its protocols
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Never, Protocol, TypeVar
 
 import attrs
 
@@ -107,7 +107,7 @@ class Join:
     how: str
 
 
-def none(_: object) -> tuple[Any, ...]:
+def none(_: object) -> tuple[Never, ...]:
     """The default of optional functions: nothing."""
     return ()
 

@@ -18,17 +18,17 @@ Taken = Callable[..., Iterator[Any]]
 def under(action: Action[Any, ...], **rules: object) -> Taken:
     """The action under other rules of the protocol."""
 
-    def mutant(state: Any, *values: int) -> Iterator[Any]:
+    def mutant(state: Any, *values: int) -> Iterator[object]:
         for successor in action(attrs.evolve(state, protocol=attrs.evolve(state.protocol, **rules)), *values):
             yield attrs.evolve(successor, protocol=state.protocol)
 
     return mutant
 
 
-def and_then(action: Action[Any, ...], change: Callable[..., Any]) -> Taken:
+def and_then(action: Action[Any, ...], change: Callable[..., object]) -> Taken:
     """The action, and then `change` of its result, which is given the states before and after and the parameters."""
 
-    def mutant(state: Any, *values: int) -> Iterator[Any]:
+    def mutant(state: Any, *values: int) -> Iterator[object]:
         for successor in action(state, *values):
             yield change(state, successor, *values)
 

@@ -7,7 +7,7 @@ the `kafka` family, by the table of rules (`leadline.model.kafka.rules`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -61,7 +61,7 @@ def ending(parting: Parting) -> str:
     return f"{name} takes the same actions, and {visible(about.name)} is true at their end"
 
 
-def _rules(was: Any, now: Any) -> Iterator[str]:
+def _rules(was: object, now: object) -> Iterator[str]:
     named = set[str]()
     if isinstance(was, Protocol) and isinstance(now, Protocol):
         for rule in RULES:
@@ -77,14 +77,15 @@ def _rules(was: Any, now: Any) -> Iterator[str]:
             yield f"rule {name}: {one} → {other}"
 
 
-def _fields(was: Any, now: Any) -> Iterator[tuple[str, str, str]]:
+def _fields(was: object, now: object) -> Iterator[tuple[str, str, str]]:
     """The fields in which two attrs values of one class differ, each with both values in words."""
-    if type(was) is type(now) and attrs.has(type(was)):
-        for field in attrs.fields(type(was)):
+    kind: type = type(was)
+    if type(now) is kind and attrs.has(kind):
+        for field in attrs.fields(kind):
             one, other = getattr(was, field.name), getattr(now, field.name)
             if one != other:
                 yield field.name, _value(one), _value(other)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     return value.__name__.replace("_", " ") if callable(value) and hasattr(value, "__name__") else written(value)

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import attrs
@@ -87,17 +88,17 @@ def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
     return Trace(spec, states, instances, next(iter(_violated(spec, states)), None))
 
 
-def _chosen(possible: list[Any], number: int) -> Any:
+def _chosen(possible: list[T], number: int) -> T:
     if not 0 <= number < len(possible):
         raise TraceError(f"there is no choice {number}: it must be less than {len(possible)}")
     return possible[number]
 
 
-def _violated(spec: Spec[object], states: Sequence[Any]) -> list[Property]:
+def _violated(spec: Spec[object], states: Sequence[object]) -> list[Property]:
     return [item for item in spec.checks if not item.kind.is_witness and _complaint(spec, item, states) is not None]
 
 
-def _complaint(spec: Spec[object], item: Property, states: Sequence[Any]) -> str | None:
+def _complaint(spec: Spec[object], item: Property, states: Sequence[object]) -> str | None:
     return complaint_at_end(spec, item, states)
 
 
@@ -187,20 +188,25 @@ def _read_path(text: str) -> Path:
     return tuple(map(int, numbers))
 
 
+T = TypeVar("T")
+
+Request = socket.socket | tuple[bytes, socket.socket]
+
+
 class _Server(ThreadingHTTPServer):
     """A server with a limit on its connections, each of which has a thread."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        super().__init__(*arguments)
+        super().__init__(address, handler)
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: Request, client_address: object) -> None:
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def process_request_thread(self, request: Request, client_address: object) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -236,7 +242,7 @@ def server(spec: Spec[object], port: int, note: Callable[[str], None] = lambda _
             with contextlib.suppress(ConnectionError):  # the browser did not wait for the page
                 self.wfile.write(content)
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, *_: object) -> None:
             """Do not log requests."""
 
     def _given(handler: BaseHTTPRequestHandler) -> Answer:

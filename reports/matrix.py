@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 import cattrs
@@ -106,7 +105,7 @@ class Matrix:
         return spec if self.properties is None else spec.with_properties(self.properties)
 
     @staticmethod
-    def _searched(spec: Spec[Any], limits: Limits, progress: Progress | None) -> Result:
+    def _searched(spec: Spec[object], limits: Limits, progress: Progress | None) -> Result:
         return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
 
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
@@ -269,7 +268,7 @@ def _converter() -> cattrs.Converter:
     return converter
 
 
-def _values(value: Any, _: Any) -> Values:
+def _values(value: object, _: object) -> Values:
     if type(value) is not dict or not {int, bool, str}.issuperset(map(type, value.values())):
         raise TypeError(f"must be a table of integers, booleans and strings, not {value!r}")
     return value

@@ -9,7 +9,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 import cattrs
@@ -345,7 +345,7 @@ def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
 # --- JSON ---------------------------------------------------------------------------------------------------
 
 
-def report_object(report: Report) -> dict[str, Any]:
+def report_object(report: Report) -> dict[str, object]:
     """A report as a JSON object, which `resumed` can read."""
     mutations = {each.name: each for each in report.mutations}
     return {
@@ -378,7 +378,7 @@ def report_object(report: Report) -> dict[str, Any]:
     }
 
 
-def _outcome_object(outcome: Outcome, mutation: Mutation, why: str | None) -> dict[str, Any]:
+def _outcome_object(outcome: Outcome, mutation: Mutation, why: str | None) -> dict[str, object]:
     content = {**attrs.asdict(outcome), "fate": outcome.fate.value, "seconds": round(outcome.seconds, 3)}
     also = {"line": mutation.line, "sentence": mutation.text, "explained": why}
     return content | {key: value for key, value in also.items() if value}
@@ -396,7 +396,7 @@ def reports_object(reports: Reports) -> dict[str, object]:
     return {"exit_code": worst(reports.every), "reports": objects} if reports.of_several else objects[0]
 
 
-def _difference(name: str, value: Any) -> str:
+def _difference(name: str, value: object) -> str:
     """Why a saved report cannot be resumed: the setting that differs from this run's."""
     match name:
         case "code":

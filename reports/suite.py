@@ -10,7 +10,7 @@ import shlex
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import attrs
 import cattrs
@@ -295,7 +295,7 @@ def find_suite(folder: Path) -> Path | None:
     return None
 
 
-def _tool_table(content: dict[str, object]) -> Any:
+def _tool_table(content: dict[str, object]) -> object:
     """The table [tool.leadline] of a pyproject.toml; None if there is none."""
     tool = content.get("tool")
     return tool.get("leadline") if isinstance(tool, dict) else None
@@ -318,7 +318,7 @@ def read_suite(path: Path) -> list[PreparedCheck]:
     keys = set(table) if isinstance(table, dict) else set()
     if keys - {"check"}:
         raise LeadlineError(f"{path}: unknown key {min(keys - {'check'})!r}: a suite has only {header} tables")
-    entries = table["check"] if keys else None
+    entries = table["check"] if isinstance(table, dict) and keys else None
     if not isinstance(entries, list) or not entries:
         raise LeadlineError(f"{path} has no checks: write one or more {header} tables")
     prepared = [_prepared(path, number, entry) for number, entry in enumerate(entries, start=1)]
@@ -334,7 +334,7 @@ def _header_lines(path: Path) -> list[int]:
     return [number for number, line in enumerate(lines, start=1) if _HEADER.match(line)]
 
 
-def _prepared(path: Path, number: int, entry: Any) -> PreparedCheck:
+def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
     if not isinstance(entry, dict):
         raise LeadlineError(f"{path}, check {number} must be a table, not {entry!r}")
     name = entry.get("name") or entry.get("spec")
@@ -405,8 +405,8 @@ def _converter() -> cattrs.Converter:
     """A converter that takes TOML's own types as they are, and nothing in place of them."""
     converter = cattrs.Converter(forbid_extra_keys=True)
 
-    def take(kind: Any, right: str, fits: Callable[[Any], bool]) -> None:
-        def structure(value: Any, _: Any) -> Any:
+    def take(kind: object, right: str, fits: Callable[[object], bool]) -> None:
+        def structure(value: object, _: object) -> object:
             if not fits(value):
                 raise TypeError(f"must be {right}, not {value!r}")
             return value
@@ -418,7 +418,7 @@ def _converter() -> cattrs.Converter:
 
     take(str, "a string", lambda value: type(value) is str)
     take(int, "an integer", lambda value: type(value) is int)
-    take(float, "a number", lambda value: type(value) in (int, float) and not math.isnan(value))
+    take(float, "a number", lambda value: type(value) is int or (type(value) is float and not math.isnan(value)))
     take(list[str], "an array of strings", lambda value: type(value) is list and {str}.issuperset(map(type, value)))
     take(
         Covers,

@@ -7,7 +7,7 @@ import importlib.util
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
@@ -47,10 +47,17 @@ class AnyFiles:
         return _opened(path) if is_remote(path) else LocalFiles().opened(path)
 
 
+class _Stream(Protocol):
+    """An input file of pyarrow."""
+
+    def seek(self, position: int, /) -> int: ...
+    def readinto(self, buffer: memoryview, /) -> int: ...
+
+
 @attrs.frozen
 class _RemoteSource:
     path: str
-    stream: Any
+    stream: _Stream
     size: int
 
     def read_into(self, buffer: memoryview, at: int) -> int:

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import sys
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
@@ -60,7 +60,7 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 import click
@@ -204,7 +203,7 @@ def mutate(
     return worst(reports)
 
 
-def _given(explained: Path | None, specs: Sequence[Spec[Any]], found: Sequence[Mutations]) -> dict[str, str]:
+def _given(explained: Path | None, specs: Sequence[Spec[object]], found: Sequence[Mutations]) -> dict[str, str]:
     """The reasons in the user's file. Raises LeadlineError: one is of no mutant."""
     given = read_explained(explained) if explained is not None else {}
     known = [each.name for of in found for each in of.possible]
@@ -218,7 +217,7 @@ def _given(explained: Path | None, specs: Sequence[Spec[Any]], found: Sequence[M
 
 def _planned(
     way: Way,
-    spec: Spec[Any],
+    spec: Spec[object],
     refused: tuple[tuple[str, str], ...],
     wanted: Sequence[Mutation],
     given: dict[str, str],
@@ -242,7 +241,7 @@ def _planned(
     )
 
 
-def _all_mutations(reference: str, spec: Spec[Any], given: bool) -> Mutations:
+def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations:
     """What can be made wrong with a spec: by rules of Kafka first.
 
     Parameters:
@@ -261,7 +260,7 @@ def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutatio
     return wanted
 
 
-def _judged(spec: Spec[Any], report: Report, resume: Path | None, save: Callable[[Report], None]) -> Report:
+def _judged(spec: Spec[object], report: Report, resume: Path | None, save: Callable[[Report], None]) -> Report:
     """The report with what becomes of the mutants; with a reason if not all could be judged. It is saved on the way."""
     outcomes: dict[str, Outcome] = {}
     saved = time.monotonic()

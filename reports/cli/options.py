@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import click
 
@@ -33,7 +32,7 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
     """
 
     @functools.wraps(command)
-    def with_rules(*args: Any, spec: str, rules: tuple[str, ...], **kwargs: Any) -> int:
+    def with_rules(*args: object, spec: str, rules: tuple[str, ...], **kwargs: object) -> int:
         return command(*args, spec=with_rules_changed(spec, rules), **kwargs)
 
     decorated = with_rules
@@ -106,11 +105,11 @@ class Share(click.ParamType[float]):
 
     name = "share"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The share, from 0 to 1."""
         if isinstance(value, float):
             return value
-        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *%", value.strip())
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *%", str(value).strip())
         share = float(found[1]) / 100 if found else -1
         if not 0 <= share <= 1:
             self.fail(f"{value!r} is not a share: write a percentage from 0% to 100%, such as 5%", param, ctx)
@@ -122,11 +121,11 @@ class MemorySize(click.ParamType[int]):
 
     name = "size"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number of bytes."""
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMGT])(?:i?B)?", value.strip(), re.IGNORECASE)
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMGT])(?:i?B)?", str(value).strip(), re.IGNORECASE)
         size = int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1)) if found else 0
         if size < 1:
             self.fail(f"{value!r} is not a size: write a number and K, M, G or T, as in 800M or 12G", param, ctx)

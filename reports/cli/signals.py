@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import NoReturn
 
 from leadline.reports.exit_codes import INCOMPLETE
 
@@ -39,7 +39,7 @@ class Interrupt:
         raise KeyboardInterrupt
 
 
-def leave(*_: Any) -> None:
+def leave(*_: object) -> None:
     """End the process at once. Use it only during imports, because libraries do not expect exceptions there."""
     os.write(2, b"leadline: interrupted\n")
     os._exit(INCOMPLETE)
@@ -48,7 +48,7 @@ def leave(*_: Any) -> None:
 @contextmanager
 def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handle the signals within this block, except those that are ignored, as SIGHUP is under ``nohup``."""
-    before: dict[signal.Signals, Any] = {}
+    before = {}
     in_main = threading.current_thread() is threading.main_thread()  # only the main thread may set handlers
     for number in ENDING:
         found = signal.getsignal(number)
@@ -70,7 +70,7 @@ def no_exit() -> Iterator[None]:
     """
     own, leave_for_good = os.getpid(), os._exit
 
-    def refused(status: int) -> Any:
+    def refused(status: int) -> NoReturn:
         if os.getpid() != own:
             leave_for_good(status)
         raise SystemExit(f"os._exit({status})")

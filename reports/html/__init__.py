@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -190,7 +190,7 @@ def page(
     )
 
 
-def rendered(template: str, **values: Any) -> str:
+def rendered(template: str, **values: object) -> str:
     """Render a template of this folder.
 
     Parameters:
@@ -208,6 +208,6 @@ def rendered(template: str, **values: Any) -> str:
     return environment.get_template(template).render(**values)
 
 
-def _visible(value: Any) -> Any:
+def _visible(value: object) -> object:
     """Make a text `visible` before the template escapes it. Markup is generated here and stays unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

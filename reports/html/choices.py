@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import attrs
 
@@ -74,7 +73,7 @@ def choices(trace: Trace[object], number: int, link: Link | None = None) -> tupl
     return tuple(found)
 
 
-def violated(spec: Spec[object], before: Any, after: Any) -> Iterator[str]:
+def violated(spec: Spec[object], before: object, after: object) -> Iterator[str]:
     """The names of the invariants and step invariants that a step violates."""
     for item in spec.checks_of(Kind.INVARIANT, Kind.STEP_INVARIANT):
         states = (before, after) if item.kind.of_steps else (after,)

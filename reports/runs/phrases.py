@@ -19,6 +19,9 @@ FEW_STATES = 20_000
 MANY_CALLS = 0.5
 """Share of the oracle's calls that the compiled engine may make before its report explains why."""
 
+MOST_WITH_DECIMALS = 100
+"""Averages below this are shown with a decimal."""
+
 MARKS = {"never": "!", "partly": "?", "run": " ", "": " "}
 """The mark in front of a source line, by how much of it was run."""
 
@@ -206,8 +209,9 @@ def walked_lines(statistics: Statistics) -> list[str]:
     if statistics.distinct:
         visits = statistics.generated / statistics.distinct
         deepest = f"; the deepest are {len(walked.depths) - 1:,} steps from the beginning" if walked.is_exact else ""
-        states = counted(statistics.distinct, "state")
-        lines.append(f"each of {about}{states} was visited {visits:,.1f} times on average{deepest}")
+        states = f"each of {about}{statistics.distinct:,} states" if statistics.distinct > 1 else "the only state"
+        times = f"{visits:,.1f}" if visits < MOST_WITH_DECIMALS else f"{visits:,.0f}"
+        lines.append(f"{states} was visited {times} times on average{deepest}")
     if not walked.is_exact:
         lines.append("distinct states, new states and out-degrees are estimates from a sample (standard error 1 %)")
     checked = "visits, and their next states" if walked.expanded else "visits"

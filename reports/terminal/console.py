@@ -54,7 +54,7 @@ def console(stderr: bool = False, live: bool = False, quiet: bool = False) -> Co
 class WholeConsole(Console):
     """A console that does not cut off long lines, and raises an error when its output is closed."""
 
-    def print(self, *objects: Any, **options: Any) -> None:
+    def print(self, *objects: object, **options: Any) -> None:
         """Print without cutting off lines that are longer than the terminal is wide."""
         super().print(*objects, **{"crop": False, **options})
 

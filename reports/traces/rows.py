@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -15,6 +15,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.traces.itf import Json, shown
 
 S = TypeVar("S")
+T = TypeVar("T")
 
 Rows = dict[str, Row]
 """The rows of a state by name, in the order in which they are shown."""
@@ -37,7 +38,7 @@ def rows_of(spec: Spec[S], state: S) -> Rows:
     return _generic(parts, components, _items, _fields, written)
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """A value in a readable notation."""
     if isinstance(value, enum.Enum):
         return value.name
@@ -62,11 +63,11 @@ def rows_of_file(values: dict[str, Json]) -> Rows:
 
 
 def _generic(
-    parts: dict[str, tuple[Any, str]],
+    parts: Mapping[str, tuple[T, str]],
     components: set[str],
-    items: Callable[[Any], Sequence[Any] | None],
-    fields: Callable[[Any], dict[str, object] | None],
-    text: Callable[[Any], str],
+    items: Callable[[T], Sequence[T] | None],
+    fields: Callable[[T], Mapping[str, T] | None],
+    text: Callable[[T], str],
 ) -> Rows:
     """A row for each component, and one for the rest.
 
@@ -86,7 +87,9 @@ def _generic(
                 inner = fields(element)
                 # two components of one broker share a row, so their columns need different names
                 prefix = f"{name}." if inner is not None and called.count(each) > 1 else ""
-                cells = {name: element} if inner is None else {f"{prefix}{key}": part for key, part in inner.items()}
+                cells: Mapping[str, T] = (
+                    {name: element} if inner is None else {f"{prefix}{key}": part for key, part in inner.items()}
+                )
                 columns.setdefault(f"{each} {index}", {}).update({key: text(part) for key, part in cells.items()})
         elif name in components and (inner := fields(value)) is not None:
             columns[name] = {key: text(part) for key, part in inner.items()}
@@ -95,21 +98,21 @@ def _generic(
     return {visible(name): Row(columns=cells) for name, cells in columns.items()}
 
 
-def _items(value: Any) -> Sequence[Any] | None:
+def _items(value: object) -> Sequence[object] | None:
     return value if isinstance(value, tuple) else None
 
 
-def _fields(value: Any) -> dict[str, object] | None:
+def _fields(value: object) -> dict[str, object] | None:
     if not attrs.has(type(value)):
         return None
     return {field.name: getattr(value, field.name) for field in variables(value)}
 
 
-def _items_in_file(value: Json) -> Sequence[Any] | None:
+def _items_in_file(value: Json) -> Sequence[Json] | None:
     return value["#tup"] if isinstance(value, dict) and "#tup" in value else None
 
 
-def _fields_in_file(value: Json) -> dict[str, object] | None:
+def _fields_in_file(value: Json) -> Mapping[str, Json] | None:
     match value:
         case {"tag": str(), "value": dict(inner)} if len(value) == 2:
             return _fields_in_file(inner)
