@@ -219,10 +219,10 @@ def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
             yield f"{matrix.label(name)} in {_ranges([column.short for column in own], failing)}"
     incomplete = [column.short for column in own if any(c.verdict is Verdict.INCOMPLETE for c in column.cells.values())]
     if incomplete:
-        yield f"not known of {', '.join(incomplete)}"
+        yield f"not known for {', '.join(incomplete)}"
     bugs = [any(cell.is_bug for cell in column.cells.values()) for column in own]
     if not any(bugs):
-        yield "nothing is lost in any release" + (" but by design" if own[0].configuration.by_design else "")
+        yield "nothing is lost in any release" + (", except by design" if own[0].configuration.by_design else "")
     elif not bugs[-1] and not incomplete:
         first = len(bugs) - bugs[::-1].index(True)
         yield f"nothing since {own[first].short}" if first < len(own) - 1 else f"nothing in {own[first].short}"

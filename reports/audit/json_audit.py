@@ -12,7 +12,7 @@ def audit_object(result: AuditResult) -> dict[str, object]:
     Returns:
         ``verdict`` is ``holds``, ``violated`` or ``incomplete``, ``reason`` why not everything could be decided, also
         where something is violated; ``brokers``, ``partitions`` and ``batches`` are counts; ``seconds`` is wall-clock
-        time. A finding of severity ``note`` is explained, or merely worth knowing.
+        time. A finding of severity ``note`` is explained, or gives other information.
     """
     return {
         "verdict": result.verdict.value,

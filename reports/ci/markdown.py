@@ -36,7 +36,7 @@ def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterat
             yield from (f"**Not as expected: {visible(outcome.failure)}.**", "")
         for item in outcome.result.properties:
             yield from _verdict(item, outcome.result.statistics.distinct)
-        yield from ("", "```", outcome.prepared.command, "```")
+        yield from ("", *_command(outcome, suite))
 
 
 def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
@@ -59,13 +59,29 @@ def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
         yield f"  {number}. {frame.words}"
 
 
+def _command(outcome: Outcome, suite: Path) -> Iterator[str]:
+    check = outcome.prepared.check
+    spec = str(suite.parent / check.spec) if ".py" in check.spec else check.spec
+    bounds = f" -b {bounds_text(check.bounds)}" if check.bounds else ""
+    names = "".join(f" -i {item.property.name}" for item in outcome.result.properties)
+    yield from ("```", visible(f"leadline explore {spec}{bounds}{names}"), "```")
+
+
+KILLS_ALONE = "mutants that no other property kills, or why the property is kept"
+
 VERDICTS = """\
-*holds*, with the distinct states there are, all searched; **violated**, with the states of a shortest trace;
-*by design*, the same where the configuration does not promise it; *incomplete*, with the depth that was reached."""
+*holds*: every reachable state was searched, with the number of distinct states; **violated**: with the number of
+states of a shortest trace; *by design*: the same, where the configuration does not promise the property; *incomplete*:
+with the depth reached."""
+
+WITNESSES = (
+    "A witness is *shown*, with the number of states of a shortest trace; if it were never shown, the other verdicts "
+    "would prove nothing."
+)
 
 COUNTS = """\
-Each cell is the number of distinct states, all searched; for a release with one rule changed, also in proportion to
-the release itself. *incomplete*: the search was stopped at that many states, at that depth."""
+Each cell has the number of distinct states, all searched; for a release with a changed rule, also in proportion to the
+release without the change. *incomplete*: the search stopped at this number of states, and at this depth."""
 
 
 def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iterator[str]:
@@ -80,7 +96,7 @@ def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iter
     yield from (f"# {visible(matrix.title)}", "", f"Made from runs: `{visible(command)}`.", "")
     yield from (COUNTS if matrix.only_counts else VERDICTS).split("\n")
     if any(item.property.kind.is_witness for _, own in found[:1] for item in own[0].result.properties):
-        yield "A witness is *shown*, with the states of a shortest way to it: without it, the rest would prove nothing."
+        yield WITNESSES
     if matrix.by_spec:
         yield ""
         for configuration, own in found:
@@ -147,7 +163,7 @@ def mutants_summary(report: Report) -> Iterator[str]:
         yield f"| {' | '.join(cells)} | {'; '.join(filter(None, [', '.join(violated), _prose(why)]))} |"
     yield from (
         "",
-        f"| property | kills | shortest trace |{' mutants that nothing else kills, or why it stays |' * to_the_end}",
+        f"| property | kills | shortest trace |{f' {KILLS_ALONE} |' * to_the_end}",
     )
     yield f"| --- | --- | --- |{' --- |' * to_the_end}"
     for each in report.killers:

@@ -64,7 +64,7 @@ def choices(trace: Trace[object], number: int, link: Link | None = None) -> tupl
             Choice(
                 words=visible(instance.sentence or repr(instance)),
                 label=visible(repr(instance)),
-                outcome="; ".join([*outcome[:MOST_CHANGES], *more]) or "nothing that is shown",
+                outcome="; ".join([*outcome[:MOST_CHANGES], *more]) or "no visible change",
                 violated=tuple(violated(spec, state, after)),
                 taken=(instance, after) == taken,
                 link=link(number, place) if link is not None else "",

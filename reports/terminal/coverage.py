@@ -33,7 +33,7 @@ def coverage_view(run: RunView, covered: CoverageCounts) -> Iterator[RenderableT
         table.add_row(visible(name), *cells, style="" if instance.enabled else "yellow")
     yield table
     if covered.shown:
-        shown = empty_table("", ("property", "counted", "states true in"), numbers=1)
+        shown = empty_table("", ("property", "counted", "states in which it is true"), numbers=1)
         for name, kind in shown_kinds(run).items():
             states = covered.shown[name]
             shown.add_row(visible(name), kind, f"{states:,}", style="" if states else "yellow")

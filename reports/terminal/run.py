@@ -31,7 +31,8 @@ from leadline.reports.terminal.coverage import coverage_view
 def heading(spec: Spec[object], engine: str, settings: Mapping[str, object]) -> WrappedBounds:
     """The first line of a run: the spec with its bounds, and the engine with its settings."""
     text = Text(visible(spec.name), style="bold")
-    text.append(f"  {visible(bounds_text(attrs.asdict(spec.bounds)))}", style="")
+    if bounds := bounds_text(attrs.asdict(spec.bounds)):
+        text.append(f"  {visible(bounds)}", style="")
     text.append(f"  {engine_text(engine, settings)}", style="dim")
     return WrappedBounds(text)
 

@@ -23,14 +23,14 @@ def specs_view(specs: list[Spec[object]]) -> RenderableType:
 
 def spec_view(spec: Spec[object]) -> RenderableType:
     """One spec: its bounds with their defaults, its actions, its properties with their sentences."""
-    bounds = empty_table("bounds", ("-b", "default", "bounds", "possible"))
+    bounds = empty_table("bounds", ("-b", "default", "description", "allowed values"))
     for name, value, text, right in describe_bounds(spec.bounds):
         given = bounds_text({name: value}).partition("=")[2]
         bounds.add_row(*map(visible, (name, given, text)), Text(visible(right), style="dim"))
-    actions = empty_table("actions", ("action", "a step"))
+    actions = empty_table("actions", ("action", "description of a step"))
     for action in spec.actions:
         actions.add_row(*map(visible, (f"{action.name}({', '.join(action.domains)})", action.sentence)))
-    properties = empty_table("properties", ("-i", "kind", "says"))
+    properties = empty_table("properties", ("-i", "kind", "description"))
     for item in spec.checks:
         properties.add_row(visible(item.name), item.kind.value, _explanation(item))
     return Group(Text(visible(spec.name), style="bold"), Text(visible(spec.summary)), bounds, actions, properties)

@@ -65,9 +65,9 @@ def test_the_shipped_suite_checks_every_protocol_with_both_verdicts_and_both_eng
 
 
 WORSE = {
-    ("KIP-101 mends that for 2 brokers, 1 change", "hw-truncation"): "expected holds, but weak_isr is violated",
+    ("KIP-101 fixes that for 2 brokers, 1 change", "hw-truncation"): "expected holds, but weak_isr is violated",
     ("KIP-101 fails if the leader changes twice", "hw-truncation"): "expected a trace of 12 states, but it has 10",
-    ("KIP-279 mends that, with two brokers", "kip-101"): "expected holds, but weak_isr, strong_isr is violated",
+    ("KIP-279 fixes that, with two brokers", "kip-101"): "expected holds, but weak_isr, strong_isr is violated",
     ("KIP-320 holds, with two brokers", "kip-279"): "expected holds, but epochs_monotonic_in_log is violated",
     ("KIP-320 holds, with three brokers", "kip-101"): "expected holds, but ",
 }
