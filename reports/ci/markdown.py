@@ -75,8 +75,8 @@ states of a shortest trace; *by design*: the same, where the configuration does 
 with the depth reached."""
 
 WITNESSES = (
-    "A witness is *shown*, with the number of states of a shortest trace; if it were never shown, the other verdicts "
-    "would prove nothing."
+    "A witness is *shown*, with the number of states of a shortest trace; without witnesses, the other verdicts would "
+    "prove nothing."
 )
 
 COUNTS = """\

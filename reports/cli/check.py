@@ -60,7 +60,7 @@ def check(file: Path | None, shipped: bool, coverage: bool, **wanted: Path | boo
     checks = read_suite(path)
     files = Files(SUITE_FORMATS, wanted)
     out = console(quiet=files.only_json)
-    with only_the_result_on_stdout("-" if files.only_json else None):
+    with only_the_result_on_stdout(files.only_json):
         outcomes, broken = _run(out, checks, coverage)
     run, attempt = SuiteRun(path.name, checks, outcomes), Attempts()
     with attempt:
