@@ -1,4 +1,4 @@
-"""`make bench`: the engines on the same searches, as Markdown tables. Each search runs in a process of its own.
+"""`make bench`: the engines on the same searches, as Markdown tables. Each search runs in its own process.
 
     python -m tests.bench.bench                           # everything
     python -m tests.bench.bench small two_phase_commit    # these searches and protocols only
@@ -203,7 +203,7 @@ def print_start_up() -> None:
 
 
 def main() -> None:
-    """Measure what was named, or everything, and print the tables."""
+    """Measure the named searches, or all of them, and print the tables."""
     names = [*SEARCHES, *(protocol.name for protocol in PROTOCOLS), "spark"]
     unknown = set(sys.argv[1:]) - set(names)
     if unknown:

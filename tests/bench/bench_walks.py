@@ -1,4 +1,4 @@
-"""How fast random search is, and how soon it finds known flaws: ``python -m tests.bench.bench_walks --seeds 20``.
+"""The speed of random search, and its time to find known flaws: ``python -m tests.bench.bench_walks --seeds 20``.
 
 Each flaw is searched for by uniform walks and by guided walks, each with many seeds, and exhaustively, where states are
 counted instead of steps. A search ends with the first counterexample, or after a number of steps or seconds. One that
@@ -82,7 +82,7 @@ class Flaw(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What a search for a flaw took: steps (or states), seconds, and whether it found the flaw."""
+    """The cost of a search for a flaw: steps (or states), seconds, and whether it found the flaw."""
 
     steps: int
     seconds: float

@@ -44,7 +44,7 @@ def load() -> str:
 
 
 def measured() -> str:
-    """A sentence: what was measured, where and when."""
+    """A sentence that says what was measured, where and when."""
     memory = psutil.virtual_memory().total / 2**30
     return (
         f"Measured on {datetime.date.today():%Y-%m-%d} at commit {commit()}: {usable_cores()} cores "

@@ -13,7 +13,7 @@ from tests.disks.simulator import Partition, Simulation
 
 @attrs.frozen
 class Damage:
-    """What was done.
+    """The damage.
 
     Attributes:
         what: its name.

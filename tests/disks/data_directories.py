@@ -27,7 +27,7 @@ METADATA_TOPIC_ID = UUID(int=1)
 
 @attrs.frozen
 class Batch:
-    """A batch as its bytes, with what a test wants to know of it."""
+    """The bytes of a batch, with the values that tests need."""
 
     data: bytes
     first: int
@@ -112,7 +112,7 @@ def batch(
 
 
 def cleaned(old: Batch, kept: Iterable[int], *, horizon: bool = False) -> Batch:
-    """What compaction leaves of a batch: some of its records, of which the first is number 0."""
+    """A batch after compaction: some of its records. The first record has number 0."""
     again = batch(
         old.first,
         old.last - old.first + 1,
@@ -143,7 +143,7 @@ def lines(*rows: Sequence[object], version: int = 0) -> str:
 
 @attrs.define
 class Log:
-    """The log of a replica, as it is to be written.
+    """The log of a replica, to be written to disk.
 
     Attributes:
         segments: the base offset of each segment, with its batches.
@@ -185,7 +185,7 @@ class Log:
 
 @attrs.define
 class Disk:
-    """A broker's data directory, as it is to be written.
+    """A broker's data directory, to be written to disk.
 
     Attributes:
         path: where.

@@ -1,4 +1,4 @@
-"""A small cluster that lives for a while: brokers that replicate as KIP-320 says, and leave data directories behind.
+"""A simulation of a small cluster: brokers that replicate according to KIP-320 and write data directories.
 
 Everything happens that an auditor might take for a loss: retention, compaction, deletion and recreation of topics,
 followers that lag or are down, truncation of what was never committed, crashes.
@@ -32,7 +32,7 @@ from tests.disks.data_directories import (
 
 @attrs.define
 class Replica:
-    """A broker's copy of a partition: its log as it is to be written, and what the broker knows."""
+    """A broker's replica of a partition: its log, to be written to disk, and what the broker knows."""
 
     log: Log
     high_watermark: int = 0
@@ -59,14 +59,14 @@ class Replica:
         entries.append((epoch, start))
 
     def truncate(self, offset: int) -> None:
-        """Drop what is at an offset and after it."""
+        """Remove the records from an offset on."""
         kept = [(base, [each for each in held if each.first < offset]) for base, held in self.log.segments]
         self.log.segments = [(base, held) for base, held in kept if base < offset] or [(offset, [])]
         self.log.epochs = [(epoch, start) for epoch, start in self.log.epochs or [] if start < offset]
         self.high_watermark = min(self.high_watermark, offset)
 
     def move_start(self, offset: int) -> None:
-        """What is below an offset has gone."""
+        """Remove the records below an offset."""
         entries = self.log.epochs or []
         before = [entry for entry in entries if entry[1] <= offset]
         after = [entry for entry in entries if entry[1] > offset]

@@ -75,5 +75,5 @@ def _elr(quorum: Any) -> frozenset[int] | None:
 
 
 def _belief(about: Any) -> tuple[int | None, int, frozenset[int]]:
-    """Whom a replica, or the quorum, has for the leader, in which epoch, with which ISR."""
+    """The leader, epoch and ISR that a replica or the quorum knows."""
     return about.leader, max(about.epoch, NO_EPOCH), about.isr

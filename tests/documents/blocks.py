@@ -65,7 +65,7 @@ def every_block(language: str | None = None) -> list[Block]:
 
 
 def write_files(document: str, folder: Path) -> None:
-    """Write the files that a document shows, and those of the documents beside it, into a folder."""
+    """Write the files that a document and the documents in its folder show into a folder."""
     beside = [other for other in DOCUMENTS if Path(other).parent == Path(document).parent]
     for block in (block for other in beside for block in blocks(other, "python")):
         (folder / block.file).write_text(block.text, encoding="utf-8")

@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "reports" / "pages" / "mutants.md"
 
 @attrs.frozen
 class Row:
-    """What the page says of a mutant.
+    """The entry of a mutant on the page.
 
     Attributes:
         bounds: the bounds that differ; ``default`` if none do.
@@ -31,7 +31,7 @@ class Row:
 
 @attrs.frozen
 class Section:
-    """What the page says of a spec.
+    """The section of a spec on the page.
 
     Attributes:
         mutants: its mutants by name.
@@ -79,6 +79,6 @@ def _section(text: str) -> Section:
 
 @functools.cache
 def page() -> dict[str, Section]:
-    """What the page says of each spec, by name."""
+    """The section of each spec on the page, by name."""
     _, *sections = re.split(r"^# Mutants of ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {html.unescape(text.partition("\n")[0]): _section(text) for text in sections}

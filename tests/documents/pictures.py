@@ -1,4 +1,4 @@
-"""Make the picture in reports/README.md anew, from a run: `make pages`."""
+"""Make the picture in reports/README.md again from a run: `make pages`."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def whole(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def broken(whole: Path) -> Path:
-    """The same folder, with another cluster, whose broker 3 lacks what is committed."""
+    """The same folder, with another cluster, whose broker 3 lacks a committed record."""
     cluster = small_cluster(whole / "broken")
     log = cluster.log(3)
     log.segments, log.high_watermark, log.recovery_point = [(0, standard_batches()[:3])], 6, 6

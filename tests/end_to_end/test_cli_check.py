@@ -1,4 +1,4 @@
-"""`leadline check`: suites, found and read, run and compared with what is expected of them."""
+"""`leadline check`: finding, reading and running suites, and comparing the results with the expected ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has tried, as `explore`, `check` and `fuzz` show it: premises, `covers` in a suite, and `--coverage`."""
+"""Coverage in `explore`, `check` and `fuzz`: premises, `covers` in a suite, and `--coverage`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_where_a_limit_came_first_the_premise_is_not_true_yet(folder: Path) -> N
 
 
 def covering(folder: Path, covers: str, *changes: str) -> tuple[int, str]:
-    """The exit code of a check that expects to cover something, and what it says."""
+    """The exit code and the output of a check with `covers`."""
     text = "".join([CHECK, f"covers = {covers}\n", *changes])
     (folder / "leadline.toml").write_text(text, encoding="utf-8")
     run = call("check", "--junit", "run.xml", folder=folder)

@@ -1,4 +1,4 @@
-"""`leadline diff`: what one spec does that another does not."""
+"""`leadline diff`: behaviours of one spec that another does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user can get wrong: each mistake ends in one line on standard error, exit code 2, and nothing else."""
+"""Mistakes of users: each ends with one line on standard error and exit code 2, and nothing else."""
 
 from __future__ import annotations
 
@@ -347,7 +347,7 @@ def with_small_files(*arguments: str, folder: Path) -> subprocess.CompletedProce
 
 
 def test_a_full_disk_loses_no_result(folder: Path) -> None:
-    """What was found is shown before anything is saved, and one file that fails keeps no other from being tried."""
+    """The result is shown before files are saved, and an error in one file does not prevent the others."""
     outputs = ("--trace-out", "traces", "--json", "result.json", "--html", "page.html")
     done = with_small_files("explore", "stairs.py", "-b", "top=3", "--engine", "oracle", *outputs, folder=folder)
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""Specs in which something was forgotten: what is left out of the spec, domains without values, one state only."""
+"""Specs with an omission: an unlisted action or property, an empty domain, a single state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`leadline fuzz`: what it finds, that it finds it again, and what it says of a search that found nothing."""
+"""`leadline fuzz`: its results, that they are reproducible, and its report if it found nothing."""
 
 from __future__ import annotations
 

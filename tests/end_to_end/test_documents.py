@@ -1,4 +1,4 @@
-"""What the documents show is true: files run, sessions end as shown, commands and links exist."""
+"""The examples in documents work: files run, sessions print what is shown, commands and links exist."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_tests_that_a_document_shows_pass(document: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("block", SESSIONS, ids=str)
 def test_a_session_is_what_the_commands_say(block: Block, tmp_path: Path) -> None:
-    """Each line shown is a line of the output, in that order; ``...`` stands for lines that are left out."""
+    """Assert that the output has each line shown, in this order; ``...`` means that lines were left out."""
     write_files(block.document, tmp_path)
     if " backup" in block.text:
         write_backup(tmp_path)
@@ -126,7 +126,7 @@ def test_every_suite_ends_as_expected(block: Block, tmp_path: Path) -> None:
 
 
 def commands_of(document: str) -> list[str]:
-    """The `leadline` commands of a document, without those of sessions, which are run: of blocks and of sentences."""
+    """The `leadline` commands in the blocks and sentences of a document, without those in sessions, which are run."""
     text = text_of(document)
     found = []
     for block in blocks(document, ""):

@@ -1,4 +1,4 @@
-"""Trace and result files decide neither what is run nor what is read."""
+"""Trace and result files cannot make leadline run code or read other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever names, values and sentences hold, no command and no format gives it to a terminal or a CI system."""
+"""Control characters in names, values and sentences never reach a terminal or a CI system."""
 
 from __future__ import annotations
 

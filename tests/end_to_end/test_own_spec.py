@@ -1,4 +1,4 @@
-"""A spec of one's own, that of checker/README.md, in a folder outside the project: every command works on it."""
+"""Every command works with the spec of checker/README.md in a folder outside of the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel, installed for real in a fresh environment, does what the checkout does."""
+"""The wheel, installed in a new environment, behaves like the checkout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROJECT = Path(__file__).parents[2]
 
 
 def run(*command: str | Path, folder: Path) -> str:
-    """Run a command that must succeed; what it wrote to standard output."""
+    """Run a command that must succeed, and return its standard output."""
     process = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, encoding="utf-8", check=False)
     assert process.returncode == 0, process.stdout + process.stderr
     return process.stdout
@@ -54,7 +54,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def metadata(wheel: Path) -> Message:
-    """What the wheel says of itself."""
+    """The metadata of the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         return HeaderParser().parsestr(archive.read(name).decode("utf-8"))

@@ -133,7 +133,7 @@ def test_the_drivers_part_of_a_search_on_spark_is_stopped_too(what: str, java: N
 
 @action()
 def catch_limits(state: Clock) -> Iterator[Clock]:
-    """Return as if nothing had happened; at the end of the search, when nobody looks at the clock any more."""
+    """Return normally; the limit is reached at the end of the search, when the clock is no longer checked."""
     if state.hour == 5:
         with contextlib.suppress(BaseException):
             endless()

@@ -1,4 +1,4 @@
-"""Helpers make calls for a search, and are never needed: whatever happens to them, the figures are the same."""
+"""Helper processes make calls for a search. If they fail, the results are the same."""
 
 from __future__ import annotations
 

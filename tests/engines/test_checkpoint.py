@@ -1,4 +1,4 @@
-"""A search that was ended goes on from its checkpoint, and ends with the same figures."""
+"""A stopped search continues from its checkpoint, and ends with the same counts."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_a_search_that_goes_on_finds_all_traces(tmp_path: Path) -> None:
 
 
 def test_a_search_that_goes_on_finds_what_is_violated_later(tmp_path: Path) -> None:
-    """What an earlier run saw of a state's parent counts only for what the predicate read there."""
+    """Evidence from an earlier run about a state's parent is used only for the parts that the predicate read."""
     spec = CATALOG["atomic/hw-truncation"]
     expected = answers(oracle.explore(spec, KEEP_GOING))
     for depth in range(2, 9):
@@ -239,7 +239,7 @@ def test_a_search_that_goes_on_finds_what_is_violated_later(tmp_path: Path) -> N
 
 @contextlib.contextmanager
 def small_files(size: int) -> Iterator[Callable[[], None]]:
-    """Let no file grow beyond a size, as on a full disk, until the end of this or until what it gives is called."""
+    """Limit the size of files, as on a full disk, until the block ends or the returned function is called."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def give_back() -> None:
@@ -284,7 +284,7 @@ def test_a_search_goes_on_when_a_checkpoint_fails(tmp_path: Path) -> None:
 
 
 def test_a_result_is_not_lost_with_its_last_checkpoint(tmp_path: Path) -> None:
-    """What was saved before still counts."""
+    """The earlier checkpoint is still valid."""
     folder, expected = tmp_path / "saved", answers(learning.explore(SPEC, KEEP_GOING))
     with small_files(4096):
         result = learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=folder))
@@ -323,7 +323,7 @@ def test_states_of_local_classes_are_saved(tmp_path: Path) -> None:
 
 
 class Silent:
-    """Its text does not say what it holds."""
+    """Its `repr` does not show its content."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -443,7 +443,7 @@ def flipped(data: bytes, place: int, bit: int) -> bytes:
 
 
 def damages(name: str, data: bytes, draw: random.Random) -> Iterator[bytes]:
-    """What a disk, a copy that was cut off, or another process may make of a file."""
+    """Damage to a file by a disk, an incomplete copy or another process."""
     for _ in range(30):
         yield flipped(data, draw.randrange(len(data)), draw.randrange(8))
     for _ in range(8):
@@ -489,7 +489,7 @@ def test_damage_is_refused_with_the_name_of_the_file_or_changes_nothing(name: st
 
 
 def rewritten(folder: Path, change: Callable[[dict[str, Any], dict[str, NDArray[Any]]], object]) -> None:
-    """Change what a checkpoint holds and give it checksums that match."""
+    """Change the content of a checkpoint, and give it matching checksums."""
     path = folder / "search.json"
     found = json.loads(unsealed(path.read_bytes(), path))
     saved = found["search"]

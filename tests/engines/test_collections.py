@@ -1,4 +1,4 @@
-"""Sets, bags and nested tuples are taken apart, and whatever code does with them, the answers are the oracle's."""
+"""Sets, bags and nested tuples are learned member by member, with the results of the oracle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.specs.going_wrong import ONLY_LEARNED, answer
 
 @functools.cache
 def expected(name: str, guard: bool) -> Any:
-    """What the oracle says."""
+    """The result of the oracle."""
     return answer(oracle.explore, spec_of(CONSTRUCTS[name], guard=guard))
 
 
@@ -74,7 +74,7 @@ def fill(state: Shelves, shelf: int) -> Iterator[Shelves]:
 
 @action()
 def give(state: Shelves) -> Iterator[Shelves]:
-    """What is on a shelf is read in the order of the set."""
+    """The items on a shelf are read in the order of the set."""
     for what in state.asked:
         if isinstance(what, int):
             yield attrs.evolve(state, given=state.amounts[what // 8])

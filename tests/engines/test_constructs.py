@@ -1,4 +1,4 @@
-"""Whatever a spec's code does to look at a state, the compiled engine gives the oracle's answers.
+"""However a spec's code reads a state, the compiled engine has the results of the oracle.
 
 Each construct is used in an invariant and in an action, every second one before everything else is read and the others
 after it, with all comparisons of learned calls switched off, so that recording has to be exact by itself.

@@ -1,4 +1,4 @@
-"""What a run has tried: premises, action instances, the values of fields, and lines of source."""
+"""Coverage: premises, action instances, the values of fields, and source lines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Lamp:
 
 @attrs.frozen
 class Room:
-    """Two lamps, of which a blackout may put out both."""
+    """Two lamps; a blackout may put out both."""
 
     lamps: tuple[Lamp, ...] = component(each="lamp", default=(Lamp(), Lamp()))
     seen: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""The distance that guides a random search: what is learned of it is what the function returns."""
+"""The distance that guides a random search: learned distances equal those of the function."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_a_distance_is_not_asked_of_states_outside() -> None:
 
 @attrs.frozen
 class Asking:
-    """A set, and a number that decides of which members the distance asks."""
+    """A set, and a number that decides which members the distance reads."""
 
     has: frozenset[int] = frozenset()
     number: int = 0

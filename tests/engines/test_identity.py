@@ -1,4 +1,4 @@
-"""Specs that ask whether two objects are the same: equal states must not be told apart by it."""
+"""Specs that compare objects by identity: they must not distinguish equal states."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_equal_objects_that_are_told_apart_are_refused(explore: Callable[..., An
 
 @pytest.mark.parametrize("compared", [True, False])
 def test_what_is_not_noticed_is_as_the_oracle_has_it(compared: bool) -> None:
-    """States are made of the very objects that the spec's functions gave, where these may be told apart."""
+    """States consist of the objects that the spec's functions returned, if these are distinguishable."""
     tuning = Tuning(made_again=1000 if compared else 1, made_again_later=10**9)
     with mock.patch.multiple(purity, FIRST=0, GROWTH=10**9):
         assert oracle.explore(spec_of(held)).verdict is Verdict.VIOLATED

@@ -134,7 +134,7 @@ def test_an_action_that_remembers_is_refused(explore: Callable[[Spec[Lamps]], Re
 
 
 def test_nothing_is_left_to_compile_in_a_search() -> None:
-    """Compiling counts neither as search nor against its limits: it is done before."""
+    """Loops are compiled before the search, so the time does not count towards its limits."""
     warming.compiled_ahead(search._search_once, kernel.expand)
     dispatchers = {name: item for name, item in vars(kernel).items() if hasattr(item, "signatures")}
     compiled_before = {name: list(item.signatures) for name, item in dispatchers.items()}

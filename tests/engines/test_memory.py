@@ -22,7 +22,7 @@ MIB = 2**20
 
 
 def system(folder: Path, membership: str, mounts: dict[str, str], files: dict[str, str]) -> Path:
-    """Files as a kernel shows them.
+    """Files as the kernel presents them.
 
     Parameters:
         membership: of `/proc/self/cgroup`.
@@ -48,7 +48,7 @@ def system(folder: Path, membership: str, mounts: dict[str, str], files: dict[st
 
 
 def limits(proc: Path) -> list[tuple[str, int]]:
-    """What is said of each control group that has a limit, and how much of it is used."""
+    """The limit and the use of each control group that has a limit."""
     return [(ceiling.reached.removeprefix("memory came close to "), ceiling.used()) for ceiling in control_groups(proc)]
 
 
@@ -74,7 +74,7 @@ def test_a_nested_group_of_version_2_and_those_around_it(tmp_path: Path) -> None
 
 
 def test_a_container_sees_its_own_part_of_version_2_only(tmp_path: Path) -> None:
-    """Whether it has a namespace of its own or not."""
+    """With and without its own namespace."""
     files = {"sys/memory.max": str(400 * MIB), "sys/memory.current": str(100 * MIB), "sys/memory.stat": ""}
     for number, membership in enumerate(["0::/\n", "0::/docker/abc\n", "0::/../../elsewhere\n"]):
         folder = tmp_path / str(number)

@@ -1,4 +1,4 @@
-"""`leadline mutate`: what is changed, what becomes of each mutant, and what the report says of it."""
+"""`leadline mutate`: the changes, the fates of mutants, and the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recording understands is listed: whatever is not on a list has a function given whole states."""
+"""The recording understands only what is on its lists; any other function gets whole states."""
 
 from __future__ import annotations
 

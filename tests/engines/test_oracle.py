@@ -1,6 +1,6 @@
-"""Breadth-first search on machines that are counted by hand: statistics, verdicts and limits.
+"""Breadth-first search on machines whose states were counted by hand: statistics, verdicts and limits.
 
-Counterexamples have a file of their own, `test_traces.py`.
+For counterexamples, see `test_traces.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recording: what a call reads of a lazy state, and that nothing else decides what it does."""
+"""Recording: the parts of a lazy state that a call reads, and that no other part affects its result."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BOARD = Board(1, Cell(1), (Cell(1), Cell(2, "green")), (3, 7))
 
 
 class Recording:
-    """A lazy state and what is read of it."""
+    """A lazy state, and the record of what is read."""
 
     def __init__(self, board: Any, precision: Precision = Precision.COPIES) -> None:
         self.board = board
@@ -260,7 +260,7 @@ def test_what_a_spec_keeps_of_a_lazy_state_becomes_an_ordinary_value() -> None:
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(sorted(CATALOG)), st.sampled_from(list(Precision)[1:]), st.data())
 def test_recorded_reads_are_complete(name: str, precision: Precision, data: st.DataObject) -> None:
-    """What was not read may be anything: the call reads the same and changes the same."""
+    """With other values in the parts that were not read, the call reads and changes the same parts."""
     spec: Spec[Any] = CATALOG[name]
     search = oracle.OracleSearch(spec.with_properties([]), Limits(max_states=400))
     search.run()

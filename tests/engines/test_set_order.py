@@ -1,4 +1,4 @@
-"""No hash seed decides a verdict: a spec that depends on the order of a set is refused, under every seed alike."""
+"""Verdicts do not depend on the hash seed: a spec that depends on the order of a set is refused under every seed."""
 
 from __future__ import annotations
 

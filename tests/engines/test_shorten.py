@@ -1,4 +1,4 @@
-"""Shortening what a random search met: within its time, with progress, and without losing what is known."""
+"""Shortening the counterexamples of a random search: within the time limit, with progress, without losing results."""
 
 from __future__ import annotations
 

@@ -397,7 +397,7 @@ def whole(spark: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("pattern", DAMAGED)
 def test_bits_that_flip_are_noticed(spark: Session, whole: Path, pattern: str, tmp_path: Path) -> None:
-    """Refused with the name of the file, or the figures are those of a search that nothing damaged."""
+    """The search is refused with the name of the file, or its counts equal those of an undamaged search."""
     limits, draw = Limits(keep_going=True), random.Random(pattern)
     expected = answers(oracle.explore(SPEC, limits))
     refusals = 0

@@ -143,7 +143,7 @@ def wait_for_a_level(place: Path, driver: subprocess.Popen[str]) -> None:
 
 
 def assert_it_goes_on(spark: Session, place: Path) -> None:
-    """What is in a work directory leads to the figures of a search that nothing ended."""
+    """A search that is resumed from a work directory has the counts of an uninterrupted one."""
     resumed = distributed.explore(the_spec(), session=spark, settings=SparkSettings(resume=str(place), tuning=SIZES))
     assert answers(resumed) == answers(learning.explore(the_spec()))
 
@@ -187,7 +187,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def cluster(folder: Path, hidden: Path | None = None) -> Iterator[str]:
-    """A standalone cluster on this machine: a master and two workers, each a process of its own.
+    """A standalone cluster on this machine: a master and two workers, each in its own process.
 
     Parameters:
         folder: for the workers.
@@ -265,7 +265,7 @@ def test_a_work_directory_that_workers_do_not_see_is_one_line(java: None, tmp_pa
 
 @pytest.mark.parametrize("killed", sampled(["expand", "keep"], 2))
 def test_a_python_worker_is_killed(spark: Session, killed: str) -> None:
-    """Its caches are lost, and made anew."""
+    """Its caches are lost, and built again."""
     run, spec, times = Session.run, the_spec(), 0
 
     def run_and_kill(self: Session, task: Any, *rest: Any, **named: Any) -> Any:

@@ -58,7 +58,7 @@ def run(machine: type[SpecMachine]) -> None:
 
 
 def violation(spec: Spec[Any]) -> PropertyViolated:
-    """What the state machine of a spec fails with."""
+    """The failure of a spec's state machine."""
     with pytest.raises(PropertyViolated) as failure:
         run(state_machine(spec))
     return failure.value
@@ -538,7 +538,7 @@ def test_progress_is_told_while_fuzz_searches() -> None:
 
 
 def tired(statistics: Statistics) -> None:
-    """Progress that is told to somebody who does not want to wait."""
+    """A progress function that stops the search."""
     if statistics.generated > 40:
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""The net: a random share of what was learned is compared with calls on real states, throughout a search."""
+"""Verification: throughout a search, a random share of the learned results is compared with calls on real states."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Seeded:
 
 @functools.cache
 def expected() -> Result:
-    """What is true of the spec."""
+    """The correct results for the spec."""
     return oracle.explore(SPEC)
 
 

@@ -1,4 +1,4 @@
-"""Random walks through the learned tables: what they find, count and repeat."""
+"""Random walks through the learned tables: results, counts and reproducibility."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def repeatable(result: Result) -> Any:
 
 
 def walked(result: Result) -> WalkCounts:
-    """What a random search has covered."""
+    """The coverage of a random search."""
     assert result.statistics.walked is not None
     return result.statistics.walked
 
@@ -249,7 +249,7 @@ def test_shortening_a_very_long_counterexample_ends(monkeypatch: pytest.MonkeyPa
 
 @attrs.frozen
 class Basket:
-    """A set is taken apart during the walks, because it takes many values."""
+    """A set is split into its members during the walks, because it takes many values."""
 
     held: frozenset[int] = frozenset()
     count: int = 0

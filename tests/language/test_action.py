@@ -1,4 +1,4 @@
-"""The action decorator: what it makes, and what it refuses."""
+"""The action decorator: its results and its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canonical values: equal values iterate alike, however they were made."""
+"""Canonical values: equal values iterate in the same order, however they were created."""
 
 from __future__ import annotations
 

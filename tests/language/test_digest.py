@@ -1,4 +1,4 @@
-"""The digest of a spec changes with whatever its code can reach, and with nothing else."""
+"""The digest of a spec changes with everything that its code can reach, and with nothing else."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def write(folder: Path, form: str, a: int, b: int) -> None:
 
 
 def loaded_digest(folder: Path) -> str:
-    """The digest of the spec in a file, which is imported anew."""
+    """The digest of the spec in a file, which is imported again."""
     found = importlib.util.spec_from_file_location("pair", folder / "pair.py")
     assert found is not None
     assert found.loader is not None

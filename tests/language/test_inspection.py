@@ -1,4 +1,4 @@
-"""What a spec's modules hold is looked at without running it: some values raise when they are touched."""
+"""The contents of a spec's modules are inspected without running code, because some values raise when they are used."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Clock:
 
 
 class Untouchable:
-    """Raises whatever is asked of it, as a proxy of a web framework does outside a request."""
+    """Raises an error for every attribute, as a proxy of a web framework does outside of a request."""
 
     def _refuse(self, *_: Any) -> Any:
         raise BaseException("touched")

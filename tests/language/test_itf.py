@@ -87,7 +87,7 @@ class Abort:
 
 
 class Silent:
-    """An object that does not say what it is."""
+    """An object without a `repr` of its own."""
 
 
 @attrs.frozen
@@ -462,7 +462,7 @@ def test_text_that_is_not_ascii_survives(file: Path) -> None:
 
 @attrs.frozen
 class Idle:
-    """What one process is."""
+    """The state of one process."""
 
     since: int = 0
 

@@ -1,4 +1,4 @@
-"""Specs that misbehave while they run, in the oracle and in fuzzing alike: one line names what is at fault."""
+"""Specs that misbehave while they run, in the oracle and in random search: one line names the cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk over the object graph: what a value refers to, in order, and where modules come from."""
+"""The walk over the object graph: the references of a value, in order, and the origins of modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The property decorators: what they make, and what they refuse."""
+"""The property decorators: their results and their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spec: what it refuses, and how parts of it are changed."""
+"""The spec: its errors, and how its parts are changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temporary folders are private, and those of processes that were killed are removed by the next one."""
+"""Temporary folders are private, and the next process removes those of processes that were killed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_forked_process_leaves_the_folder_to_its_owner() -> None:
 
 @pytest.mark.parametrize("kind", ["open to others", "a link", "a file", "somebody else's"])
 def test_a_folder_that_others_can_use_is_refused(kind: str, temporary: Path) -> None:
-    """Whoever makes it first could read and change what is kept there."""
+    """A user who creates it first could read and change the files in it."""
     place = temporary / f"leadline-shared-{os.getuid()}"
     match kind:
         case "open to others":

@@ -1,4 +1,4 @@
-"""States of the `atomic` family made by hand, with logs written as they are drawn: ``m0@0 ┃ m1@1``."""
+"""Hand-written states of the `atomic` family, with logs in the notation of traces: ``m0@0 ┃ m1@1``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOMY = Bounds(brokers=3, log_size=9, records=9, max_epoch=3)
 
 
 def log(text: str) -> Log:
-    """The log that ``m0@0 m1@1`` stands for: record 0 of leader epoch 0, then record 1 of leader epoch 1."""
+    """Parse a log: ``m0@0 m1@1`` is record 0 of leader epoch 0, then record 1 of leader epoch 1."""
     return Log(tuple(Record(*map(int, cell.removeprefix("m").split("@"))) for cell in text.split()))
 
 
@@ -28,7 +28,7 @@ def replica(
     isr: Iterable[int] = (),
     high_watermark: int | None = None,
 ) -> Replica:
-    """The replica whose log is drawn, with ``┃`` at the high watermark unless that is given apart."""
+    """The replica with a given log, with ``┃`` at the high watermark unless it is given separately."""
     below, _, above = drawn.partition("┃")
     watermark = log(below).end_offset if high_watermark is None else high_watermark
     return Replica(log(below + above), watermark, epoch, leader, frozenset(isr))

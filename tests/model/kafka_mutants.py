@@ -42,7 +42,7 @@ def _spec(protocol: Protocol) -> Spec[Partition]:
 
 
 def of_release(name: str, **rules: Any) -> Spec[Partition]:
-    """A release with some rules changed to what is no value of the table."""
+    """A release with some rules changed to values that the table does not have."""
     column = column_of(name)
     assert column is not None
     return kafka(attrs.evolve(column.protocol(), **rules), column)

@@ -1,4 +1,4 @@
-"""States of the `kafka` family made by hand, with logs written as they are drawn: ``m0@0 ┃ m1@1``."""
+"""Hand-written states of the `kafka` family, with logs in the notation of traces: ``m0@0 ┃ m1@1``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def leads(
     remote: Iterable[int] = (),
     high_watermark: int | None = None,
 ) -> Replica:
-    """The replica of a broker that takes itself for the leader; what it knows of others is in broker order."""
+    """The replica of a broker that believes it leads; what it knows of the others is in broker order."""
     below, _, above = drawn.partition("┃")
     watermark = log(below).end_offset if high_watermark is None else high_watermark
     leos = tuple(remote) or (UNKNOWN_OFFSET,) * 3
@@ -63,7 +63,7 @@ def down(drawn: str) -> Replica:
 
 
 def told(cell: str, offset: int, epoch: int) -> Promise:
-    """What a client was told by the leader of an epoch: that ``m0@0`` is at an offset."""
+    """The response that a client got from the leader of an epoch: ``m0@0`` is at an offset."""
     (record,) = log(cell).records
     assert isinstance(record, Record)
     return Promise(record, offset, epoch)

@@ -1,4 +1,4 @@
-"""Each action of the `atomic` family on states made by hand: when it is enabled, and the exact next state."""
+"""Each action of the `atomic` family on hand-written states: when it is enabled, and the exact next state."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_request_makes_no_leader(state: Partition) -> None:
 
 @protocols
 def test_requests_are_never_used_up(protocol: Protocol) -> None:
-    """What one broker obeyed, another one still can, after later ones too."""
+    """A broker can still obey a request that another broker obeyed, even after later ones."""
     state = partition(BLANK, BLANK, BLANK, requests={0: (0, ALL)}, protocol=protocol)
     led = after(state, become_leader, 0, 0)
     followed = after(led, become_follower, 1, 0)
@@ -638,7 +638,7 @@ def test_in_the_initial_state_only_the_controller_acts() -> None:
 
 @protocols
 def test_brokers_do_nothing_to_themselves(protocol: Protocol) -> None:
-    """A leader neither fetches from itself, nor truncates, nor leaves or joins its own ISR."""
+    """A leader does not fetch from itself, does not truncate, and does not leave or join its own ISR."""
     state = true_leader(leads(0, "m0@0 ┃ m1@1", epoch=1, isr=ALL), BLANK, ALL, protocol)
     for action in (replicate, truncate, leader_shrinks_isr, leader_expands_isr):
         assert not enabled(state, action, 0, 0)

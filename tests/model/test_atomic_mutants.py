@@ -38,7 +38,7 @@ def within(spec: Spec[Partition], bounds: tuple[int, int, int, int]) -> Spec[Par
 
 
 def killers(spec: Spec[Partition], limits: Limits = FIRST) -> dict[str, int]:
-    """What a search finds violated, up to the level of the first violation: the trace's states by property."""
+    """The properties that a search finds violated, up to the level of the first violation, with trace lengths."""
     return {
         item.property.name: len(item.traces[0])
         for item in explore(spec, limits).properties
@@ -153,7 +153,7 @@ of_three_epochs = pytest.mark.parametrize(
 def test_mutant_is_killed_after_three_quick_elections(
     name: str, bounds: tuple[int, int, int, int], states: int
 ) -> None:
-    """Searched from the end of what the counterexamples have in common, since all behaviours are too many."""
+    """The search starts at the end of the counterexamples' common prefix, because there are too many behaviours."""
     found = killers(starting_after(within(wrong(name), bounds), THREE_QUICK_ELECTIONS).with_properties(BOTH_ISRS))
     assert found == dict.fromkeys(BOTH_ISRS, states - len(THREE_QUICK_ELECTIONS))
 

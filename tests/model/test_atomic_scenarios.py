@@ -17,7 +17,7 @@ from tests.specs.scenario import Scenario
 
 @attrs.frozen
 class Chapter:
-    """Some steps of a story, and what is true after them.
+    """Some steps of a scenario, and the expected state after them.
 
     Attributes:
         text: what happens, in words.

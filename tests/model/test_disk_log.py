@@ -1,4 +1,4 @@
-"""Logs of disks beside each other: what properties see of them is what they would see offset by offset."""
+"""Comparing logs on disks: properties have the same results as with a comparison offset by offset."""
 
 from __future__ import annotations
 

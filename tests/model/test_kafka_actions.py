@@ -1,4 +1,4 @@
-"""The actions of the `kafka` family: when each can be taken, and what it changes. Articles are tested apart."""
+"""The actions of the `kafka` family: when each is enabled, and what it changes. Articles have their own tests."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_nothing_is_noticed_of_a_broker_that_runs_nor_of_one_that_is_out_already
 
 
 def test_without_a_leader_only_a_member_that_leaves_the_isr_is_noticed() -> None:
-    """Neither a broker outside the ISR nor its last member changes anything: that would be a step to the same state."""
+    """A broker outside of the ISR and its last member cannot be removed: that would be a step to the same state."""
     leaderless = partition(follows(0, "┃"), down("┃"), down("┃"), leader=None, isr=[0, 1])
     assert only(controller_notices_failure(leaderless, 1)).quorum == Quorum(None, 0, frozenset({0}))
     assert none(controller_notices_failure(leaderless, 2))
@@ -123,7 +123,7 @@ def test_the_session_of_a_running_broker_expires_as_often_as_the_bounds_allow() 
     [(None, 0, True), (None, 1, True), (1, 0, True), (0, 1, False), (0, 0, False), (1, 1, False)],
 )
 def test_who_is_elected(leader: int | None, broker: int, elected: bool) -> None:
-    """Any live member when there is no leader, the preferred one in place of another."""
+    """Any live member if there is no leader; the preferred leader instead of another one."""
     state = partition(leads(0, "┃"), follows(0, "┃"), leader=leader)
     steps = list(controller_elects(state, broker))
     assert [step.quorum for step in steps] == [Quorum(broker, 1, frozenset({0, 1}))] * elected
@@ -301,7 +301,7 @@ def test_a_zombie_accepts_records_too_and_a_follower_none() -> None:
 
 
 def test_a_leader_acknowledges_only_records_of_its_own_epoch() -> None:
-    """With acks=all. Whoever produced to the leader before it was told that it is none."""
+    """With acks=all. A client produced to the leader before the leader learned that it no longer leads."""
     bounds = attrs.evolve(ROOMY, acks="all")
     leader = leads(0, "┃ m0@0 m1@1", epoch=1, remote=[-1, 0])
     state = partition(leader, follows(0, "┃ m0@0 m1@1", epoch=1), epoch=1, bounds=bounds)

@@ -160,13 +160,13 @@ AFTER_THREE_CHANGES = (
 
 
 def shortest(spec: Spec[Any], bounds: dict[str, int]) -> int | None:
-    """The states of the shortest trace to a follower whose log is no prefix of its leader's; None if there is none."""
+    """The length of a shortest trace to a follower whose log is not a prefix of its leader's; None if none exists."""
     (found,) = explore(spec.with_bounds(bounds).with_properties([PREFIX])).properties
     return len(found.traces[0]) if found.traces else None
 
 
 def test_kip_279_fetches_from_a_zombie_sooner_in_atomic() -> None:
-    """In rpc it takes a leader whose session expires, and who is elected again."""
+    """In rpc, a leader's session has to expire, and the leader has to be elected again."""
     assert shortest(CATALOG["atomic/kip-279"], ATOMIC_THREE | {"max_epoch": 2}) == 10
     bounds = RPC_THREE | {"max_epoch": 2, "crashes": 0}
     assert shortest(CATALOG["rpc/kip-279"], bounds) == 17

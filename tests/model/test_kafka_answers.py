@@ -1,4 +1,4 @@
-"""What the `kafka` family must show, asked of the checker: the known answers, with the figures of our own runs."""
+"""The known results of the `kafka` family, with the counts of our own runs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_before_kip_101_a_committed_record_is_lost_as_in_the_articles_first_figu
     ids=["loss of what was not flushed", "unclean election", "after the first figure's truncation", "one crash"],
 )
 def test_before_kip_101_logs_diverge_as_in_the_articles_second_figure(bounds: dict[str, Any], states: int) -> None:
-    """Neither a lost tail nor an unclean election is needed: a first truncation to a stale high watermark will do."""
+    """A lost tail or an unclean election is not needed: a truncation to a stale high watermark is enough."""
     expected = {} if states is None else {"logs_prefix_consistent": states}
     assert found(searched("hw-truncation", ["logs_prefix_consistent"], **bounds)) == expected
 

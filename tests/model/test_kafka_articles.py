@@ -292,7 +292,7 @@ def test_the_isr_may_be_the_leader_alone_and_never_without_it() -> None:
 
 
 def test_a_follower_that_catches_up_is_back_in_the_isr() -> None:
-    """Seed 002: the ISR is adjusted all the time; who has caught up is in it again."""
+    """Seed 002: the ISR is adjusted all the time; a broker that has caught up rejoins it."""
     scenario = playing(KIP_320).play(["produce(leader=0)", "shrink_isr(leader=0, member=1)", *ROUND])
     assert scenario.state.quorum.isr == {0}
     scenario.play([PARK])
@@ -390,7 +390,7 @@ def test_seed_004_lost_data() -> None:
 
 
 def starting_at(protocol: Protocol, state: Partition) -> Scenario[Partition]:
-    """A scenario from a state made by hand."""
+    """A scenario that starts in a hand-written state."""
     spec = CATALOG[f"rpc/{protocol.name}"]
     start = attrs.evolve(state, protocol=protocol)
     own: Spec[Partition] = attrs.evolve(spec, bounds=state.bounds, initial_states=lambda bounds: [start])

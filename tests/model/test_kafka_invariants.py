@@ -1,4 +1,4 @@
-"""The properties of the `kafka` family: on states made by hand, what each accepts, and what it says of the rest."""
+"""The properties of the `kafka` family on hand-written states: accepted states, and sentences for others."""
 
 from __future__ import annotations
 

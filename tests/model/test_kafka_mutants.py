@@ -299,7 +299,7 @@ def test_harmless_change_is_not_killed(spec: Spec[Partition], bounds: dict[str, 
 
 
 def test_reading_the_record_at_the_high_watermark_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Consumers that could read at the high watermark, not only below it, would read what is lost later."""
+    """Consumers that could read at the high watermark, not only below it, would read records that are lost later."""
     monkeypatch.setattr(
         consume, "readable", lambda leader: range(min(leader.high_watermark + 1, leader.log.end_offset))
     )
@@ -371,7 +371,7 @@ def test_no_property_is_vacuous() -> None:
 
 
 def killers(spec: Spec[Partition], limits: Limits = FIRST) -> dict[str, int]:
-    """What a search finds violated, up to the level of the first violation: the trace's states by property."""
+    """The properties that a search finds violated, up to the level of the first violation, with trace lengths."""
     return {
         item.property.name: len(item.traces[0])
         for item in explore(spec, limits).properties

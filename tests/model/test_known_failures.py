@@ -1,4 +1,4 @@
-"""What the properties say of themselves: in which shipped specs they are known to fail, found by runs."""
+"""The shipped specs in which a property declares that it is known to fail, compared with runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records and logs: epochs' first offsets, what a leader answers about them, truncation, agreement."""
+"""Records and logs: the first offsets of epochs, a leader's responses about them, truncation, agreement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of mutants is that of the catalog: `make pages` makes it anew."""
+"""The page of mutants matches the catalog; `make pages` writes it again."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ NOT_COPIED = (".*", "__pycache__", "node_modules")
 
 
 class Refused(LeadlineError):
-    """What was asked for cannot be done; the text says why."""
+    """A request that cannot be met; the text says why."""
 
 
 @attrs.frozen
@@ -102,7 +102,7 @@ class Copy:
         }
 
     def run(self, tests: list[str]) -> tuple[int, str]:
-        """Run tests up to the first failure. Returns the exit code of pytest, and what it printed."""
+        """Run tests up to the first failure. Returns the exit code of pytest, and its output."""
         command = [sys.executable, "-m", "pytest", "-x", "-r", "fE", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
         ended = subprocess.run(
             [*command, *tests],

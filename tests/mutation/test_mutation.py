@@ -1,4 +1,4 @@
-"""`make mutants`: what it changes, what it says of a test that sees too little, and that what it excuses is there."""
+"""`make mutants`: its changes, its report on weak tests, and that the mutants it explains exist."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_functions_are_changed_and_nothing_else(toy: Path) -> None:
-    """Not defaults, docstrings, annotations, nor constants of the module."""
+    """Defaults, docstrings, annotations and constants of the module are not changed."""
     assert {mutant.name.removeprefix("toy.py allowed: ") for mutant in mutation.mutants_of("toy.py")} == {
         "level < 0 => False",
         "level < 0 => not level < 0",

@@ -23,7 +23,7 @@ class Bounds:
 
 @frozen
 class Acceptor:
-    """What an acceptor knows in one instance: the ballot it has joined, and where and what it last accepted."""
+    """The state of an acceptor in one instance: the ballot it has joined, and the last ballot and value it accepted."""
 
     mbal: int = 0
     bal: int = -1

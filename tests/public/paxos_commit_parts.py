@@ -33,7 +33,7 @@ class Acceptor:
 
 @frozen
 class Ballot:
-    """What was sent in a ballot of an instance: 1a, 2a, and each acceptor's 1b and 2b."""
+    """The messages sent in a ballot of an instance: 1a, 2a, and each acceptor's 1b and 2b."""
 
     started: bool = False
     proposed: str | None = None

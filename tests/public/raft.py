@@ -191,7 +191,7 @@ def receive(state: State, server: int) -> Iterator[State]:
 
 
 def _handled(own: Server, message: Message) -> tuple[Server, Message | None]:
-    """A server that has handled a message of its own term or an older one, and its answer."""
+    """A server after it has handled a message of its own or an older term, and its response."""
     current = message.term == own.term
     match message:
         case RequestVote(_, to, candidate, last_term, last_index):

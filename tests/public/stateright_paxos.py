@@ -171,7 +171,7 @@ def linearizable(state: State) -> bool:
 
 
 def _serializable(history: tuple[tuple[Operation, ...], ...], taken: tuple[int, ...], value: str | None) -> bool:
-    """Whether what is left of each client's operations can be put in an order that a register allows."""
+    """Whether the remaining operations of the clients have an order that a register allows."""
     if all(all(not one.done for one in operations[count:]) for operations, count in zip(history, taken, strict=True)):
         return True
     for client, count in enumerate(taken):

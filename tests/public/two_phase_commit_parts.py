@@ -1,4 +1,4 @@
-"""Two-phase commit in parts: what each resource manager did, sent and was heard of, in a component of its own."""
+"""Two-phase commit in parts: the state and messages of each resource manager are one component."""
 
 from __future__ import annotations
 

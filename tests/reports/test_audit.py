@@ -1,4 +1,4 @@
-"""What an audit says of disks: what is wrong by its name, what is explained as a note, what is open as incomplete."""
+"""The findings of an audit: violations by property, explained findings as notes, undecided ones as incomplete."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_one_offset_and_epoch_given_twice(tmp_path: Path) -> None:
 
 
 def test_what_is_above_the_high_watermark_may_differ(tmp_path: Path) -> None:
-    """A former leader's tail that nobody else has, before it is truncated."""
+    """The tail of a former leader that no other broker has, before it is truncated."""
     cluster = small_cluster(tmp_path, high_watermark=6, isr=[1, 2])
     cluster.log(3).segments = [(0, [*standard_batches()[:2], batch(5, 9, 0)])]
     cluster.log(3).high_watermark = 5
@@ -443,7 +443,7 @@ def test_a_batch_whose_end_a_crash_has_lost_is_torn_and_one_before_it_damaged(tm
 
 
 def test_what_ran_when_it_was_copied_is_not_of_one_moment(tmp_path: Path) -> None:
-    """A member of the ISR that lacks the end, in a copy that may be older; the same, where nobody ran."""
+    """A member of the ISR that lacks the end of the log: in a copy that may be older, and with all brokers stopped."""
     cluster = small_cluster(tmp_path / "a")
     cluster.disks[3].clean = False
     last_batch(cluster.log(3))
@@ -619,7 +619,7 @@ def test_a_directory_that_does_not_say_whose_it_is_is_audited_by_its_name(tmp_pa
 
 
 def test_what_is_not_known_is_not_passed_over(tmp_path: Path) -> None:
-    """A high watermark, a topic, or the leader that nobody at hand says."""
+    """A high watermark, a topic or a leader that is not in any given directory."""
     cluster = small_cluster(tmp_path / "watermark")
     cluster.log(2).high_watermark = None
     assert cluster.audited().reasons == ("no checkpoint has the high watermark of 1 partition: topic-0",)

@@ -97,7 +97,7 @@ def test_links_pipes_and_sockets_are_not_followed_and_do_not_block(tmp_path: Pat
 
 
 def test_a_file_that_declares_more_than_it_has_costs_no_memory(tmp_path: Path) -> None:
-    """With an address space that has no room for what is announced."""
+    """With an address space that is smaller than the announced size."""
     cluster = small_cluster(tmp_path, [1], with_metadata=True)
     (path,) = cluster.write()
     data = batch(0, 3, 1).data

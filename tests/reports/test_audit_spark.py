@@ -1,4 +1,4 @@
-"""The audit on Spark finds what the audit on one machine does, wherever the directories are."""
+"""The audit on Spark has the findings of the audit on one machine, for local and remote directories."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.suite.command import call
 
 
 def broken(folder: Path) -> list[str]:
-    """A cluster whose broker 3 lacks what is committed, with a partition on brokers 3 and 4 that is in no directory."""
+    """A cluster whose broker 3 lacks a committed record, and a partition of brokers 3 and 4 without directories."""
     cluster = small_cluster(folder)
     other = UUID(int=2 << 120)
     cluster.metadata.add(topic_record("other", other), partition_record(other, 0, (3, 4), (3, 4), 4, leader_epoch=0))

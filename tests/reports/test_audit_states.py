@@ -1,4 +1,4 @@
-"""States that specs reach, written as data directories: the audit says of the disks what the spec says of the state.
+"""States of specs, written as data directories: the audit of the disks has the verdicts of the spec.
 
 The archive of bugs is tried with one release of each bug; ``EVERY=1 pytest tests/reports/test_audit_states.py``
 tries every release and rule in which a bug shows.
@@ -82,7 +82,7 @@ def expected_of(state: Any, item: Property) -> bool:
 
 
 def assert_the_same(spec: Spec[Any], state: Any, folder: Path) -> set[str]:
-    """Assert that the audit of a state's disks finds what the spec says of the state; return what it finds."""
+    """Assert that the audit of a state's disks has the verdicts of the spec, and return its findings."""
     write_state(state, folder)
     result = audit([str(folder)], workers=1)
     assert all(reason.startswith("no broker given knows that it leads ") for reason in result.reasons)

@@ -342,7 +342,7 @@ def test_a_summary_is_added_to_what_is_there_and_keeps_to_its_size(folder: Path)
 
 
 def test_what_a_misbehaving_spec_breaks_off_is_reported_as_not_run(tmp_path: Path) -> None:
-    """Else what reads reports is left with those of an earlier run, in which all was well."""
+    """Otherwise a CI system would read the reports of an earlier run that succeeded."""
     write(tmp_path, stairs=STAIRS, broken=STAIRS.replace("state.height < state.top", "1 // (1 - state.height)"))
     check = '[[check]]\nspec = "{}.py"\nexpect = "holds"\n'
     options = ("--junit", "j.xml", "--sarif", "s.json", "--markdown", "m.md", "--html", "page")

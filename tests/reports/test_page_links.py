@@ -1,4 +1,4 @@
-"""Links and keys of a page bring what they lead to into view, in a real browser."""
+"""Links and keys of a page scroll their target into view, in a real browser."""
 
 from __future__ import annotations
 

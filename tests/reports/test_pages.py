@@ -24,7 +24,7 @@ PROJECT = Path(__file__).parents[2]
 
 
 def test_the_page_of_answers_is_what_the_runs_say() -> None:
-    """If it is not, `leadline answers > reports/pages/answers.md` makes it anew."""
+    """If it is not, write it again with `leadline answers > reports/pages/answers.md`."""
     checks = read_suite(ANSWERS)
     outcomes = [prepared.run() for prepared in sampled(checks, 5)]
     assert [f"{outcome.prepared.title}: {outcome.failure}" for outcome in outcomes if outcome.failure] == []

@@ -1,4 +1,4 @@
-"""The formats of a trace, each read by the tool it is for, or by that tool's own rules."""
+"""The formats of a trace, each read by its tool, or by the tool's own rules."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_state_without_variables_has_one_row() -> None:
 
 @pytest.fixture(scope="module")
 def mermaid_page() -> Iterator[Page]:
-    """A page with mermaid in it, which says of a text what it makes of it."""
+    """A page with mermaid, which returns how it parses a text."""
     for browser in chromium():
         page = browser.new_page()
         page.add_script_tag(path=MERMAID)

@@ -370,7 +370,7 @@ CONSTRUCTS: dict[str, Callable[[Any], Any]] = {
 
 
 def spec_of(look: Callable[[State], Any], *, guard: bool) -> Spec[State]:
-    """A spec that goes wrong in a few states, if a construct is seen to do there what it does.
+    """A spec that is violated in a few states, if a construct is recorded correctly there.
 
     Parameters:
         look: the construct.

@@ -235,7 +235,7 @@ def matched(value: Any) -> str:
 
 
 def is_rare(cells: Any) -> bool:
-    """Asks for the exact type of a component tuple, so that whoever does not see this code is wrong."""
+    """Tests the exact type of a component tuple: an engine that misses this code is wrong."""
     return type(cells) is tuple and cells[0] == 2
 
 
@@ -660,7 +660,7 @@ def elsewhere(s: State) -> bool:
 
 
 def spec_of(look: Callable[[State], Any], *, guard: bool, first: bool) -> Spec[State]:
-    """A spec that goes wrong in a few states, if a construct is seen to do there what it does."""
+    """A spec that is violated in a few states, if a construct is recorded correctly there."""
     expected = look(RARE)
 
     def wrong(s: State) -> bool:

@@ -1,4 +1,4 @@
-"""Specs that go wrong in a few states, if code is seen to find there what it does; and what engines say of them."""
+"""Specs that are violated in a few states, if code is recorded correctly there; and the results of engines on them."""
 
 from __future__ import annotations
 

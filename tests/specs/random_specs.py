@@ -1,4 +1,4 @@
-"""Random specs that look at their states in every way the language offers.
+"""Random specs that read their states in every way that the language offers.
 
 A spec is text, made by a grammar: each rule is an expression with holes, such as ``max($cells)``, and the type of what
 it gives. The text is executed in this module's names. All functions are total and pure, and the values of each slot are

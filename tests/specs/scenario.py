@@ -1,4 +1,4 @@
-"""Driving a spec by hand: a scripted list of steps, each taken on the real model."""
+"""Running a spec step by step: a list of steps, each taken on the real model."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Scenario(Generic[S]):
         return None
 
     def violations(self) -> dict[str, str]:
-        """What the last state, and the step to it, violate: the complaint by property name."""
+        """The properties that the last state or step violates, each with its sentence."""
         found = {
             item.name: complaint_at_end(self.spec, item, self.states)
             for item in self.spec.checks

@@ -27,7 +27,7 @@ class Stage(enum.Enum):
 
 
 class Outcome(enum.Enum):
-    """What the transaction manager has decided; also the message that says so."""
+    """The decision of the transaction manager; also the message with the decision."""
 
     COMMIT = "commit"
     ABORT = "abort"
@@ -42,7 +42,7 @@ class Prepared:
 
 @attrs.frozen
 class TransactionManager:
-    """Who decides: the outcome, None while undecided, and from whom it has received `Prepared`."""
+    """The transaction manager: the outcome, None while undecided, and the senders of `Prepared` messages received."""
 
     outcome: Outcome | None = None
     prepared: frozenset[int] = frozenset()
@@ -145,7 +145,7 @@ def commit_agreement(state: Transaction) -> bool:
 
 
 def all_working(bounds: Bounds) -> list[Transaction]:
-    """Nobody has done anything."""
+    """The initial state."""
     return [Transaction((Stage.WORKING,) * bounds.rms)]
 
 

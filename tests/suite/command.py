@@ -1,4 +1,4 @@
-"""Running the `leadline` command: as a process of its own, on a pseudo terminal, or inside this process.
+"""Running the `leadline` command: in its own process, on a pseudo terminal, or in this process.
 
 `STAIRS` is a spec of which every number can be counted by hand.
 """
@@ -108,7 +108,7 @@ spec = Spec(
 
 @attrs.frozen
 class Run:
-    """What a run of the command ended in. On a terminal, ``out`` is all that it showed."""
+    """The result of a run of the command. On a terminal, ``out`` is all that it showed."""
 
     code: int
     out: str
@@ -199,7 +199,7 @@ def call(*arguments: str, folder: Path, **changes: str) -> Run:
 
 @contextmanager
 def terminal(columns: int) -> Iterator[tuple[int, int]]:
-    """A pseudo terminal: the end that shows what was written, and the end that a process writes to."""
+    """A pseudo terminal: the end that reads the output, and the end that a process writes to."""
     shown, written = pty.openpty()
     fcntl.ioctl(written, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     try:
@@ -209,7 +209,7 @@ def terminal(columns: int) -> Iterator[tuple[int, int]]:
 
 
 def read_until(shown: int, pattern: str | None = None) -> str:
-    """What a terminal shows until a pattern appears; without one, until whoever writes to it ends."""
+    """The output of a terminal until a pattern appears; without a pattern, until the process ends."""
     received = b""
     while pattern is None or not re.search(pattern, received.decode("utf-8", "replace")):
         if not select.select([shown], [], [], PATIENCE)[0]:
