@@ -61,7 +61,7 @@ class Action(Generic[S, P]):
                 f"action {self.name}: the domain of {parameter!r} is a set, which has no order: pass a list or a range"
             )
         if distinct != len(values):
-            raise SpecError(f"action {self.name}: the domain of {parameter!r} holds a value twice: {values}")
+            raise SpecError(f"action {self.name}: the domain of {parameter!r} contains a value twice: {values}")
         return values
 
 

@@ -308,7 +308,9 @@ class Spec(Generic[S]):
         for event in events:
             _check_drawn("events", event, Event)
             if not 0 <= event.state <= len(steps):
-                raise SpecError(f"the drawing's events name state {event.state}, of a behaviour of {len(steps)} steps")
+                raise SpecError(
+                    f"the drawing's events name state {event.state}, but the behaviour has only {len(steps)} steps"
+                )
         return sorted(events, key=lambda event: event.state)
 
     def _drawn_messages(self, what: str, call: Callable[[Drawing[S]], Iterable[Message]]) -> list[Message]:

@@ -90,7 +90,7 @@ def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
 
 def _chosen(possible: list[T], number: int) -> T:
     if not 0 <= number < len(possible):
-        raise TraceError(f"there is no choice {number}: it must be less than {len(possible)}")
+        raise TraceError(f"there is no step {number} here: it must be less than {len(possible)}")
     return possible[number]
 
 

@@ -402,7 +402,7 @@ def _read(path: Path) -> dict[str, object]:
 
 
 def _converter() -> cattrs.Converter:
-    """A converter that takes TOML's own types as they are, and nothing in place of them."""
+    """A converter that accepts values of TOML's types, and does not convert one type to another."""
     converter = cattrs.Converter(forbid_extra_keys=True)
 
     def take(kind: object, right: str, fits: Callable[[object], bool]) -> None:

@@ -204,8 +204,8 @@ def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cl
             raise LeadlineError(_shown(str(error))) from error
         if not inside:
             raise LeadlineError(
-                f"{_shown(path)} is not a broker's data directory and holds none: one has a file meta.properties, or "
-                "directories such as my-topic-0 with segments in them"
+                f"{_shown(path)} is not a broker's data directory and does not contain one: it would have a file "
+                "meta.properties, or directories such as my-topic-0 with segments"
             )
         found += inside
     try:

@@ -174,7 +174,7 @@ def mutants_summary(report: Report) -> Iterator[str]:
 
 
 def _remarks(report: Report) -> Iterator[str]:
-    """What else has to be said of mutants, as sentences."""
+    """Further sentences about the mutants."""
     if report.stopped:
         yield f"incomplete: {report.stopped}"
     yield from report.advice

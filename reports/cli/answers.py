@@ -22,7 +22,7 @@ def answers(file: Path | None, title: str) -> int:
     """Run the checks of a suite, and write their questions and answers to standard output as Markdown.
 
     FILE is a suite as for `leadline check`. The name of each check is a question, and its note is the answer. Without
-    FILE, the shipped suite is used, which has questions of readers of the articles on Kafka's high watermark.
+    FILE, the shipped suite is used. It answers questions from readers of the articles on Kafka's high watermark.
 
     Exit code 0: every check is as expected; 1: a check is not, as the page shows; 2: the suite is invalid; 3:
     interrupted, and the page shows the checks that were run.

@@ -45,7 +45,7 @@ from leadline.reports.terminal.console import console, is_plain
     "directories given as URIs, such as s3://bucket/directory, are divided among all machines.",
 )
 @click.option("--master", metavar="URL", help="The Spark master; by default, all cores of this machine. (spark)")
-@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set one of Spark's settings. (spark)")
+@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set a Spark property (repeat for more). (spark)")
 @click.option("--verbose", is_flag=True, help="Show Spark's log and progress bar. (spark)")
 @click.option(
     "--workers",
@@ -85,7 +85,7 @@ def audit(
     if not now:
         raise click.UsageError("name the data directories of the brokers: leadline audit DIR...")
     if "" in (*now, *before):
-        raise click.UsageError("a directory has an empty name, as from a variable that is not set")
+        raise click.UsageError("a directory has an empty name: check that every shell variable in the command is set")
     files = Files(AUDIT_FORMATS, wanted)
     for option, given in {"--master": master, "--conf": conf, "--verbose": verbose}.items():
         if given and engine != "spark":

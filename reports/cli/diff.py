@@ -42,7 +42,8 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
 
     If no counterexample distinguishes the specs, take the shortest behaviour that only one of them has. The states
     from the first difference on are shown side by side. Two specs of your own must be in one file, so that their
-    states can be compared. Exit code 1: they differ; 0: they do not; 3: they do not differ in the searched states.
+    states can be compared. Exit code 1: they differ; 0: they do not; 3: the search was incomplete and found no
+    difference.
 
     \b
     leadline diff atomic/kip-101 atomic/kip-279 -b max_epoch=2 -i strong_isr

@@ -74,7 +74,7 @@ from leadline.reports.formats import RUN_FORMATS
 @click.option(
     "--resume",
     metavar="DIR",
-    help="Continue the search saved in this folder, and save it there. (compiled; spark, also a URI)",
+    help="Continue the search saved in this folder, and save it there again. (compiled, spark; with spark, also a URI)",
 )
 @click.option("--master", metavar="URL", help="The Spark master; by default, all cores of this machine. (spark)")
 @click.option(
@@ -95,7 +95,7 @@ from leadline.reports.formats import RUN_FORMATS
     default=None,
     help="Keep the files in --work-dir after the search has finished. (spark)",
 )
-@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set one of Spark's settings. (spark)")
+@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set a Spark property (repeat for more). (spark)")
 @click.option("--verbose", is_flag=True, default=None, help="Show Spark's log and progress bar. (spark)")
 @coverage_option
 @trace_out_option

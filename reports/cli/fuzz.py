@@ -53,7 +53,7 @@ from leadline.reports.formats import RUN_FORMATS
     "--max-seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Stop after S seconds, shortening included. Leaving out steps of counterexamples may take 3 seconds more.",
+    help="Stop after S seconds, including the time for shortening, in which leaving out steps may take 3 seconds more.",
 )
 @max_memory_option
 @click.option(
@@ -94,8 +94,9 @@ def fuzz(
 ) -> int:
     """Search behaviours of SPEC at random, and shorten the counterexamples found.
 
-    Use it for state spaces that are too large to exhaust. The search ends after N behaviours, or when every invariant
-    is violated. A random search cannot show that a property holds: without a violation, the result is incomplete.
+    Use it for state spaces that are too large to search exhaustively. The search ends after N behaviours, or when every
+    invariant is violated. A random search cannot show that a property holds: without a violation, the result is
+    incomplete.
 
     \b
     leadline fuzz atomic/hw-truncation --seed 7

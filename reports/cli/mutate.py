@@ -68,7 +68,7 @@ SAVE_SECONDS = 5.0
     "--seed",
     type=click.IntRange(0),
     metavar="S",
-    help="Which mutants --sample chooses: the same seed chooses the same ones.  [default: 0]",
+    help="Seed of the choice that --sample makes; the same seed chooses the same mutants.  [default: 0]",
 )
 @click.option("--list", "only_list", is_flag=True, help="List the mutants without searching them.")
 @click.option(

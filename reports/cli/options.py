@@ -136,6 +136,6 @@ max_memory_option = click.option(
     "--max-memory",
     type=MemorySize(),
     metavar="SIZE",
-    help="Stop when the search takes more memory than this, e.g. 800M or 12G; by default, most of the free memory. "
+    help="Stop when the search uses more memory than this, e.g. 800M or 12G; by default, most of the free memory. "
     "Limits of a container and of ulimit also apply.",
 )

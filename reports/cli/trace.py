@@ -114,8 +114,8 @@ def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Tr
 def replay(file: Path, spec: str | None) -> int:
     """Re-execute every action of the trace in FILE on the model.
 
-    Checks each recorded state, and that the last one still violates the property. Exit code 0: the model allows the
-    trace; 1: the trace is stale, and a line reports the step and the difference.
+    Each recorded state must be reached, and the last one must still violate the property. Exit code 0: the model
+    allows the trace; 1: the trace is stale, and a line reports the step and the difference.
     """
     recorded = read_trace(file)
     chosen = _chosen(recorded, spec, ["replay", str(file)])

@@ -152,7 +152,7 @@ def test_two_moments(broken: Path) -> None:
         ((), "name the data directories of the brokers: leadline audit DIR..."),
         (("--before", "whole"), "name the data directories of the brokers: leadline audit DIR..."),
         (("nowhere",), "cannot list nowhere: No such file or directory"),
-        (("empty",), "empty is not a broker's data directory and holds none: "),
+        (("empty",), "empty is not a broker's data directory and does not contain one: "),
         (("file",), "cannot list file: Not a directory"),
         (("whole", "--json", "nowhere/a.json"), "cannot write nowhere/a.json: No such file or directory"),
         (("whole", "--html", "."), "Invalid value for '--html': File '.' is a directory."),

@@ -53,7 +53,7 @@ def test_a_page_shows_no_trace_that_takes_minutes(tmp_path: Path) -> None:
 def test_a_directory_without_a_name_is_refused(tmp_path: Path) -> None:
     for arguments in (["audit", ""], ["audit", "data", "--before", ""]):
         complaint = call(*arguments, folder=tmp_path).complaint
-        assert complaint == "a directory has an empty name, as from a variable that is not set"
+        assert complaint == "a directory has an empty name: check that every shell variable in the command is set"
 
 
 @pytest.mark.parametrize("command", ["matrix", "check"])

@@ -663,7 +663,7 @@ def test_metadata_logs_that_diverge_are_a_finding(tmp_path: Path) -> None:
 
 
 def test_there_must_be_something_to_audit(tmp_path: Path) -> None:
-    with pytest.raises(LeadlineError, match="is not a broker's data directory and holds none"):
+    with pytest.raises(LeadlineError, match="is not a broker's data directory and does not contain one"):
         audit([str(tmp_path)])
     with pytest.raises(LeadlineError, match="No such file or directory"):
         audit([f"{tmp_path}/nowhere"])
