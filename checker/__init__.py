@@ -1,4 +1,11 @@
-"""The checker: the classes and functions to write specs with, and the engines. It does not depend on Kafka."""
+"""The checker: the classes and functions to write specs with, and the engines. It does not depend on Kafka.
+
+Read in this order: `state`, `bounds`, `action`, `properties` and `spec` are the language of specs, with `bag` and
+`update` for values in states; `drawing` describes states for views. `settings`, `result`, `trace` and `coverage` go
+into an engine or come out of it. `values`, `canonical` and `content` compare values. `engines` search, `observing`
+analyses a spec's code for them, `traces` works with traces, `mutation` tests properties, and `stateful` is for
+Hypothesis.
+"""
 
 from leadline.checker.action import Action, ActionInstance, Step, action
 from leadline.checker.bag import Bag

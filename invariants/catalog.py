@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -25,8 +25,6 @@ from leadline.model.kafka.protocols import Protocol as KafkaProtocol
 from leadline.model.kafka.releases import COLUMNS, Column, column_of
 from leadline.model.kafka.rules import RULES
 from leadline.model.mistakes import Mistake
-
-S = TypeVar("S")
 
 __all__ = ["CATALOG", "find"]
 
@@ -169,7 +167,7 @@ def mutations(reference: str) -> list[Mutation]:
     ]
 
 
-def _mistaken(mistake: Mistake, make: Callable[[], Spec[S]]) -> Mutation:
+def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
     return Mutation(
         name=f"mistake {mistake.name}",
         kind="mistake",
@@ -181,7 +179,7 @@ def _mistaken(mistake: Mistake, make: Callable[[], Spec[S]]) -> Mutation:
     )
 
 
-def _behaving_as(make: Callable[[], Spec[S]], spec: Spec[S]) -> Spec[S]:
+def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
     """The spec with the behaviour of another one, which this call builds."""
     other = make()
     return attrs.evolve(spec, initial_states=other.initial_states, actions=other.actions)

@@ -1,1 +1,4 @@
-"""Formats that CI systems read."""
+"""Formats that CI systems read.
+
+Read in this order: `findings` are what `junit`, `sarif` and `github` write; `markdown` and `suite_json` write results.
+"""

@@ -2,6 +2,10 @@
 
 The file contains everything without a script: then all states are shown one below the other. The script shows one state
 at a time, and buttons and keys to step.
+
+Read in this order: this module makes the page of traces from `page.html`, with a `diagram` and its `labels`,
+`holdings` (logs), `changes` and `choices`. `run` makes the page of runs, with `plots`; `matrix`, `diff` and `mutants`
+make others.
 """
 
 from __future__ import annotations
