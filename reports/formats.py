@@ -26,6 +26,7 @@ from leadline.reports.ci.github import summary, workflow_commands
 from leadline.reports.ci.junit import junit
 from leadline.reports.ci.markdown import matrix_page, mutants_summary
 from leadline.reports.ci.sarif import sarif
+from leadline.reports.ci.suite_json import suite_object
 from leadline.reports.html import Chapter, page
 from leadline.reports.html.diff import diff_page
 from leadline.reports.html.matrix import tables_page
@@ -159,6 +160,12 @@ RUN_FORMATS: dict[str, Format[FinishedRun]] = {
 """Formats of the result of a search."""
 
 SUITE_FORMATS: dict[str, Format[SuiteRun]] = {
+    "json": Format(
+        SuiteRun,
+        lambda run: json_text(suite_object(run, Origin.now()), indent=2),
+        JSON_HELP,
+        "FILE|-",
+    ),
     "junit": Format(
         SuiteRun,
         lambda run: junit(run.name, suite_findings(run)),

@@ -36,7 +36,7 @@ def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterat
             yield from (f"**Not as expected: {visible(outcome.failure)}.**", "")
         for item in outcome.result.properties:
             yield from _verdict(item, outcome.result.statistics.distinct)
-        yield from ("", *_command(outcome, suite))
+        yield from ("", "```", outcome.prepared.command, "```")
 
 
 def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
@@ -57,14 +57,6 @@ def _verdict(item: PropertyResult, distinct: int) -> Iterator[str]:
     yield from ("", "  All steps; the initial state is 1.", "")
     for number, frame in enumerate(story.frames[1:], start=2):
         yield f"  {number}. {frame.words}"
-
-
-def _command(outcome: Outcome, suite: Path) -> Iterator[str]:
-    check = outcome.prepared.check
-    spec = str(suite.parent / check.spec) if ".py" in check.spec else check.spec
-    bounds = f" -b {bounds_text(check.bounds)}" if check.bounds else ""
-    names = "".join(f" -i {item.property.name}" for item in outcome.result.properties)
-    yield from ("```", visible(f"leadline explore {spec}{bounds}{names}"), "```")
 
 
 KILLS_ALONE = "mutants that no other property kills, or why the property is kept"
