@@ -318,14 +318,14 @@ def text_of(state: object) -> str:
 
 
 def first_states(initials: Sequence[S], expand: Callable[[S], list[S]]) -> Iterator[int]:
-    """Expand states: in turn one of breadth-first search, and one of a random walk, without an end.
+    """Expand states without end, alternately one of breadth-first search and one of a random walk.
 
     Parameters:
         initials: the initial states.
         expand: called with each state; returns its next states.
 
     Yields:
-        How many states were expanded.
+        The number of states expanded so far.
     """
     waiting, known = deque(initials), set(initials)
     draw, walker, taken = random.Random(0), initials[0], 0

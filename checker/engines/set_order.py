@@ -224,7 +224,7 @@ def _modules(spec: Spec[S]) -> list[ModuleType]:
 
 
 def module_name(value: object) -> str | None:
-    """The module that a value of a module's is, or comes from, if it says so."""
+    """The module that a value is or was defined in; None if that is unknown."""
     named = value.__name__ if is_a(value, ModuleType) else getattr(type(value), "__module__", None)  # type: ignore[attr-defined]
     if is_a(value, type) or callable(value):
         with contextlib.suppress(Exception):

@@ -42,7 +42,7 @@ class CollectionView(StandIn):
         return self._node.cls
 
     def _count(self, member: Any) -> Any:
-        """How often it holds a member; of a set, whether it does."""
+        """The number of times that it contains a member; for a set, whether it does."""
         member = self._recorder.ordinary(member)
         if member in self._changes:
             return self._changes[member]

@@ -80,7 +80,7 @@ class Layout:
 
     @property
     def slots(self) -> int:
-        """How many slots there are."""
+        """The number of slots."""
         return len(self.domains)
 
     def row(self, state: Any) -> list[int]:
@@ -153,7 +153,7 @@ class Layout:
                         changes[slot] = number
 
     def sizes(self) -> list[int]:
-        """How many values each slot has."""
+        """The number of values of each slot."""
         return [len(domain.values) for domain in self.domains]
 
     def number(self, leaf: Leaf, value: Any) -> int:
@@ -288,7 +288,7 @@ class Layout:
                     waiting += elements
 
     def forget(self, sizes: Sequence[int]) -> None:
-        """Take back the numbers of all but the first values of each slot, and what was built of them.
+        """Forget the numbers of all but the first values of each slot, and what was built from them.
 
         Parameters:
             sizes: how many values of each slot stay; slots beyond are taken back.

@@ -107,7 +107,7 @@ class Collection:
         return list(self.members.values())
 
     def count(self, value: Any, member: Any) -> Any:
-        """How often a value holds a member; of a set, whether it does."""
+        """The number of times that a collection contains a member; for a set, whether it does."""
         return value[member] if self.cls is Bag else member in value
 
     def counts(self, value: Any) -> dict[Any, Any]:

@@ -258,7 +258,7 @@ def _allowed_by(instruction: dis.Instruction) -> tuple[Precision, str]:
 
 
 def _constants(constants: Iterable[Any]) -> Iterator[Any]:
-    """Constants, and what is in tuples and sets among them: a class pattern's keywords, for instance."""
+    """Constants, and the elements of tuples and sets among them, such as a class pattern's keywords."""
     for constant in constants:
         yield constant
         if isinstance(constant, tuple | frozenset):

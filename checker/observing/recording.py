@@ -99,7 +99,7 @@ class Recorder:
         return self._domains[slot].values[number]
 
     def member(self, node: Collection, offset: int, member: Any) -> Any:
-        """How often a collection of a state holds a member; of a set, whether it does."""
+        """The number of times that a collection of a state contains a member; for a set, whether it does."""
         slot = self.layout.slot_of(node, member, asked=True)
         row = self._rows[offset]
         row += [0] * (slot + 1 - len(row))

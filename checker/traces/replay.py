@@ -38,7 +38,9 @@ def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
         instances.append(instance)
     if about is not None and complaint_at_end(spec, about, states) is None:
         verb = "shows" if about.kind.is_witness else "violates"
-        raise TraceError(f"every step is as recorded, but the end no longer {verb} {about.name}: {about.sentence}")
+        raise TraceError(
+            f"every step is as recorded, but the last state no longer {verb} {about.name}: {about.sentence}"
+        )
     return Trace(spec, states, instances, about)
 
 

@@ -331,7 +331,7 @@ STALE: dict[str, tuple[Edit, str]] = {
     ),
     "the end left out": (
         lambda content: content["states"].pop(),
-        "every step is as recorded, but the end no longer violates strong_isr: for each broker that believes it leads,",
+        "every step is as recorded, but the last state no longer violates strong_isr: for each broker that believes",
     ),
     "another bound": (
         bounds(brokers=3),
@@ -339,7 +339,7 @@ STALE: dict[str, tuple[Edit, str]] = {
     ),
     "another property": (
         meta(property="hw_within_log"),
-        "every step is as recorded, but the end no longer violates hw_within_log: on each replica,",
+        "every step is as recorded, but the last state no longer violates hw_within_log: on each replica,",
     ),
     "a property that there is not": (
         meta(property="strong_irs"),

@@ -46,7 +46,7 @@ class Comparison(Generic[S]):
             first, last: the first of them that counts, and where they end.
 
         Raises:
-            NotRecorded: an action or a property does otherwise.
+            NotRecorded: an action or a property behaves differently.
         """
         looked_at = np.unique(np.linspace(first, last - 1, self._looked_at, dtype=np.int64))
         trees, pool, compared = self.caller.first_step, self.tables.forest.pool, self.tables.forest.compared
@@ -69,7 +69,7 @@ class Comparison(Generic[S]):
             row: the numbers of its slots' values.
 
         Raises:
-            NotRecorded: an action or a property does otherwise.
+            NotRecorded: an action or a property behaves differently.
         """
         state: S = self.layout.state(row)
         for tree in range(self.caller.first_step):
@@ -97,7 +97,7 @@ class Comparison(Generic[S]):
             What each step changes, and the state after it; nothing if nothing is known.
 
         Raises:
-            NotRecorded: the action does otherwise.
+            NotRecorded: the action behaves differently.
         """
         steps = self.tables.steps(tree, row)
         if steps is None:
@@ -119,7 +119,7 @@ class Comparison(Generic[S]):
             found: what a search found of it; None: what the tree says.
 
         Raises:
-            NotRecorded: the property does otherwise.
+            NotRecorded: the property behaves differently.
         """
         if found is None:
             leaf = self.tables.forest.leaf(tree, *rows)
@@ -139,7 +139,7 @@ def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]])
         traces: what is about to be reported.
 
     Raises:
-        NotRecorded: names the first action instance or property that does otherwise than was learned.
+        NotRecorded: names the first action instance or property that behaves differently from what was learned.
     """
     spec, checks = tables.spec, (*tables.state_checks, *tables.step_checks)
     for wrong in filter(None, map(contradicted, traces)):

@@ -17,10 +17,10 @@ RETURN = 10
 
 
 class Effort:
-    """How often each action instance, each property and the distance were called, and how.
+    """The number of calls of each action instance, each property and the distance, recorded or not.
 
     Parameters:
-        trees: how many there are.
+        trees: the number of trees.
         tuning: sizes.
 
     Attributes:
@@ -38,8 +38,8 @@ class Effort:
 
         Parameters:
             tree: of what.
-            wanted: how many states want it, of those that wait now.
-            states: how many states the search has had so far.
+            wanted: the number of waiting states that need it.
+            states: the number of states found so far.
         """
         learned = self.learned[tree]
         spared = max(states - learned - self.called[tree], 0)

@@ -108,7 +108,7 @@ class Helpers:
 
     Parameters:
         caller: the search's own.
-        count: how many there may be.
+        count: the maximum number of them.
 
     Attributes:
         caller: as given.

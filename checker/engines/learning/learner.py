@@ -65,10 +65,10 @@ class Learner(Generic[S]):
 
         Parameters:
             asked: calls, each with how often its path was met.
-            states: how many states the search has had so far.
+            states: the number of states found so far.
 
         Returns:
-            How many calls were not worth it.
+            The number of calls that were not worth it.
 
         Raises:
             StopSearch: the tables are full.
@@ -130,12 +130,12 @@ class Learner(Generic[S]):
         return self.tables.caller.shows(tree, *rows)
 
     def ask(self, tree: int, row: Row, states: int) -> list[Changes] | bool | float:
-        """What an action instance, a state predicate or the distance gives in a state. It is learned if worth it.
+        """The result of an action instance, a state predicate or the distance in a state. It is learned if worth it.
 
         Parameters:
             tree: the tree of what is asked.
             row: the state.
-            states: how many states the search has had so far.
+            states: the number of states found so far.
 
         Raises: see `learn`.
         """

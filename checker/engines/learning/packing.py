@@ -14,7 +14,7 @@ class Packing:
     """Where each slot's number is kept.
 
     Parameters:
-        sizes: how many values each slot has; a slot with one value needs no bits.
+        sizes: the number of values of each slot; a slot with one value needs no bits.
         spare: bits to leave for slots that are added later, at least.
 
     Attributes:
@@ -43,7 +43,7 @@ class Packing:
 
     @property
     def places(self) -> list[tuple[int, int, int]]:
-        """For each slot: its word, the bits to the right of it, and how many bits it has."""
+        """For each slot: its word, the bits to the right of it, and its number of bits."""
         return [(word, shift, mask.bit_length()) for word, shift, mask in self._places]
 
     @classmethod
@@ -76,7 +76,7 @@ class Packing:
         """Add slots whose number is 0 in all states packed so far, if bits were left for them.
 
         Parameters:
-            sizes: of all slots, those that there are included.
+            sizes: the number of values of each slot, old and new.
 
         Returns:
             Whether there is room for all of them.
@@ -98,7 +98,7 @@ class Packing:
         return len(sizes) == len(self._places) and all(size - 1 <= mask for size, (_, _, mask) in pairs)
 
     def width(self, slot: int) -> int:
-        """How many bits a slot has."""
+        """The number of bits of a slot."""
         return self._places[slot][2].bit_length()
 
     def pack(self, numbers: Sequence[int]) -> NDArray[np.uint64]:

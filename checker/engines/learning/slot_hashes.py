@@ -23,7 +23,7 @@ class SlotHashes:
 
     Parameters:
         layout: the slots.
-        packing: how many values each slot has room for.
+        packing: has room for these numbers of values.
 
     Attributes:
         table: the hashes of the values of all slots, one slot after the other.
@@ -41,7 +41,7 @@ class SlotHashes:
         self.update()
 
     def update(self) -> None:
-        """Take note of slots and values that are new, for all of which the packing has room."""
+        """Add the hashes of new slots and values. The packing must have room for them."""
         layout, first = self.layout, self.layout.slots - len(self.layout.members)
         for slot in range(len(self._known), layout.slots):
             room = 1 << self.packing.width(slot)

@@ -196,7 +196,7 @@ class TransitionTables(Generic[S]):
         return -self._leaves[written] - 1
 
     def note_members(self) -> bool:
-        """Take note of members of collections that are new; whether there are any.
+        """Note new members of collections. Returns whether there are any.
 
         Of a call that looked through a collection it is not known what it does if a new member is in there, so what
         was learned from it is forgotten.
@@ -347,7 +347,7 @@ class TransitionTables(Generic[S]):
         return True
 
     def _forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
-        """Take back what was learned of some trees, and all outcomes with numbers that are taken back.
+        """Forget what was learned for some trees, and all outcomes with forgotten numbers.
 
         Parameters:
             trees: those that may lead to such outcomes, or ask for such numbers.

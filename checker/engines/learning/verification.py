@@ -70,16 +70,16 @@ class Verification(Generic[S]):
         return np.array([self.checked, self.drawn, self.made], np.int64)
 
     def actions(self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], steps: int) -> None:
-        """Check steps from some states, and what step properties say of them.
+        """Check steps from some states, and the verdicts of step properties on them.
 
         Parameters:
             states: shape (states, words): packed.
             packing: how they are packed.
             indices: the states among them that are expanded.
-            steps: how many steps there are from these.
+            steps: the number of steps from these.
 
         Raises:
-            NotRecorded: an action instance or a step property does otherwise than its tree says.
+            NotRecorded: an action instance or a step property behaves differently from its tree.
         """
         self.made += steps * len(self._tables.step_checks)
         self._verify(states, packing, indices, range(self._tables.instances), None)
@@ -87,7 +87,7 @@ class Verification(Generic[S]):
     def predicates(
         self, states: NDArray[np.uint64], packing: Packing, first: int, wanted: Sequence[int], shown: NDArray[np.bool_]
     ) -> None:
-        """Check what a search found of some states.
+        """Check the results of a search for some states.
 
         Parameters:
             states, packing: see `actions`.
@@ -111,7 +111,7 @@ class Verification(Generic[S]):
             packing: has room for these.
 
         Raises:
-            NotRecorded: an action or a property does otherwise.
+            NotRecorded: an action or a property behaves differently.
         """
         if not len(rows) or not self._has_time():
             return

@@ -35,10 +35,10 @@ class Watch:
             self._report()
 
     def need(self, more: int) -> None:
-        """Check that there is memory.
+        """Check that there is enough memory.
 
         Parameters:
-            more: bytes that are about to be taken.
+            more: the number of bytes to be allocated.
 
         Raises:
             StopSearch: the limit, or all memory, would be exceeded.

@@ -23,10 +23,10 @@ def usable_cores() -> int:
 
 
 class Workers:
-    """A number of threads, and processes besides this one, started when they are first needed.
+    """The threads of a search, and its processes, which are started when they are first needed.
 
     Parameters:
-        count: how many threads; and how many processes, this one among them.
+        count: the number of threads, and of processes, including this one.
     """
 
     def __init__(self, count: int) -> None:
