@@ -43,7 +43,7 @@ from leadline.checker.observing.set_iteration import ORDERS, NotUnderstood, Orde
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import Limits, Result, Stop
 from leadline.checker.spec import Spec
-from leadline.checker.support.inspection import is_a
+from leadline.checker.support.inspection import is_a, stored
 
 S = TypeVar("S")
 
@@ -225,7 +225,7 @@ def _modules(spec: Spec[S]) -> list[ModuleType]:
 
 def module_name(value: object) -> str | None:
     """The module that a value is or was defined in; None if that is unknown."""
-    named = value.__name__ if is_a(value, ModuleType) else getattr(type(value), "__module__", None)  # type: ignore[attr-defined]
+    named = stored(value, "__name__") if is_a(value, ModuleType) else getattr(type(value), "__module__", None)
     if is_a(value, type) or callable(value):
         with contextlib.suppress(Exception):
             named = getattr(value, "__module__", named)

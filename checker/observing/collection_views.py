@@ -9,15 +9,28 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self, TypeGuard, TypeVar
 
 from leadline.checker.bag import Bag
 from leadline.checker.observing.domains import StandIn
-from leadline.checker.observing.filters import Filter, filter_of, operator_at
+from leadline.checker.observing.filters import Condition, Filter, filter_of, operator_at
 from leadline.checker.observing.nodes import Collection
+from leadline.checker.observing.reader import Reader
 
-if TYPE_CHECKING:
-    from leadline.checker.observing.recording import Recorder
+T = TypeVar("T")
+
+Operator = Callable[[object, object], Set[object]]
+"""An operator on sets. Applied to other values it may give anything, as Python's do."""
+
+_OR: Operator = operator.or_
+_SUB: Operator = operator.sub
+_AND: Operator = operator.and_
+_XOR: Operator = operator.xor
+_IOR: Operator = operator.ior
+_ISUB: Operator = operator.isub
+_IAND: Operator = operator.iand
+_IXOR: Operator = operator.ixor
+_EQ: Callable[[object, object], bool] = operator.eq
 
 
 class CollectionView(StandIn):
@@ -25,7 +38,7 @@ class CollectionView(StandIn):
 
     Parameters:
         recorder: of the call that it is made for.
-        offset: which state it is of; see `Recorder.read`.
+        offset: which state it is of; see `recording.Recorder.read`.
         node: which collection.
         changes: how often it holds the members in which it differs from what the state has there.
     """
@@ -33,26 +46,26 @@ class CollectionView(StandIn):
     __slots__ = ("_changes", "_node", "_offset", "_recorder")
 
     def __init__(
-        self, recorder: Recorder, offset: int, node: Collection, changes: Mapping[Any, Any] | None = None
+        self, recorder: Reader, offset: int, node: Collection, changes: Mapping[object, int] | None = None
     ) -> None:
         self._recorder, self._offset, self._node, self._changes = recorder, offset, node, changes or {}
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:
+    def __class__(self) -> type:
         return self._node.cls
 
-    def _count(self, member: Any) -> Any:
+    def _count(self, member: object) -> int:
         """The number of times that it contains a member; for a set, whether it does."""
         member = self._recorder.ordinary(member)
         if member in self._changes:
             return self._changes[member]
         return self._recorder.member(self._node, self._offset, member)
 
-    def _changed(self, changes: Mapping[Any, Any]) -> Any:
+    def _changed(self, changes: Mapping[object, int]) -> Self:
         made = {self._recorder.ordinary(member): count for member, count in changes.items()}
         return type(self)(self._recorder, self._offset, self._node, {**self._changes, **made})
 
-    def _candidates(self) -> list[Any]:
+    def _candidates(self) -> list[object]:
         """All members that it may hold, as far as is known."""
         self._recorder.enumerated.add(self._node)
         known = self._node.members
@@ -62,7 +75,7 @@ class CollectionView(StandIn):
         """What it stands for; all of it is read."""
         return self._node.of({member: self._count(member) for member in self._candidates()})
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return _Members(self, filter_of(sys._getframe(1)))
 
     def __len__(self) -> int:
@@ -71,7 +84,7 @@ class CollectionView(StandIn):
     def __bool__(self) -> bool:
         return any(self._count(member) for member in self._candidates())
 
-    def __contains__(self, member: Any) -> bool:
+    def __contains__(self, member: object) -> bool:
         return bool(self._count(member))
 
     def __hash__(self) -> int:
@@ -80,17 +93,17 @@ class CollectionView(StandIn):
     def __repr__(self) -> str:
         return repr(self._value())
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         return _itself, (self._value(),)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> object:
         return self._value()
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> object:
         return self._value()
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: T) -> T:
     return value
 
 
@@ -104,9 +117,9 @@ class _Members:
 
     def __init__(self, view: CollectionView, filter: Filter | None) -> None:
         self._view, self._filter = view, filter
-        self._members: Iterator[Any] | None = None
+        self._members: Iterator[object] | None = None
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return self
 
     def __next__(self) -> Any:
@@ -115,13 +128,13 @@ class _Members:
             self._members = self._found(conditions)
         return next(self._members)
 
-    def _found(self, conditions: list[Callable[[Any], bool]]) -> Iterator[Any]:
+    def _found(self, conditions: list[Condition]) -> Iterator[object]:
         filter = self._filter
         if filter is not None and filter.asks and len(conditions) == len(filter.conditions):
             return self._deciding(conditions)
         return self._in_order(conditions)
 
-    def _deciding(self, conditions: list[Callable[[Any], bool]]) -> Iterator[Any]:
+    def _deciding(self, conditions: list[Condition]) -> Iterator[object]:
         """The members of which one decides: the order makes no difference, unless a condition cannot be evaluated."""
         for member in self._view._candidates():
             concerns = _concerns(conditions, member)
@@ -131,7 +144,7 @@ class _Members:
             if concerns and self._view._count(member):
                 yield member
 
-    def _in_order(self, conditions: list[Callable[[Any], bool]]) -> Iterator[Any]:
+    def _in_order(self, conditions: list[Condition]) -> Iterator[object]:
         """In the order of the value itself, in which the call on the state itself gives its next states."""
         view = self._view
         concern = [member for member in view._candidates() if _concerns(conditions, member) is not False]
@@ -140,7 +153,7 @@ class _Members:
         return (member for member in members if member in found)
 
 
-def _concerns(conditions: list[Callable[[Any], bool]], member: Any) -> bool | None:
+def _concerns(conditions: list[Condition], member: object) -> bool | None:
     """Whether a loop does not pass over a member; None if its conditions cannot be evaluated ahead of it."""
     try:
         return all(condition(member) for condition in conditions)
@@ -148,42 +161,40 @@ def _concerns(conditions: list[Callable[[Any], bool]], member: Any) -> bool | No
         return None  # the loop itself would raise it, if the member is in the collection
 
 
-class SetView(CollectionView, Set[Any]):
+class SetView(CollectionView, Set[object]):
     """Stands in for a frozenset."""
 
     __slots__ = ()
 
-    def __or__(self, other: Any) -> Any:
-        return self._changed(dict.fromkeys(other, True)) if _is_set(other) else operator.or_(self._value(), other)
+    def __or__(self, other: object) -> Set[object]:
+        return self._changed(dict.fromkeys(other, True)) if _is_set(other) else _OR(self._value(), other)
 
-    def __ror__(self, other: Any) -> Any:
-        return self | other if _is_frozen(other) else self._after(other, operator.or_, operator.ior)
+    def __ror__(self, other: object) -> Set[object]:
+        return self | other if _is_frozen(other) else self._after(other, _OR, _IOR)
 
-    def __sub__(self, other: Any) -> Any:
-        return self._changed(dict.fromkeys(other, False)) if _is_set(other) else operator.sub(self._value(), other)
+    def __sub__(self, other: object) -> Set[object]:
+        return self._changed(dict.fromkeys(other, False)) if _is_set(other) else _SUB(self._value(), other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Set[object]:
         if _is_frozen(other):
             return frozenset(item for item in other if item not in self)
-        return self._after(other, operator.sub, operator.isub)
+        return self._after(other, _SUB, _ISUB)
 
-    def __and__(self, other: Any) -> Any:
-        return self._shared(other) if _is_set(other) else operator.and_(self._value(), other)
+    def __and__(self, other: object) -> Set[object]:
+        return self._shared(other) if _is_set(other) else _AND(self._value(), other)
 
-    def __rand__(self, other: Any) -> Any:
-        return self._shared(other) if _is_frozen(other) else self._after(other, operator.and_, operator.iand)
+    def __rand__(self, other: object) -> Set[object]:
+        return self._shared(other) if _is_frozen(other) else self._after(other, _AND, _IAND)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: object) -> Set[object]:
         return (
-            self._changed({item: item not in self for item in other})
-            if _is_set(other)
-            else operator.xor(self._value(), other)
+            self._changed({item: item not in self for item in other}) if _is_set(other) else _XOR(self._value(), other)
         )
 
-    def __rxor__(self, other: Any) -> Any:
-        return self ^ other if _is_frozen(other) else self._after(other, operator.xor, operator.ixor)
+    def __rxor__(self, other: object) -> Set[object]:
+        return self ^ other if _is_frozen(other) else self._after(other, _XOR, _IXOR)
 
-    def _after(self, other: Any, apply: Callable[[Any, Any], Any], apply_in_place: Callable[[Any, Any], Any]) -> Any:
+    def _after(self, other: object, apply: Operator, apply_in_place: Operator) -> Set[object]:
         """What an operator gives whose left side is a set that can change, and whose right side is this one.
 
         ``total |= members`` changes `total` where both are sets. It calls this method because the view is not a set, so
@@ -194,40 +205,40 @@ class SetView(CollectionView, Set[Any]):
             self._recorder.escaped = True  # called from C, by `functools.reduce` for instance: it may be either form
         return (apply_in_place if used.endswith("=") else apply)(other, self._value())
 
-    def _shared(self, others: Iterable[Any]) -> frozenset[Any]:
+    def _shared(self, others: Iterable[object]) -> frozenset[object]:
         """The members that are among some others."""
         found = [item for item in others if item in self]
         if all(self._recorder.is_known_as(self._node, item) for item in found):
             return frozenset(found)
-        value: frozenset[Any] = self._value()
+        value: frozenset[object] = self._value()
         return value & frozenset(found)  # members such as 1 and True: Python decides which it takes
 
-    def union(self, *others: Iterable[Any]) -> Any:
+    def union(self, *others: Iterable[object]) -> Set[object]:
         return self._changed({item: True for other in others for item in other})
 
-    def difference(self, *others: Iterable[Any]) -> Any:
+    def difference(self, *others: Iterable[object]) -> Set[object]:
         return self._changed({item: False for other in others for item in other})
 
-    def intersection(self, *others: Iterable[Any]) -> Any:
+    def intersection(self, *others: Iterable[object]) -> Set[object]:
         if not others:
             return self
         first, *rest = map(frozenset, others)
         return self._shared(first.intersection(*rest))
 
-    def symmetric_difference(self, other: Iterable[Any]) -> Any:
+    def symmetric_difference(self, other: Iterable[object]) -> Set[object]:
         return self ^ frozenset(other)
 
-    def issuperset(self, other: Iterable[Any]) -> bool:
+    def issuperset(self, other: Iterable[object]) -> bool:
         return all(item in self for item in other)
 
-    def issubset(self, other: Iterable[Any]) -> bool:
+    def issubset(self, other: Iterable[object]) -> bool:
         within = frozenset(other)
         return not any(self._count(member) for member in self._candidates() if member not in within)
 
-    def isdisjoint(self, other: Iterable[Any]) -> bool:
+    def isdisjoint(self, other: Iterable[object]) -> bool:
         return not any(item in self for item in other)
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         return self
 
     def __ge__(self, other: Any) -> Any:
@@ -242,8 +253,8 @@ class SetView(CollectionView, Set[Any]):
     def __lt__(self, other: Any) -> Any:
         return self <= other and not self >= other if _is_set(other) else operator.lt(self._value(), other)
 
-    def __eq__(self, other: object) -> Any:
-        return self >= other and self <= other if _is_set(other) else operator.eq(self._value(), other)
+    def __eq__(self, other: object) -> bool:
+        return self >= other and self <= other if _is_set(other) else _EQ(self._value(), other)
 
     __hash__ = CollectionView.__hash__
     __len__ = CollectionView.__len__
@@ -254,42 +265,42 @@ class SetView(CollectionView, Set[Any]):
 _SETS = (set, frozenset, SetView)
 
 
-def _is_set(other: object) -> bool:
+def _is_set(other: object) -> TypeGuard[Set[object]]:
     return type(other) in _SETS
 
 
-def _is_frozen(other: object) -> bool:
+def _is_frozen(other: object) -> TypeGuard[Set[object]]:
     return type(other) in (frozenset, SetView)
 
 
-class BagView(CollectionView, Mapping[Any, Any]):
+class BagView(CollectionView, Mapping[object, int]):
     """Stands in for a `Bag`."""
 
     __slots__ = ()
 
-    def add(self, member: Any, times: int = 1) -> Any:
+    def add(self, member: object, times: int = 1) -> Self:
         return self._with(member, self[member] + times)
 
-    def remove(self, member: Any, times: int = 1) -> Any:
+    def remove(self, member: object, times: int = 1) -> Self:
         if self[member] < times:
             raise ValueError(f"{member!r} is in the bag {self[member]} times, not {times}")
         return self._with(member, self[member] - times)
 
-    def _with(self, member: Any, count: int) -> Any:
+    def _with(self, member: object, count: int) -> Self:
         if count < 0:
             raise ValueError(f"a bag holds each member at least once, not {count} times")
         return self._changed({member: count})
 
-    def __getitem__(self, member: Any) -> int:
+    def __getitem__(self, member: object) -> int:
         return int(self._count(member))
 
     def total(self) -> int:
         return sum(self.values())
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         if type(other) is BagView:
-            return self._value() == other._value()
-        return self._value() == other if isinstance(other, Bag) else NotImplemented
+            return bool(self._value() == other._value())
+        return bool(self._value() == other) if isinstance(other, Bag) else NotImplemented
 
     __hash__ = CollectionView.__hash__
     __len__ = CollectionView.__len__

@@ -16,14 +16,17 @@ import ast
 import enum
 import functools
 import weakref
+from collections.abc import Sized
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
 from leadline.checker.bag import Bag
 from leadline.checker.observing.domains import StandIn
-from leadline.checker.observing.nodes import can_be_taken_apart
+from leadline.checker.observing.nodes import Collection, can_be_taken_apart
+
+T = TypeVar("T")
 
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
 _IDENTITIES = (ast.Is, ast.IsNot)
@@ -142,14 +145,14 @@ def is_plain(value: Any) -> bool:
     return issubclass(kind, enum.Enum) or all(is_plain(field) for field in _set_fields(value, fields))
 
 
-def _set_fields(value: Any, fields: frozenset[str]) -> list[Any]:
+def _set_fields(value: object, fields: frozenset[str]) -> list[object]:
     try:
         return [object.__getattribute__(value, name) for name in fields]
     except AttributeError:
         raise NotPlain from None  # a lazy instance: comparing it reads fields that may hold anything
 
 
-_plain_members: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_plain_members: weakref.WeakKeyDictionary[Collection, int] = weakref.WeakKeyDictionary()
 """How many members of each collection are known to be plain."""
 
 
@@ -186,7 +189,7 @@ def _defined(cls: type) -> list[str]:
     return [] if cls.__module__ == "enum" else [name for name in ("name", "value") if name in vars(cls)]
 
 
-def _is_own(method: Any) -> bool:
+def _is_own(method: object) -> bool:
     """Whether a method of a class is the user's."""
     function = getattr(method, "__func__", method)
     if not isinstance(function, FunctionType):
@@ -201,7 +204,7 @@ def _is_own(method: Any) -> bool:
     )
 
 
-def field(value: Any, name: str) -> Any:
+def field(value: Any, name: str) -> object:
     """A field of a value, a member of an enum, or a member of a module. Raises NotPlain: it is another attribute."""
     kind: type = type(value)
     fields = _fields(kind)
@@ -214,7 +217,7 @@ def field(value: Any, name: str) -> Any:
     raise NotPlain
 
 
-def item(value: Any, place: Any) -> Any:
+def item(value: Any, place: object) -> object:
     """An element of a tuple, or how often a bag holds a member. Raises NotPlain: it is an item of something else."""
     kind = type(value)
     if (
@@ -226,35 +229,35 @@ def item(value: Any, place: Any) -> Any:
     raise NotPlain
 
 
-def single(value: Any) -> Any:
+def single(value: T) -> T:
     """The right side of ``is``. Raises NotPlain: equal values may be different objects."""
     if value is None or type(value) is bool or isinstance(value, enum.Enum):
         return value
     raise NotPlain
 
 
-def plain_tuple(value: Any) -> Any:
+def plain_tuple(value: T) -> T:
     """A member that a loop unpacks. Raises NotPlain: it is not a tuple."""
     if type(value) is tuple:
         return value
     raise NotPlain
 
 
-def integer(value: Any) -> int:
+def integer(value: object) -> int:
     """A side of a sum. Raises NotPlain: it is not an integer."""
     if type(value) is int:
         return value
     raise NotPlain
 
 
-def is_instance(function: Any, value: Any, cls: Any) -> bool:
+def is_instance(function: object, value: object, cls: object) -> bool:
     """What ``isinstance`` gives. Raises NotPlain: the name is not Python's, or the class decides that itself."""
     if function is isinstance and (type(cls) is type or type(cls) is enum.EnumMeta):
         return bool(isinstance(value, cls))
     raise NotPlain
 
 
-def length(function: Any, value: Any) -> Any:
+def length(function: object, value: Sized) -> int:
     """What ``len`` gives. Raises NotPlain: the name is not Python's."""
     if function is len:
         return len(value)

@@ -50,15 +50,15 @@ class Kinds:
     """
 
     def __init__(self) -> None:
-        self.new: list[Any] = []
-        self._met: dict[int, Any] = {}
+        self.new: list[object] = []
+        self._met: dict[int, object] = {}
 
-    def take(self) -> list[Any]:
+    def take(self) -> list[object]:
         """Those that are new; from here on they are not."""
         taken, self.new = self.new, []
         return taken
 
-    def note(self, value: Any, path: str) -> None:
+    def note(self, value: object, path: str) -> None:
         """Note what a value is made of.
 
         Parameters:
@@ -70,7 +70,7 @@ class Kinds:
                 so it is not made of pure functions.
         """
         waiting = [value]
-        walked: dict[int, Any] = {}
+        walked: dict[int, object] = {}
         while waiting:
             part = waiting.pop()
             cls = type(part)
@@ -87,7 +87,7 @@ class Kinds:
                 self._meet(cls)
                 waiting += gc.get_referents(part)
 
-    def _meet(self, kind: Any) -> None:
+    def _meet(self, kind: object) -> None:
         if id(kind) not in self._met:
             self._met[id(kind)] = kind
             self.new.append(kind)
@@ -96,7 +96,7 @@ class Kinds:
 _PLAIN = frozenset((int, bool, str, bytes, float, type(None)))
 
 
-def kind_of(value: Any) -> type:
+def kind_of(value: object) -> type:
     """The type of a value; that of all classes is `type`, whatever their metaclass."""
     return type if isinstance(value, type) else type(value)
 
@@ -119,10 +119,10 @@ class Domain:
         self.slot, self.path, self.read_when_copied, self._kinds = slot, path, read_when_copied, kinds
         self.values: list[Any] = []
         self.types: set[type] = set()
-        self._numbers: dict[Any, int] = {}
+        self._numbers: dict[object, int] = {}
         self._copied: frozenset[type] = frozenset()
 
-    def number(self, value: Any) -> int:
+    def number(self, value: object) -> int:
         """The number of a value, a new one if it was not met before.
 
         Raises:

@@ -34,6 +34,9 @@ _CONSUMERS = frozenset(("all", "any", "dict", "frozenset", "list", "max", "min",
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
+Condition = Callable[[object], bool]
+"""Whether a loop may not pass over a member."""
+
 Position = tuple[int | None, int | None, int | None, int | None]
 
 
@@ -56,7 +59,7 @@ class Filter(NamedTuple):
     clause: int
     suspends: bool = False
 
-    def bind(self, frame: FrameType) -> list[Callable[[Any], bool]]:
+    def bind(self, frame: FrameType) -> list[Condition]:
         """The conditions, with the values that names have in the running loop now, up to the first with unknown names.
 
         Parameters:
@@ -76,7 +79,7 @@ class Filter(NamedTuple):
         return found
 
 
-def _bound(function: Callable[..., Any], values: list[Any]) -> Callable[[Any], bool]:
+def _bound(function: Callable[..., Any], values: list[Any]) -> Condition:
     return lambda member: bool(function(member, *values))
 
 

@@ -18,6 +18,7 @@ from leadline.checker.canonical import HASH, canonical
 from leadline.checker.observing.domains import NO_VALUE, Domain, Kinds
 from leadline.checker.observing.nodes import (
     Collection,
+    Key,
     Leaf,
     Node,
     Parts,
@@ -70,11 +71,11 @@ class Layout:
         self._whole, self._apart, self._read_when_copied = whole, apart, read_when_copied
         self._name = type(state).__name__
         self.domains: list[Domain] = []
-        self.members: list[tuple[str, Any]] = []
+        self.members: list[tuple[str, object]] = []
         self.crowded: set[str] = set()
         self.kinds = Kinds()
         self._collections: dict[str, Collection] = {}
-        self._known: dict[int, Any] = {}
+        self._known: dict[int, object] = {}
         self._only_asked: set[int] = set()
         self.root = self._struct(state, "")
 
@@ -182,7 +183,7 @@ class Layout:
             found[slot] = self.domains[slot].number(count)
         return found
 
-    def slot_of(self, node: Collection, member: Any, asked: bool = False) -> int:
+    def slot_of(self, node: Collection, member: object, asked: bool = False) -> int:
         """The slot of a member of a collection, which is a new one if it was not met before.
 
         Parameters:
@@ -217,12 +218,12 @@ class Layout:
             self._only_asked.discard(slot)
         return slot
 
-    def is_known_as(self, node: Collection, member: Any) -> bool:
+    def is_known_as(self, node: Collection, member: object) -> bool:
         """Whether the slot of a member is that of the very same value, as the one of ``1`` is not for ``True``."""
         slot = node.members.get(member)
         return slot is not None and (self._known[slot] is member or difference(self._known[slot], member) is None)
 
-    def add_members(self, members: Iterable[tuple[str, Any]]) -> None:
+    def add_members(self, members: Iterable[tuple[str, object]]) -> None:
         """Give slots to members of collections, in order.
 
         Parameters:
@@ -326,7 +327,7 @@ class Layout:
         return built
 
     @staticmethod
-    def _key(node: Struct | Parts | Collection, numbers: tuple[int, ...]) -> Any:
+    def _key(node: Struct | Parts | Collection, numbers: tuple[int, ...]) -> Key:
         """The numbers in all slots of a node that are not 0 for members of collections."""
         if isinstance(node, Collection):
             return tuple([(slot, numbers[slot]) for slot in node.members.values() if numbers[slot]])

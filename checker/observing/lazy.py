@@ -8,19 +8,18 @@ true of it. `attrs.evolve` copies the fields of a lazy instance without reading 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from leadline.checker.observing.nodes import Leaf, Struct
-
-if TYPE_CHECKING:
-    from leadline.checker.observing.recording import Recorder
+from leadline.checker.observing.reader import Reader
 
 _set = object.__setattr__
 
-Lazy = tuple["Recorder", Struct, int, dict[str, Any] | None]
+Lazy = tuple[Reader, Struct, int, dict[str, object] | None]
 """What is known of a lazy instance: the recorder of the call that it was made for; its place in the layout, where
 fields that are not set are read; which of the recorder's states that is, as the number of its first slot; and the
 fields that `attrs.evolve` changed, None in an instance that stands for the state's own part."""
@@ -28,7 +27,7 @@ fields that `attrs.evolve` changed, None in an instance that stands for the stat
 lazy_instances: dict[int, Lazy] = {}
 """The lazy instances of the call that is being recorded, by identity. Each is kept alive by its recorder."""
 
-_own_getattr: dict[type, Any] = {}
+_own_getattr: dict[type, object] = {}
 """The classes whose instances may be lazy now, and the `__getattr__` of each; None if it has none of its own."""
 
 
@@ -56,11 +55,11 @@ def make_ordinary() -> None:
             type.__setattr__(cls, "__getattr__", own)
 
 
-def _getter(cls: type) -> Any:
+def _getter(cls: type) -> Callable[[object, str], object]:
     inherited = getattr(cls, "__getattr__", None)
     names = frozenset(field.name for field in attrs.fields(cls))
 
-    def field(self: Any, name: str) -> Any:
+    def field(self: object, name: str) -> object:
         lazy = lazy_instances.get(id(self))
         if lazy is None:
             if name in names and lazy_instances:
@@ -80,7 +79,7 @@ def _getter(cls: type) -> Any:
             return getattr(recorder.whole(node, offset), name)
         raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
-    field.__wrapped__ = inherited  # type: ignore[attr-defined]
+    vars(field)["__wrapped__"] = inherited
     return field
 
 
@@ -93,7 +92,7 @@ _evolve_as_it_is: Any = FunctionType(
 _evolve_as_it_is.__kwdefaults__ = attrs.evolve.__kwdefaults__
 
 
-def _evolved(args: tuple[Any, ...], changes: dict[str, Any]) -> Any:
+def _evolved(args: tuple[object, ...], changes: dict[str, object]) -> object:
     """What `attrs.evolve` does while instances may be lazy."""
     lazy = lazy_instances.get(id(args[0])) if len(args) == 1 else None
     if lazy is not None:
@@ -104,5 +103,8 @@ def _evolved(args: tuple[Any, ...], changes: dict[str, Any]) -> Any:
     return _evolve_as_it_is(*args, **changes)
 
 
-def _evolve(*args: Any, _evolved: Any = _evolved, **changes: Any) -> Any:
+Evolve = Callable[[tuple[object, ...], dict[str, object]], object]
+
+
+def _evolve(*args: object, _evolved: Evolve = _evolved, **changes: object) -> object:
     return _evolved(args, changes)

@@ -12,6 +12,9 @@ from leadline.checker.bag import Bag
 from leadline.checker.canonical import canonical
 from leadline.checker.values import difference
 
+Key = tuple[object, ...]
+"""The numbers in the slots of a part of the state."""
+
 
 class ShapeChanged(Exception):
     """A component was not shaped as in the initial state; it has to be kept whole, as one leaf.
@@ -56,14 +59,14 @@ class Struct:
     path: str
     cls: type
     children: dict[str, Node]
-    constants: dict[str, Any]
+    constants: dict[str, object]
     aliases: dict[str, str]
     slots: slice
     collections: tuple[Collection, ...]
     slotted: bool
-    set_at_once: tuple[tuple[str, Any], ...]
+    set_at_once: tuple[tuple[str, object], ...]
     copied_unread: bool
-    built: dict[Any, Any] = attrs.field(factory=dict)
+    built: dict[Key, object] = attrs.field(factory=dict)
 
 
 @attrs.frozen(eq=False)
@@ -82,7 +85,7 @@ class Parts:
     whole: bool
     slots: slice
     collections: tuple[Collection, ...]
-    built: dict[Any, Any] = attrs.field(factory=dict)
+    built: dict[Key, object] = attrs.field(factory=dict)
 
 
 @attrs.frozen(eq=False)
@@ -98,23 +101,23 @@ class Collection:
 
     path: str
     cls: type
-    members: dict[Any, int] = attrs.field(factory=dict)
-    built: dict[Any, Any] = attrs.field(factory=dict)
+    members: dict[object, int] = attrs.field(factory=dict)
+    built: dict[Key, object] = attrs.field(factory=dict)
 
     @property
     def slots(self) -> list[int]:
         """The slots of the members."""
         return list(self.members.values())
 
-    def count(self, value: Any, member: Any) -> Any:
+    def count(self, value: Any, member: object) -> int:
         """The number of times that a collection contains a member; for a set, whether it does."""
         return value[member] if self.cls is Bag else member in value
 
-    def counts(self, value: Any) -> dict[Any, Any]:
+    def counts(self, value: Any) -> dict[object, int]:
         """The same for each member that a value holds."""
         return dict(value) if self.cls is Bag else dict.fromkeys(value, True)
 
-    def of(self, counts: dict[Any, Any]) -> Any:
+    def of(self, counts: dict[object, int]) -> Any:
         """The value whose members have these counts, `canonical`; those that are False or 0 are not in it."""
         if self.cls is Bag:
             return canonical(Bag.of({member: count for member, count in counts.items() if count}))
@@ -137,7 +140,7 @@ def collections_in(nodes: Iterable[Node]) -> tuple[Collection, ...]:
     return tuple(found)
 
 
-def constructed(node: Struct, values: dict[str, Any]) -> Any:
+def constructed(node: Struct, values: dict[str, object]) -> Any:
     """An instance with values in its fields.
 
     Raises:
@@ -164,7 +167,7 @@ def can_be_taken_apart(cls: type) -> bool:
     return plain and in_place and not hasattr(cls, "__attrs_init__") and all(field.init for field in fields)
 
 
-def _member(cls: type, name: str) -> Any:
+def _member(cls: type, name: str) -> object:
     """What an attribute of a class itself hides, if an instance has none of that name; None if nothing."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 

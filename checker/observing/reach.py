@@ -108,7 +108,7 @@ _GETTERS = ("__getattr__", "__getitem__")
 
 _DATA = (int, str, bytes, float, complex, type(None), type(NotImplemented), type(Ellipsis), range, slice)
 
-_DESCRIPTORS: tuple[Any, ...] = (
+_DESCRIPTORS: tuple[type, ...] = (
     *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType),
     *(MethodWrapperType, WrapperDescriptorType),
 )
@@ -135,12 +135,12 @@ class Reach:
         told_apart: the types of the values that ``is`` may compare a copied element with.
     """
 
-    def __init__(self, function: Any, given: Sequence[Any], copies: bool) -> None:
+    def __init__(self, function: object, given: Sequence[object], copies: bool) -> None:
         self.precision, self.because = Precision.COPIES if copies else Precision.ELEMENTS, ""
         self.told_apart: set[type] = set()
         self._action = function if copies else None
         self._packages = _packages(function, given[0])
-        self._roots: list[Any] = []
+        self._roots: list[object] = []
         self._walk = Walk(self._look_at, self._members)
         self._identity_tests: list[tuple[frozenset[str] | None, type]] = []
         self._computed: set[str] = set()
@@ -149,15 +149,15 @@ class Reach:
         self._global_names: set[str] = set()
         self.extend([function, *given])
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """What is sent to another process: not what was met, which is known by identity, but where to begin anew."""
         return {name: value for name, value in vars(self).items() if name != "_walk"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._walk = Walk(self._look_at, self._members)
 
-    def extend(self, values: Sequence[Any]) -> None:
+    def extend(self, values: Sequence[object]) -> None:
         """Follow what the function can get hold of besides."""
         self._walk.meet(*([] if self._walk.met else self._roots), *values)
         self._roots += values
@@ -310,7 +310,7 @@ class Reach:
         self._lower(allows, full_name.removeprefix("builtins."))
 
 
-def _member(value: Any, attributes: Iterable[str]) -> Any:
+def _member(value: object, attributes: Iterable[str]) -> object:
     """What attributes of a module lead to; of anything else, the thing itself."""
     for attribute in attributes:
         if not is_a(value, ModuleType) or attribute not in vars(value):
@@ -358,7 +358,7 @@ def _is_written_by_library(value: Any) -> bool:
     return module.partition(".")[0] in _WRITERS and origin(module) is not Origin.SPEC
 
 
-def _packages(function: Any, state: Any) -> frozenset[str]:
+def _packages(function: object, state: object) -> frozenset[str]:
     """The packages that a function and the class of its states are installed with, if they are: they are the spec's."""
     names = {_package_of(str(value.__module__)) for value in (function, type(state))}
     return frozenset(names - {"leadline.checker"})

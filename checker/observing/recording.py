@@ -89,23 +89,24 @@ class Recorder:
         self.enumerated: set[Collection] = set()
         slots = layout.slots  # a row may be older than some of them, those of members that it does not hold
         self._rows = {which * SECOND: [*row, *[0] * (slots - len(row))] for which, row in enumerate(rows)}
-        self._made: list[Any] = []
-        self._evolved: list[Any] = []
-        self._parts: dict[tuple[Node, int], Any] = {}
+        self._made: list[object] = []
+        self._evolved: list[object] = []
+        self._parts: dict[tuple[Node, int], object] = {}
 
     def read(self, slot: int, offset: int = 0) -> Any:
         """The value in a slot of the state whose first slot is the offset."""
         number = self.reads[slot + offset] = self._rows[offset][slot]
         return self._domains[slot].values[number]
 
-    def member(self, node: Collection, offset: int, member: Any) -> Any:
+    def member(self, node: Collection, offset: int, member: object) -> int:
         """The number of times that a collection of a state contains a member; for a set, whether it does."""
         slot = self.layout.slot_of(node, member, asked=True)
         row = self._rows[offset]
         row += [0] * (slot + 1 - len(row))
-        return self.read(slot, offset)
+        count: int = self.read(slot, offset)
+        return count
 
-    def is_known_as(self, node: Collection, member: Any) -> bool:
+    def is_known_as(self, node: Collection, member: object) -> bool:
         """Whether the slot of a member is that of the very same value, as the one of 1 is not for True."""
         return self.layout.is_known_as(node, member)
 
@@ -140,7 +141,7 @@ class Recorder:
             raise NotOrdinary
         return kind(**made_of)
 
-    def in_order(self, node: Collection, offset: int, changes: Mapping[Any, Any]) -> list[Any]:
+    def in_order(self, node: Collection, offset: int, changes: Mapping[object, int]) -> list[object]:
         """The members of a collection in the order of the value itself, with some changes. This is no read."""
         value = self.layout.part(node, self._rows[offset])
         if not changes:
@@ -185,7 +186,7 @@ class Recorder:
             return tuple([self.value(element, offset) for element in node.elements])
         return TupleView(self, offset, node.elements)
 
-    def instance(self, node: Struct, offset: int, changed: dict[str, Any] | None = None) -> Any:
+    def instance(self, node: Struct, offset: int, changed: dict[str, object] | None = None) -> Any:
         made: Any = _new(node.cls)
         for name, value in node.set_at_once:
             _set(made, name, value)
@@ -223,7 +224,7 @@ class Recorder:
         self.copied.add(node.slot)
         return Unread(self, node.slot)
 
-    def changes(self, recorded: Any, successor: Any, state: Any) -> dict[int, int]:
+    def changes(self, recorded: object, successor: object, state: object) -> dict[int, int]:
         """What a step changes in the first state: the new number of each slot that was written.
 
         Parameters:
@@ -285,7 +286,7 @@ class Recorder:
                         _must_be_same(item, item_before)
 
     def _compare_collection(
-        self, node: Collection, seen: Any, value: Any, before: Any, changes: dict[int, int]
+        self, node: Collection, seen: object, value: object, before: object, changes: dict[int, int]
     ) -> None:
         if type(value) is not node.cls:
             raise ShapeChanged(node.path)
@@ -293,7 +294,7 @@ class Recorder:
             _must_be_same(value, node.of({**node.counts(before), **seen._changes}) if seen._changes else before)
             if value is not before:
                 self.layout.counted(node, value)  # which refuses members that are equal and not the same
-            members: Iterable[Any] = seen._changes
+            members: Iterable[object] = seen._changes
         else:  # it does not depend on what the state has there, so it says of each member whether it holds it
             self._read_written(seen, value)
             for member in node.counts(value):
@@ -304,16 +305,16 @@ class Recorder:
             slot = self.layout.slot_of(node, member, asked=True)
             changes[slot] = self.layout.domains[slot].number(node.count(value, member))
 
-    def _stood_for(self, item: Any) -> Any:
+    def _stood_for(self, item: Any) -> object:
         """What an item of a tuple or of a `TupleView` stands for."""
         return self.value(item) if type(item) in NODES else item
 
-    def _read_written(self, seen: Any, value: Any) -> None:
+    def _read_written(self, seen: object, value: object) -> None:
         """Count as read what a recorded call writes, where the call on the state itself writes a value."""
         if not self.read_within(seen) and seen != value:
             raise Mismatch
 
-    def read_within(self, value: Any) -> bool:
+    def read_within(self, value: object) -> bool:
         """Count as read all that a value which becomes a leaf holds of the states.
 
         Returns:
@@ -354,7 +355,7 @@ class Recorder:
             if sys.getrefcount(instance) > _REFERENCES:
                 self._complete(instance, lazy)
 
-    def _complete(self, instance: Any, lazy: Lazy) -> None:
+    def _complete(self, instance: object, lazy: Lazy) -> None:
         """Set the fields of an instance that stays. This is no read: the call is over."""
         _, node, offset, changed = lazy
         for name, child in node.children.items():
@@ -362,7 +363,7 @@ class Recorder:
                 _set(instance, name, self.layout.part(child, self._rows[offset]))
 
 
-def _must_be_same(value: Any, before: Any) -> None:
+def _must_be_same(value: object, before: object) -> None:
     """See that what was copied is what it was. Raises Mismatch: it is not."""
     if value is not before and value != before:
         raise Mismatch
@@ -378,11 +379,6 @@ def _held_by_one_variable() -> int:
 
 
 _REFERENCES = _held_by_one_variable()
-
-
-@attrs.frozen
-class _Frozen:
-    """Has the `__setattr__` that attrs gives to immutable classes."""
 
 
 _ATOMS = frozenset((int, bool, str, type(None), float, bytes))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, SupportsIndex
 
 from leadline.checker.observing.domains import StandIn
 from leadline.checker.observing.nodes import NODES
-
-if TYPE_CHECKING:
-    from leadline.checker.observing.recording import Recorder
+from leadline.checker.observing.reader import Reader
 
 
 class LookedAt(BaseException):
@@ -30,11 +28,11 @@ class Unread(StandIn):
 
     __slots__ = ("recorder", "slot")
 
-    def __init__(self, recorder: Recorder, slot: int) -> None:
+    def __init__(self, recorder: Reader, slot: int) -> None:
         _set_recorder(self, recorder)
         _set_slot(self, slot)
 
-    def _look(self, *_: Any, **__: Any) -> Any:
+    def _look(self, *_: object, **__: object) -> Any:
         recorder_of(self).looked_at = True
         raise LookedAt
 
@@ -53,26 +51,27 @@ class Unread(StandIn):
     __get__ = __set_name__ = __instancecheck__ = __subclasscheck__ = __mro_entries__ = __buffer__ = _look
 
 
-recorder_of, slot_of = Unread.recorder.__get__, Unread.slot.__get__  # type: ignore[attr-defined]
-_set_recorder, _set_slot = Unread.recorder.__set__, Unread.slot.__set__  # type: ignore[attr-defined]
+_recorder, _slot = (vars(Unread)[name] for name in Unread.__slots__)  # an instance has no attributes to ask for
+recorder_of, slot_of = _recorder.__get__, _slot.__get__
+_set_recorder, _set_slot = _recorder.__set__, _slot.__set__
 
 
-class TupleView(StandIn, Sequence[Any]):
+class TupleView(StandIn, Sequence[object]):
     """Stands in for a component tuple whose elements are read only when they are asked for.
 
     Parameters:
         recorder: of the call that it is made for.
-        offset: which state its nodes are of; see `Recorder.read`.
+        offset: which state its nodes are of; see `recording.Recorder.read`.
         items: the elements: a node stands for what the state has there, anything else for itself.
     """
 
     __slots__ = ("_items", "_offset", "_recorder")
 
-    def __init__(self, recorder: Recorder, offset: int, items: tuple[Any, ...]) -> None:
+    def __init__(self, recorder: Reader, offset: int, items: tuple[Any, ...]) -> None:
         self._recorder, self._offset, self._items = recorder, offset, items
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:
+    def __class__(self) -> type:
         return tuple
 
     def __len__(self) -> int:
@@ -84,14 +83,14 @@ class TupleView(StandIn, Sequence[Any]):
             return TupleView(self._recorder, self._offset, item)
         return self._recorder.value(item, self._offset) if type(item) in NODES else item
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         for item in self._items:
             yield self._recorder.copied_element(item, self._offset) if type(item) in NODES else item
 
-    def __reversed__(self) -> Iterator[Any]:
+    def __reversed__(self) -> Iterator[object]:
         return iter(self[::-1])
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> TupleView:
         if type(other) is TupleView:
             same = other._recorder is self._recorder and other._offset == self._offset
             return TupleView(self._recorder, self._offset, self._items + (other._items if same else tuple(other)))
@@ -99,35 +98,35 @@ class TupleView(StandIn, Sequence[Any]):
             return NotImplemented
         return TupleView(self._recorder, self._offset, self._items + other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> TupleView:
         if not isinstance(other, tuple):
             return NotImplemented
         return TupleView(self._recorder, self._offset, other + self._items)
 
-    def __mul__(self, times: Any) -> Any:
+    def __mul__(self, times: SupportsIndex) -> TupleView:
         return TupleView(self._recorder, self._offset, self._items * times)
 
     __rmul__ = __mul__
 
-    def _real(self) -> tuple[Any, ...]:
+    def _real(self) -> tuple[object, ...]:
         return tuple([self[place] for place in range(len(self))])
 
     def __contains__(self, value: object) -> bool:
         return any(self[place] == value for place in range(len(self)))
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         return self._real() == (other._real() if type(other) is TupleView else other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> bool:
         return self._real() < (other._real() if type(other) is TupleView else other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Any) -> bool:
         return self._real() <= (other._real() if type(other) is TupleView else other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Any) -> bool:
         return self._real() > (other._real() if type(other) is TupleView else other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Any) -> bool:
         return self._real() >= (other._real() if type(other) is TupleView else other)
 
     def __hash__(self) -> int:
@@ -136,7 +135,7 @@ class TupleView(StandIn, Sequence[Any]):
     def __repr__(self) -> str:
         return repr(self._real())
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         return tuple, (self._real(),)
 
 

@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+"""Bits of packed states, and hashes."""
+
+Numbers = NDArray[np.int64]
+"""Counts, positions, and numbers of values."""
+
+Places = NDArray[np.uint32]
+"""Positions in arrays of fewer than 2 ** 32 entries."""
+
+Nodes = NDArray[np.int32]
+"""The trees, and what their leaves refer to; see `trees`."""
+
+Flags = NDArray[np.bool_]
+
 
 class Part(NamedTuple):
     """How far a loop is in a part of a block; see `BlockParts`.
@@ -15,50 +32,50 @@ class Part(NamedTuple):
         unknown, rows: filled with unknown paths, and the numbers of the slots of the states that they were met with.
     """
 
-    cursor: Any
-    last: Any
-    waiting: Any
-    unknown: Any
-    rows: Any
+    cursor: Numbers
+    last: np.int64
+    waiting: Numbers
+    unknown: Numbers
+    rows: Numbers
 
 
 class Packed(NamedTuple):
     """The states, and where each slot has its bits; see `Store` and `Packing`."""
 
-    states: Any
-    outside: Any
-    word: Any
-    shift: Any
-    mask: Any
+    states: Words
+    outside: Flags
+    word: Numbers
+    shift: Words
+    mask: Words
 
 
 class Learned(NamedTuple):
     """What is known of the actions; see `Forest` and `TransitionTables`."""
 
-    pool: Any
-    leaf_start: Any
-    leaf_count: Any
-    keep: Any
-    put: Any
+    pool: Nodes
+    leaf_start: Nodes
+    leaf_count: Nodes
+    keep: Words
+    put: Words
 
 
 class Guarding(NamedTuple):
     """The action instances that are left; see `EnabledIndex`."""
 
-    always: Any
-    pairs: Any
-    table: Any
+    always: Words
+    pairs: Numbers
+    table: Words
 
 
 class AnswerArrays(NamedTuple):
     """What is known of the states that wait besides what was learned; see `Answers`."""
 
-    begins: Any
-    trees: Any
-    start: Any
-    count: Any
-    keep: Any
-    put: Any
+    begins: Numbers
+    trees: Numbers
+    start: Numbers
+    count: Any  # which hides `tuple.count`
+    keep: Words
+    put: Words
 
 
 class SuccessorArrays(NamedTuple):
@@ -73,25 +90,25 @@ class SuccessorArrays(NamedTuple):
         shown: for each next state and step predicate: see `kernel.SHOWN_BY_STEP`.
     """
 
-    begins: Any
-    found: Any
-    hashes: Any
-    parents: Any
-    trees: Any
-    routes: Any
-    regions: Any
-    places: Any
-    shown: Any
+    begins: Places
+    found: Words
+    hashes: Words
+    parents: Places
+    trees: Places
+    routes: Places
+    regions: Numbers
+    places: Numbers
+    shown: NDArray[np.uint8]
 
 
 class Kept(NamedTuple):
     """The states that are kept, and how they were found; see `Store`."""
 
-    states: Any
-    parents: Any
-    arrivals: Any
-    outside: Any
-    table: Any
+    states: Words
+    parents: Places
+    arrivals: NDArray[np.unsignedinteger]
+    outside: Flags
+    table: Words
 
 
 class CountArrays(NamedTuple):
@@ -105,8 +122,8 @@ class CountArrays(NamedTuple):
             buffer. As many as there is room for.
     """
 
-    counters: Any
-    counts: Any
-    dead: Any
-    seen: Any
-    seen_at: Any
+    counters: Numbers
+    counts: Numbers
+    dead: Numbers
+    seen: Numbers
+    seen_at: Numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 
@@ -124,12 +124,12 @@ class Caller(Generic[S]):
 
     def _reached(self) -> list[Reach]:
         """What the code of each tree can reach, as far as is known what states hold."""
-        given: list[Any] = [self.spec.initials()[0], *self.layout.kinds.take()]
-        arguments: dict[Action[S, ...], list[Any]] = {}
+        given: list[object] = [self.spec.initials()[0], *self.layout.kinds.take()]
+        arguments: dict[Action[S, ...], list[object]] = {}
         for instance in self.spec.instances:
             arguments.setdefault(instance.action, []).append(instance.values)
         of_actions = {action: Reach(action.function, [*given, *values], True) for action, values in arguments.items()}
-        others: list[Any] = [item.function for item in (*self.state_checks, *self.step_checks)]
+        others: list[object] = [item.function for item in (*self.state_checks, *self.step_checks)]
         if self.with_distance:
             others.append(self.spec.distance)
         return [of_actions[instance.action] for instance in self.spec.instances] + [

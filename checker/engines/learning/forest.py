@@ -8,7 +8,7 @@ extends the tree. A code is 0 where nothing is known, the place of a node, or ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from leadline.checker.engines.learning.trees import EDGES, FACTOR, ROOM, SHIFT, 
 from leadline.checker.errors import SpecError
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.result import Stop, StopKind
+
+Entry = TypeVar("Entry", bound=np.generic)
 
 UNKNOWN = 0
 
@@ -209,7 +211,7 @@ class Forest:
         self._free.setdefault(EDGES + (room if room >= 0 else -2 * room), []).append(node)
 
 
-def _edge(pool: Any, node: int, number: int) -> int:
+def _edge(pool: memoryview[int], node: int, number: int) -> int:
     """The edge of a node for a number, which may lead nowhere; 0 if there is none."""
     room = pool[node + ROOM]
     if room >= 0:
@@ -218,7 +220,7 @@ def _edge(pool: Any, node: int, number: int) -> int:
     return edge if pool[edge - 1] else UNKNOWN
 
 
-def _place(pool: Any, node: int, number: int) -> int:
+def _place(pool: memoryview[int], node: int, number: int) -> int:
     """In a node with a hash table, where the edge for a number is, or would be."""
     mask = -pool[node + ROOM] - 1
     place = (number * FACTOR >> SHIFT) & mask
@@ -227,10 +229,10 @@ def _place(pool: Any, node: int, number: int) -> int:
     return int(node + EDGES + 2 * place + 1)
 
 
-def with_room(array: NDArray[Any], wanted: int) -> NDArray[Any]:
+def with_room(array: NDArray[Entry], wanted: int) -> NDArray[Entry]:
     """The array, or a larger copy with zeros at its end, with at least the wanted number of entries."""
     if wanted <= len(array):
         return array
-    larger = np.zeros((max(wanted, 2 * len(array)), *array.shape[1:]), array.dtype)
+    larger: NDArray[Entry] = np.zeros((max(wanted, 2 * len(array)), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

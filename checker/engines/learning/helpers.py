@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from leadline.checker.engines.budget import ENDING
 from leadline.checker.engines.learning.calls import Call, Caller, Job, Row
@@ -34,6 +34,9 @@ TO_LEARN = 0.15
 
 ANSWERED_AT_ONCE = 16
 """Calls that a helper makes before it sends their outcomes, from which this process learns meanwhile."""
+
+
+S = TypeVar("S")
 
 
 class Request(NamedTuple):
@@ -212,7 +215,7 @@ def _can_fork() -> bool:
     return can and not multiprocessing.current_process().daemon
 
 
-def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[Any]) -> None:
+def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) -> None:
     """Answer requests until the search has gone."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)  # the search handles them, and ends this process
@@ -232,7 +235,7 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[Any]) 
 
 
 def _answer(
-    caller: Caller[Any], precision: list[Precision], known: list[int], tree: int, rows: tuple[Row, ...]
+    caller: Caller[S], precision: list[Precision], known: list[int], tree: int, rows: tuple[Row, ...]
 ) -> Call | None:
     """A call; None if the search would find out more than that, or it gives values that have no numbers.
 

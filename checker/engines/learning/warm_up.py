@@ -10,7 +10,6 @@ import functools
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -54,7 +53,7 @@ def _spec() -> Spec[_Tick]:
 
 
 @functools.cache
-def compiled_ahead(search: Callable[[Spec[Any]], object], loop: Any) -> None:
+def compiled_ahead(search: Callable[[Spec[_Tick]], object], loop: object) -> None:
     """Compile what a search needs, if it is not compiled yet.
 
     Parameters:
@@ -66,7 +65,7 @@ def compiled_ahead(search: Callable[[Spec[Any]], object], loop: Any) -> None:
     search(_spec())
 
 
-def _is_kept(loop: Any) -> bool:
+def _is_kept(loop: object) -> bool:
     """Whether a file holds a compiled loop, as far as its name tells."""
     index = getattr(getattr(getattr(loop, "_cache", None), "_cache_file", None), "_index_path", "")
     return Path(index).is_file()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, TypeVar
 
 from leadline.checker.engines.learning.calls import Caller
 from leadline.checker.engines.learning.helpers import Helpers
 from leadline.checker.engines.learning.interrupts import interrupts_wait
+
+T = TypeVar("T")
 
 
 def usable_cores() -> int:
@@ -35,7 +37,7 @@ class Workers:
         self._helpers: Helpers | None = None
         self._most_helpers = count - 1
 
-    def run(self, kernel: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], alone: bool = False) -> list[Any]:
+    def run(self, kernel: Callable[..., T], arguments: Sequence[tuple[object, ...]], alone: bool = False) -> list[T]:
         """Call a compiled loop once with each tuple of arguments.
 
         Parameters:
@@ -51,7 +53,7 @@ class Workers:
                 return [kernel(*given) for given in arguments]
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self.count - 1)
-            returned: list[Any] = [None] * len(arguments)
+            returned = dict[int, T]()
             waiting = iter(range(len(arguments)))
 
             def work() -> None:
@@ -65,7 +67,7 @@ class Workers:
                 wait(futures)
             for future in futures:
                 future.result()
-            return returned
+            return [returned[place] for place in range(len(arguments))]
 
     @property
     def processes(self) -> list[int]:

@@ -1,0 +1,40 @@
+"""Reader: what stand-ins for parts of a state need of the recorder that notes their reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from leadline.checker.observing.nodes import Collection, Node, Struct
+
+
+class Reader(Protocol):
+    """Reads the states of one call; `recording.Recorder` implements it and describes the methods.
+
+    Attributes:
+        enumerated: the collections in which any member would have been read, also one that is not known yet.
+        looked_at: whether an element that was copied was looked at after all.
+        escaped: whether a read may have been missed in another way.
+    """
+
+    enumerated: set[Collection]
+    looked_at: bool
+    escaped: bool
+
+    def read(self, slot: int, offset: int = 0) -> Any: ...
+
+    def member(self, node: Collection, offset: int, member: object) -> int: ...
+
+    def is_known_as(self, node: Collection, member: object) -> bool: ...
+
+    def ordinary(self, value: object) -> Any: ...
+
+    def in_order(self, node: Collection, offset: int, changes: Mapping[object, int]) -> list[object]: ...
+
+    def value(self, node: Node, offset: int = 0) -> Any: ...
+
+    def instance(self, node: Struct, offset: int, changed: dict[str, object] | None = None) -> Any: ...
+
+    def whole(self, node: Struct | Collection, offset: int) -> Any: ...
+
+    def copied_element(self, node: Node, offset: int) -> Any: ...
