@@ -272,7 +272,10 @@ def test_recorded_reads_are_complete(name: str, precision: Precision, data: st.D
     make_lazy(classes)
     try:
         for instance in spec.instances:
-            recorder, changes = changed(spec, layout, instance, row, precision)
+            try:
+                recorder, changes = changed(spec, layout, instance, row, precision)
+            except LookedAt:
+                continue  # a search records such a call less precisely
             mixed = [row[slot] if slot in recorder.reads else other[slot] for slot in range(layout.slots)]
             again, changes_again = changed(spec, layout, instance, mixed, precision)
             assert changes_again == changes
