@@ -204,7 +204,7 @@ def mutate(
 
 
 def _given(explained: Path | None, specs: Sequence[Spec[object]], found: Sequence[Mutations]) -> dict[str, str]:
-    """The reasons in the user's file. Raises LeadlineError: one is of no mutant."""
+    """The reasons in the user's file, by mutant. Raises LeadlineError: the file names a mutant that does not exist."""
     given = read_explained(explained) if explained is not None else {}
     known = [each.name for of in found for each in of.possible]
     for name in given:
@@ -224,7 +224,7 @@ def _planned(
     is_part: bool,
     sample: Sample | None,
 ) -> Report:
-    """The report before anything is searched. Of a part of the mutants it does not say what properties are for."""
+    """The report before the search. For a part of the mutants, it does not say why properties are kept."""
     harmless = {each.name: each.harmless for each in wanted if each.harmless}
     return Report(
         spec=spec.name,
@@ -242,10 +242,10 @@ def _planned(
 
 
 def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations:
-    """What can be made wrong with a spec: by rules of Kafka first.
+    """All mutations of a spec; those of Kafka's rules come first.
 
     Parameters:
-        given: whether bounds were given, which are kept to then.
+        given: whether the user gave bounds, which then apply to all mutants.
     """
     known = [attrs.evolve(each, bounds={}) if given else each for each in known_mutations(reference)]
     found = mutations_of(spec)
@@ -253,7 +253,7 @@ def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations
 
 
 def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutation]:
-    """The mutations that were asked for, in their order. Raises LeadlineError: there are none."""
+    """The mutations of the requested kinds and names, in order. Raises LeadlineError: there are none."""
     wanted = [each for each in found.possible if only in each.name and (not kinds or each.kind in kinds)]
     if not wanted:
         raise LeadlineError("no mutant matches: `leadline mutate SPEC --list` lists all")
@@ -261,7 +261,7 @@ def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutatio
 
 
 def _judged(spec: Spec[object], report: Report, resume: Path | None, save: Callable[[Report], None]) -> Report:
-    """The report with what becomes of the mutants; with a reason if not all could be judged. It is saved on the way."""
+    """Search the mutants. Returns the report with their outcomes, which is also saved regularly during the search."""
     outcomes: dict[str, Outcome] = {}
     saved = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""Compiling ahead: the loops are compiled before a search begins, so that this counts neither as search nor as silence.
+"""Compiling ahead: the loops are compiled before a search begins, so that the time does not count towards its limits.
 
 Numba compiles a function when it is first called, and keeps the result in a file. So the first search on a machine, or
 after an update, compiles for some ten seconds.
