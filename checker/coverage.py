@@ -11,9 +11,6 @@ from leadline.checker.state import is_component, is_constant
 FEW_VALUES = 12
 """The largest number of values of a field that are listed one by one."""
 
-MOST_VALUES = 10_000
-"""The largest number of distinct values of a field that are counted."""
-
 
 @attrs.frozen
 class InstanceCoverage:
@@ -114,9 +111,13 @@ class FieldValues:
 
     An attrs value is split into its fields. A tuple that is a component or contains attrs values is split into its
     elements.
+
+    Parameters:
+        most: the largest number of distinct values of a field that are counted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._values: dict[str, set[object]] = {}
         self._stopped: set[str] = set()
 
@@ -138,7 +139,7 @@ class FieldValues:
                 self.add(item, f"{path}[]", True)
         else:
             values = self._values.setdefault(path, set())
-            if len(values) <= MOST_VALUES:
+            if len(values) <= self._most:
                 values.add(value)
 
     def stop(self, path: str) -> None:
@@ -157,8 +158,8 @@ class FieldValues:
 
     def _field(self, path: str, values: set[object]) -> FieldCoverage:
         is_stopped = any(path == other or path.startswith((f"{other}.", f"{other}[")) for other in self._stopped)
-        is_exact = len(values) <= MOST_VALUES and not is_stopped
-        return FieldCoverage(min(len(values), MOST_VALUES), is_exact, _few(values) if is_exact else ())
+        is_exact = len(values) <= self._most and not is_stopped
+        return FieldCoverage(min(len(values), self._most), is_exact, _few(values) if is_exact else ())
 
 
 def _few(values: set[object]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ __all__ = ["CompiledSettings", "RandomSettings", "SparkSettings"]
 
 @attrs.frozen(kw_only=True)
 class Tuning:
-    """Details of the compiled engine. The defaults are right for every spec; tests use smaller sizes.
+    """Sizes and times of the engines. The defaults are right for every spec; tests use smaller ones.
 
     Attributes:
         block: states that each thread expands between two checks of the limits.
@@ -49,6 +49,24 @@ class Tuning:
         known_states: expanded states that show how many of a search's calls are new: the first calls always are.
         verify, verify_seed: the share of learned applications that are compared with calls on real states; None: as
             many as 3 % of the time allows. See `leadline.checker.engines.learning.verification`.
+        progress_seconds, progress_states: seconds, and in the oracle also expanded states, between two calls of the
+            progress function.
+        watch_seconds: seconds between two checks of the limits by the thread that interrupts a search.
+        grace_seconds: seconds beyond the time limit after which a search that has not stopped by itself is interrupted.
+        again_seconds: seconds after which a search is interrupted again, if the spec caught the first interrupt.
+        pure_states, pure_growth: the first states of a search are checked for purity, `pure_states` of them, and then
+            one each time that the number of states has grown by the factor `pure_growth`. This detects nearly all
+            impure functions, and takes almost no time in a long search.
+        interruptible: states that are entered in a table, or checked, between two checks for Ctrl-C.
+        field_values: distinct values of a field that are counted.
+        frontier: states of the frontier of a random search; if there are more, those that would be expanded last are
+            given up.
+        remembered: entries of the table of states that a random search has found; a power of 2.
+        sampled: states in the sample of a random search, which estimates the number of distinct states. If there are
+            more, the standard error of their number is 1 / sqrt(sampled - 2), 0.8 %.
+        tried: steps that are taken to find out which steps of a trace can be left out. It takes about ten seconds.
+        shortening_seconds: seconds in which steps are left out even if a random search has used up its time or was
+            interrupted: otherwise the counterexamples would be as long as the random behaviours.
     """
 
     block: int = 32_768
@@ -79,6 +97,20 @@ class Tuning:
     known_states: int = 2_000
     verify: float | None = None
     verify_seed: int = 0
+    progress_seconds: float = 0.1
+    progress_states: int = 500
+    watch_seconds: float = 0.1
+    grace_seconds: float = 0.5
+    again_seconds: float = 2.0
+    pure_states: int = 30
+    pure_growth: float = 1.25
+    interruptible: int = 2**22
+    field_values: int = 10_000
+    frontier: int = 2**17
+    remembered: int = 2**22
+    sampled: int = 2**14
+    tried: int = 1_000_000
+    shortening_seconds: float = 3.0
 
 
 DEFAULT = Tuning()
@@ -108,7 +140,13 @@ class CompiledSettings:
 
 @attrs.frozen(kw_only=True)
 class OracleSettings:
-    """The oracle has no settings."""
+    """Settings of the oracle.
+
+    Attributes:
+        tuning: sizes and times.
+    """
+
+    tuning: Tuning = DEFAULT
 
 
 @attrs.frozen(kw_only=True)
@@ -173,6 +211,7 @@ class RandomSettings:
         uniform: only walk from initial states, and check only the steps taken. By default, most steps expand states in
             random order; see `leadline.checker.engines.random.frontier`.
         workers: the number of threads, at most `MOST_WORKERS`; None: one for each core.
+        tuning: sizes and times.
 
     Raises:
         SpecError: a number is out of range.
@@ -183,6 +222,7 @@ class RandomSettings:
     seed: int = 0
     uniform: bool = False
     workers: int | None = None
+    tuning: Tuning = DEFAULT
 
     def __attrs_post_init__(self) -> None:
         if type(self.seed) is not int:

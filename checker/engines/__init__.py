@@ -108,7 +108,7 @@ def searched(spec: Spec[S], limits: Limits | None = None) -> Result:
 
 
 def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: OracleSettings) -> Result:
-    return oracle.explore(spec, limits, progress)
+    return oracle.explore(spec, limits, progress, tuning=settings.tuning)
 
 
 # The next two are imported when they are called, because importing Numba takes a second; the compiled engine imports

@@ -20,21 +20,13 @@ from types import FrameType
 
 from leadline.checker.engines.memory import RESERVE, Memory
 from leadline.checker.result import Limits, Stop, StopKind
+from leadline.checker.settings import DEFAULT, Tuning
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that request a process to exit."""
 
-LOOK_SECONDS = 0.1
-"""Seconds between two checks by the watching thread."""
-
-GRACE_SECONDS = 0.5
-"""Seconds beyond the time limit after which a search that has not stopped by itself is interrupted."""
-
 GRACE_BYTES = RESERVE // 2
 """Bytes beyond the memory limit at which a search that has not stopped by itself is interrupted."""
-
-AGAIN_SECONDS = 2.0
-"""Seconds after which the search is interrupted again, if the spec caught the first interrupt."""
 
 
 class StopSearch(Exception):
@@ -75,13 +67,21 @@ class Budget:
         limits: the limits. Only those on time and memory are used here; the engine enforces the others.
         helpers: returns the process ids of the helper processes that this process has forked.
         spent: seconds used by earlier runs of the search.
+        tuning: how often the limits are checked.
 
     Attributes:
         started: the start of the search on the monotonic clock, in seconds.
         memory: see `Memory`.
     """
 
-    def __init__(self, limits: Limits, helpers: Callable[[], Sequence[int]] = tuple, spent: float = 0.0) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        helpers: Callable[[], Sequence[int]] = tuple,
+        spent: float = 0.0,
+        tuning: Tuning = DEFAULT,
+    ) -> None:
+        self._tuning = tuning
         self.started = time.monotonic() - spent
         self.memory = Memory(limits.max_memory, helpers)
         self._seconds = limits.max_seconds
@@ -197,7 +197,7 @@ class Budget:
         self._over.set()
 
     def _exceeded(self) -> Stop | None:
-        return self.out_of_time(GRACE_SECONDS) or self.out_of_memory(-GRACE_BYTES)
+        return self.out_of_time(self._tuning.grace_seconds) or self.out_of_memory(-GRACE_BYTES)
 
     def _watch(self, came: int) -> None:
         """Interrupt the main thread when a limit is exceeded, and wake it up when a signal arrives.
@@ -210,10 +210,10 @@ class Budget:
         """
         main = threading.main_thread().ident
         assert main is not None
-        while not self._over.wait(LOOK_SECONDS):
+        while not self._over.wait(self._tuning.watch_seconds):
             if self._exceeded():
                 signal.pthread_kill(main, signal.SIGALRM)
-                self._over.wait(AGAIN_SECONDS)
+                self._over.wait(self._tuning.again_seconds)
             with suppress(BlockingIOError):
                 if set(os.read(came, 64)) - {signal.SIGALRM}:
                     signal.pthread_kill(main, signal.SIGALRM)

@@ -13,12 +13,13 @@ from leadline.checker.action import ActionInstance
 from leadline.checker.coverage import CoverageCounts, FieldValues, InstanceCoverage
 from leadline.checker.engines.budget import Budget, StopSearch
 from leadline.checker.engines.evidence import Sighting, property_results, states_shown
-from leadline.checker.engines.progress import PROGRESS_EVERY, PROGRESS_SECONDS, Progress
+from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import SpecError
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import FIRST_VIOLATION, ActionCount, Limits, Result, Statistics, Stop, StopKind
+from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.checker.values import Values
@@ -30,7 +31,7 @@ class OracleSearch(Generic[S]):
     """One breadth-first search. `explore` is the function to call; this class also shows what was found.
 
     Parameters:
-        spec, limits, progress, budget, look: see `explore`.
+        spec, limits, progress, budget, look, tuning: see `explore`.
 
     Attributes:
         statistics: the counts so far.
@@ -45,10 +46,12 @@ class OracleSearch(Generic[S]):
         progress: Progress | None = None,
         budget: Budget | None = None,
         look: Progress | None = None,
+        tuning: Tuning = DEFAULT,
     ) -> None:
         self.spec = spec
         self.limits = limits
-        self.budget = budget or Budget(limits)
+        self.budget = budget or Budget(limits, tuning=tuning)
+        self.tuning = tuning
         self.progress = progress
         self.look = look
         self._published_at = 0.0
@@ -63,7 +66,7 @@ class OracleSearch(Generic[S]):
         self._levels: list[int] = []
         self._shown: Counter[Property] = Counter()
         self._generated: Counter[str] = Counter()
-        self._purity = Purity(spec)
+        self._purity = Purity(spec, tuning)
         self._values = Values(type(spec.initials()[0]).__name__)
 
     def run(self) -> Result:
@@ -97,7 +100,7 @@ class OracleSearch(Generic[S]):
             enabled.update({str(instance) for instance, _ in spec.successors(state)})
         for state in within:
             distinct.update(str(instance) for _, instance in self.arrivals[state][:1])
-        values = FieldValues()
+        values = FieldValues(self.tuning.field_values)
         values.add_all(within)
         counted = dict.fromkeys(self._state_checks, 0) | self._shown
         return CoverageCounts(
@@ -130,7 +133,7 @@ class OracleSearch(Generic[S]):
 
     def _expand(self, state: S) -> None:
         waited = self.budget.seconds - self._published_at
-        is_due = self.statistics.expanded % PROGRESS_EVERY == 0 or waited > PROGRESS_SECONDS
+        is_due = self.statistics.expanded % self.tuning.progress_states == 0 or waited > self.tuning.progress_seconds
         if is_due:
             self._publish()
             if stop := self.budget.out_of_memory():
@@ -207,6 +210,7 @@ def explore(
     progress: Progress | None = None,
     budget: Budget | None = None,
     look: Progress | None = None,
+    tuning: Tuning = DEFAULT,
 ) -> Result:
     """Search a spec's states breadth-first.
 
@@ -217,6 +221,7 @@ def explore(
         budget: a budget of the same limits, if time was spent before this call; by default, a new one.
         look: called equally often while states are expanded, but not at the end. An exception that it raises ends
             the search.
+        tuning: sizes and times.
 
     Returns:
         The result. After an interrupt (Ctrl-C), it is incomplete and holds what was found so far.
@@ -226,5 +231,5 @@ def explore(
             or a state is not hashable.
     """
     limits = limits or Limits()
-    budget = budget or Budget(limits)
-    return within(budget, spec, "oracle", lambda: OracleSearch(spec, limits, progress, budget, look).run())
+    budget = budget or Budget(limits, tuning=tuning)
+    return within(budget, spec, "oracle", lambda: OracleSearch(spec, limits, progress, budget, look, tuning).run())

@@ -9,12 +9,6 @@ from leadline.checker.result import Result, Statistics
 Progress = Callable[[Statistics], None]
 """Called regularly during a search, with the counts so far."""
 
-PROGRESS_SECONDS = 0.1
-"""Seconds between two calls of the progress function."""
-
-PROGRESS_EVERY = 500
-"""Expanded states between two calls of the progress function."""
-
 MOST_SAMPLES = 60
 """Maximum number of samples kept for a search: enough for a plot."""
 

@@ -18,14 +18,11 @@ from leadline.checker.action import ActionInstance
 from leadline.checker.bag import Bag
 from leadline.checker.errors import SpecError
 from leadline.checker.properties import Kind
+from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.state import check_state, identity_leaf, roles
 
 S = TypeVar("S")
-
-FIRST, GROWTH = 30, 1.25
-"""The first `FIRST` states of a search are checked, and then one each time that the number of states has grown by the
-factor `GROWTH`. This detects nearly all impure functions, and takes almost no time in a long search."""
 
 BY_IDENTITY = "its {} depend on which of equal objects it is given, as with `is`; compare them with =="
 """The complaint when {} differ between equal states that are made of different objects."""
@@ -42,11 +39,12 @@ class Purity(Generic[S]):
 
     Parameters:
         spec: the spec.
+        tuning: which states are checked.
         with_distance: whether to check the distance of the spec too.
     """
 
-    def __init__(self, spec: Spec[S], *, with_distance: bool = False) -> None:
-        self.spec, self._with_distance = spec, with_distance
+    def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT, *, with_distance: bool = False) -> None:
+        self.spec, self._tuning, self._with_distance = spec, tuning, with_distance
         self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
         self._offered, self._next = 0, 0
@@ -61,7 +59,8 @@ class Purity(Generic[S]):
         self._offered += 1
         if self._offered <= self._next:
             return
-        self._next = self._offered if self._offered < FIRST else int(GROWTH * self._offered)
+        is_first = self._offered < self._tuning.pure_states
+        self._next = self._offered if is_first else int(self._tuning.pure_growth * self._offered)
         check_state(state, self.spec.initials()[0])
         before = copy.deepcopy(state)
         if leaf := identity_leaf(state, before):

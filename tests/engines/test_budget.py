@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import signal
@@ -11,17 +12,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import attrs
 import pytest
 
 from leadline.checker import Limits, Result, Spec, Verdict, action, invariant
-from leadline.checker.engines import budget, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.engines import spark as distributed
 from leadline.checker.engines.budget import Budget, LimitReached
 from leadline.checker.engines.memory import Memory
-from leadline.checker.settings import CompiledSettings
+from leadline.checker.settings import CompiledSettings, SparkSettings, SparkTuning, Tuning
 from tests.specs import learning
 from tests.suite.command import call, write
 
@@ -101,18 +101,14 @@ ENDLESS = {
     "an invariant's sentences": spec_of(strike, properties=[sentences]),
 }
 
+SOON = Tuning(watch_seconds=0.02, grace_seconds=0.0, again_seconds=0.3)
+"""Interrupt without mercy."""
+
 ENGINES: dict[str, Callable[..., Result]] = {
-    "oracle": oracle.explore,
-    "compiled": learning.explore,
-    "spark": distributed.explore,
+    "oracle": functools.partial(oracle.explore, tuning=SOON),
+    "compiled": functools.partial(learning.explore, settings=CompiledSettings(tuning=SOON)),
+    "spark": functools.partial(distributed.explore, settings=SparkSettings(tuning=SparkTuning(compiled=SOON))),
 }
-
-
-@pytest.fixture(autouse=True)
-def soon() -> Iterator[None]:
-    """Interrupt without mercy."""
-    with mock.patch.multiple(budget, LOOK_SECONDS=0.02, GRACE_SECONDS=0.0, AGAIN_SECONDS=0.3):
-        yield
 
 
 @pytest.mark.parametrize("engine", ["oracle", "compiled"])
@@ -127,7 +123,7 @@ def test_what_never_comes_back_is_stopped(what: str, engine: str) -> None:
 
 @pytest.mark.parametrize("what", ["an action", "the initial states"])
 def test_the_drivers_part_of_a_search_on_spark_is_stopped_too(what: str, java: None) -> None:
-    result = distributed.explore(attrs.evolve(ENDLESS[what]), Limits(max_seconds=0.2))
+    result = ENGINES["spark"](attrs.evolve(ENDLESS[what]), Limits(max_seconds=0.2))
     assert (result.engine, result.verdict, result.reason) == ("spark", Verdict.INCOMPLETE, "reached 0.2 seconds")
 
 
@@ -162,13 +158,14 @@ def test_a_search_whose_spec_caught_an_interrupt_is_incomplete(
 
 
 def test_a_search_on_spark_whose_spec_caught_an_interrupt_is_incomplete(java: None) -> None:
-    result = distributed.explore(spec_of(strike, catch_signals))
+    result = ENGINES["spark"](spec_of(strike, catch_signals))
     assert (result.engine, result.verdict, result.reason) == ("spark", Verdict.INCOMPLETE, "interrupted")
 
 
 def test_what_a_lost_call_left_out_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(strike, catch_signals)
-    cut_short = learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved", checkpoint_every=1e-9))
+    settings = CompiledSettings(checkpoint=tmp_path / "saved", checkpoint_every=1e-9, tuning=SOON)
+    cut_short = learning.explore(spec, settings=settings)
     assert cut_short.verdict is Verdict.INCOMPLETE
     monkeypatch.setenv("UNDISTURBED", "")
     resumed = learning.explore(spec, settings=CompiledSettings(resume=tmp_path / "saved"))
@@ -176,8 +173,8 @@ def test_what_a_lost_call_left_out_is_not_saved(tmp_path: Path, monkeypatch: pyt
 
 
 def test_what_was_found_until_then_is_reported() -> None:
-    for explore in (oracle.explore, learning.explore):
-        result = explore(attrs.evolve(ENDLESS["an action"]), Limits(max_seconds=0.2))
+    for engine in ("oracle", "compiled"):
+        result = ENGINES[engine](attrs.evolve(ENDLESS["an action"]), Limits(max_seconds=0.2))
         assert 3 <= result.statistics.distinct <= 5
 
 
@@ -195,9 +192,9 @@ def test_memory_that_one_call_takes_is_seen() -> None:
             kept.append(bytes(10**5))
         yield Clock(state.hour + 1)
 
-    for explore in (oracle.explore, learning.explore):
+    for engine in ("oracle", "compiled"):
         limit = Memory(None).ceilings[0].used() + 2**27
-        result = explore(spec_of(strike, hoard), Limits(max_memory=limit))
+        result = ENGINES[engine](spec_of(strike, hoard), Limits(max_memory=limit))
         assert result.verdict is Verdict.INCOMPLETE
         assert result.reason
         assert result.reason.startswith("reached ")
@@ -217,7 +214,7 @@ def test_somebody_elses_alarm_is_left_alone() -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGALRM, lambda number, _: came.append(number))
     try:
-        with Budget(Limits(max_seconds=0.01)).enforced():
+        with Budget(Limits(max_seconds=0.01), tuning=SOON).enforced():
             time.sleep(0.1)
             signal.raise_signal(signal.SIGALRM)
     finally:
@@ -226,7 +223,7 @@ def test_somebody_elses_alarm_is_left_alone() -> None:
 
 
 def test_nothing_is_interrupted_once_the_search_is_at_its_end() -> None:
-    own = Budget(Limits(max_seconds=0.01))
+    own = Budget(Limits(max_seconds=0.01), tuning=SOON)
     with own.enforced():
         own.relax()
         time.sleep(0.1)

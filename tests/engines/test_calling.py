@@ -16,7 +16,7 @@ import pytest
 from attrs import evolve, frozen
 
 from leadline.checker import LeadlineError, Limits, Result, Spec, Verdict, action, invariant
-from leadline.checker.engines import budget, oracle
+from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import choose_engine as calling
 from leadline.checker.engines.compiled import forecast
 from leadline.checker.result import Learning, Statistics, StopKind
@@ -69,21 +69,14 @@ PUZZLE = Spec(
 ALL = Limits(keep_going=True)
 
 
-LOOKS = Tuning(look_seconds=1e-9, sample=40)
-"""A search by calls is looked at as often as it reports its progress."""
+LOOKS = Tuning(look_seconds=1e-9, sample=40, progress_states=50)
+"""A search by calls is looked at as often as it reports its progress: every 50 states."""
 
 LARGE = evolve(LOOKS, small_seconds=0.0)
 """Every space is large."""
 
 GIVEN_UP = evolve(LOOKS, first_look=0.0, behind=1e9, narrow_levels=20, known_states=50)
 """Learning is given up as soon as possible."""
-
-
-@pytest.fixture(autouse=True)
-def looks_every_50_states() -> Iterator[None]:
-    """A search by calls reports its progress every 50 states."""
-    with mock.patch.object(oracle, "PROGRESS_EVERY", 50):
-        yield
 
 
 def explore(spec: Spec[Any], limits: Limits | None = None, tuning: Tuning = LOOKS) -> Result:
@@ -172,8 +165,8 @@ def test_the_time_limit_ends_initial_states_that_are_never_done() -> None:
             sleep(0.01)
             yield from ()
 
-    with mock.patch.multiple(budget, LOOK_SECONDS=0.02, GRACE_SECONDS=0.0):
-        result = explore(evolve(CHAIN, initial_states=initial_states), Limits(max_seconds=0.05))
+    soon = evolve(LOOKS, watch_seconds=0.02, grace_seconds=0.0)
+    result = explore(evolve(CHAIN, initial_states=initial_states), Limits(max_seconds=0.05), soon)
     assert result.stop is not None
     assert result.stop.kind is StopKind.TIME
 

@@ -33,7 +33,7 @@ from leadline.checker.engines.compiled import results
 from leadline.checker.observing import line_coverage as source
 from leadline.checker.observing.nodes import ShapeChanged
 from leadline.checker.result import Result
-from leadline.checker.settings import RandomSettings
+from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.runs.phrases import walked_lines
 from tests.specs.learning import learning
@@ -240,11 +240,10 @@ def count_up(state: Count) -> Iterator[Count]:
         yield Count(state.at + 1)
 
 
-def test_many_values_are_not_counted_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("leadline.checker.coverage", "leadline.checker.engines.compiled.results"):
-        monkeypatch.setattr(f"{module}.MOST_VALUES", 100)
+def test_many_values_are_not_counted_to_the_last() -> None:
+    settings = CompiledSettings(tuning=Tuning(field_values=100))
     spec = Spec(name="count", initial_states=lambda _: [Count()], actions=[count_up], bounds=Top())
-    covered = explore(spec, COVERAGE).statistics.covered
+    covered = explore(spec, COVERAGE, settings=settings).statistics.covered
     assert covered is not None
     assert covered.fields == {"Count.at": FieldCoverage(100, False, ())}
 
@@ -358,11 +357,10 @@ def test_what_only_the_search_for_a_shorter_counterexample_runs_is_not_covered()
     assert {function.name: function.is_complete for function in covered.source}["win"] is False
 
 
-def test_of_a_random_search_with_many_states_a_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("distinct_estimate", "coverage"):
-        monkeypatch.setattr(f"leadline.checker.engines.random.{module}.MOST", 40)
-    statistics = fuzz(ROOM, Limits(coverage=True), settings=RandomSettings(examples=300)).statistics
-    covered, plain = statistics.covered, fuzz(ROOM, settings=RandomSettings(examples=300)).statistics
+def test_of_a_random_search_with_many_states_a_sample_is_looked_at() -> None:
+    settings = RandomSettings(examples=300, tuning=Tuning(sampled=40))
+    statistics = fuzz(ROOM, Limits(coverage=True), settings=settings).statistics
+    covered, plain = statistics.covered, fuzz(ROOM, settings=settings).statistics
     assert covered is not None
     assert covered.sampled == 40
     assert 4 <= covered.shown["both_on"] <= 20  # a quarter of the space

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +16,6 @@ from leadline.checker.engines.budget import Budget
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.purity import Purity
-from leadline.checker.engines.random import search as random_search
 from leadline.checker.engines.random.walker_tables import WalkerTables
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.result import Limits, Verdict
@@ -163,17 +161,16 @@ def test_what_was_learned_of_a_distance_is_what_it_returns(
 
 
 @pytest.mark.parametrize("spec", [BAG, PAXOS, CATALOG["atomic/kip-101"]], ids=lambda spec: spec.name)
-def test_whether_a_distance_is_learned_makes_no_difference(spec: Spec[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whether_a_distance_is_learned_makes_no_difference(spec: Spec[Any]) -> None:
     measured = attrs.evolve(spec, distance=spec.distance or whole)
-    learned, called = (_counts(measured, always, monkeypatch) for always in (10**9, -(10**9)))
+    learned, called = (_counts(measured, always) for always in (10**9, -(10**9)))
 
     assert learned == called
 
 
-def _counts(spec: Spec[Any], always: int, monkeypatch: pytest.MonkeyPatch) -> Any:
+def _counts(spec: Spec[Any], always: int) -> Any:
     tuning = attrs.evolve(ONLY_LEARNED, always=always)
-    monkeypatch.setattr(random_search, "Walks", functools.partial(Walks, tuning=tuning))
-    result = fuzz(spec, settings=RandomSettings(examples=10, steps=20))
+    result = fuzz(spec, settings=RandomSettings(examples=10, steps=20, tuning=tuning))
     counts = result.statistics
     lengths = [[len(trace) for trace in item.traces] for item in result.properties]
     return counts.distinct, counts.generated, counts.depth, counts.actions, counts.walked, lengths

@@ -8,10 +8,9 @@ import pytest
 
 from leadline.checker import Spec, action, fuzz, invariant, step_invariant
 from leadline.checker.engines.oracle import explore
-from leadline.checker.engines.random import frontier as module
 from leadline.checker.engines.random.frontier import Arrivals, Frontier
 from leadline.checker.result import Result, Verdict
-from leadline.checker.settings import RandomSettings
+from leadline.checker.settings import RandomSettings, Tuning
 from leadline.checker.trace import Trace
 
 
@@ -100,22 +99,16 @@ def test_states_outside_of_the_constraint_are_not_expanded() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_frontier_that_is_full_gives_up_states_and_nothing_else(
-    workers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MOST", 60)
-    monkeypatch.setattr(module, "KNOWN", 64)
+def test_a_frontier_that_is_full_gives_up_states_and_nothing_else(workers: int) -> None:
+    settings = RandomSettings(examples=4_000, steps=60, tuning=Tuning(frontier=60, remembered=64))
     spec = attrs.evolve(GRID, properties=(near,))
-    result = fuzz(spec, settings=RandomSettings(examples=4_000, steps=60, workers=workers))
+    result = fuzz(spec, settings=attrs.evolve(settings, workers=workers))
 
     (trace,) = checked(result)
     assert len(trace) == 11
     assert result.statistics.walked is not None
     assert result.statistics.walked.waiting > 60
-    assert (
-        result.statistics.generated
-        == fuzz(spec, settings=RandomSettings(examples=4_000, steps=60, workers=1)).statistics.generated
-    )
+    assert result.statistics.generated == fuzz(spec, settings=attrs.evolve(settings, workers=1)).statistics.generated
 
 
 def entries(hashes: list[int], parents: list[int]) -> Arrivals:
@@ -126,9 +119,8 @@ def entries(hashes: list[int], parents: list[int]) -> Arrivals:
     )
 
 
-def test_paths_are_kept_when_states_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 8)
-    frontier, before = Frontier(0, 1), dict[int, int]()
+def test_paths_are_kept_when_states_are_given_up() -> None:
+    frontier, before = Frontier(0, 1, Tuning(frontier=8)), dict[int, int]()
     frontier.add(frontier.new_among(entries([1], [-1])))
     number = 1
     for _ in range(20):
@@ -151,14 +143,14 @@ def test_paths_are_kept_when_states_are_given_up(monkeypatch: pytest.MonkeyPatch
         assert starts.trees[place, : len(path) - 1].tolist() == path[1:]
 
 
-def test_nodes_that_lead_nowhere_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 8)
-    frontier = Frontier(0, 1)
+def test_nodes_that_lead_nowhere_are_forgotten() -> None:
+    tuning = Tuning(frontier=8)
+    frontier = Frontier(0, 1, tuning)
     for number in range(1, 2_000):
         frontier.add(frontier.new_among(entries([4 * number + place for place in range(4)], [-1] * 4)))
         frontier.take(4)  # which have no next states
 
-    assert frontier.nbytes < 8 * module.KNOWN + 10_000
+    assert frontier.nbytes < 8 * tuning.remembered + 10_000
 
 
 def test_a_state_that_was_found_is_not_added_again() -> None:

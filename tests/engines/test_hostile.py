@@ -7,14 +7,14 @@ All comparisons of learned calls are switched off, so that recording has to be e
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
+import attrs
 import pytest
 
 from leadline.checker import Limits, SpecError
-from leadline.checker.engines import oracle, purity
+from leadline.checker.engines import oracle
 from leadline.checker.settings import CompiledSettings
 from tests.specs import learning, random_specs
 from tests.specs.going_wrong import ONLY_LEARNED
@@ -23,11 +23,8 @@ SPECS = int(os.environ.get("HOSTILE_SPECS", "60"))
 LIMITS = Limits(depth=5, keep_going=True)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def few_extra_calls() -> Iterator[None]:
-    """Purity is checked in two states only: its calls would fill the specs' caches before the recorded ones do."""
-    with mock.patch.multiple(purity, FIRST=2, GROWTH=10**9):
-        yield
+TUNING = attrs.evolve(ONLY_LEARNED, pure_states=2, pure_growth=1e9)
+"""Purity is checked in two states only: its calls would fill the specs' caches before the recorded ones do."""
 
 
 def answer(explore: Callable[..., Any], text: str, **settings: Any) -> Any:
@@ -47,8 +44,8 @@ def answer(explore: Callable[..., Any], text: str, **settings: Any) -> Any:
 def test_a_random_spec_is_explored_as_by_the_oracle(seed: int) -> None:
     text = random_specs.source(seed)
     of_compiled, of_oracle = (
-        answer(learning.explore, text, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED)),
-        answer(oracle.explore, text),
+        answer(learning.explore, text, settings=CompiledSettings(workers=1, tuning=TUNING)),
+        answer(oracle.explore, text, tuning=TUNING),
     )
     # the oracle also evaluates a property that is violated already, and may find there that it raises
     assert of_compiled == of_oracle or "refused" in (of_compiled, of_oracle), text

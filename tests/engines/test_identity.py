@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
-from unittest import mock
 
 import attrs
 import pytest
 
 from leadline.checker import Limits, Spec, SpecError, Verdict, action, component, invariant, put
-from leadline.checker.engines import oracle, purity
+from leadline.checker.engines import oracle
 from leadline.checker.settings import CompiledSettings, Tuning
 from tests.specs import learning
 
@@ -66,11 +65,11 @@ def test_equal_objects_that_are_told_apart_are_refused(explore: Callable[..., An
 @pytest.mark.parametrize("compared", [True, False])
 def test_what_is_not_noticed_is_as_the_oracle_has_it(compared: bool) -> None:
     """States consist of the objects that the spec's functions returned, if these are distinguishable."""
-    tuning = Tuning(made_again=1000 if compared else 1, made_again_later=10**9)
-    with mock.patch.multiple(purity, FIRST=0, GROWTH=10**9):
-        assert oracle.explore(spec_of(held)).verdict is Verdict.VIOLATED
-        if compared:
-            with pytest.raises(SpecError, match="invariant held"):
-                learning.explore(spec_of(held), settings=CompiledSettings(tuning=tuning))
-        else:
-            assert learning.explore(spec_of(held), settings=CompiledSettings(tuning=tuning)).verdict is Verdict.VIOLATED
+    again = 1000 if compared else 1
+    tuning = Tuning(made_again=again, made_again_later=10**9, pure_states=0, pure_growth=1e9)
+    assert oracle.explore(spec_of(held), tuning=tuning).verdict is Verdict.VIOLATED
+    if compared:
+        with pytest.raises(SpecError, match="invariant held"):
+            learning.explore(spec_of(held), settings=CompiledSettings(tuning=tuning))
+    else:
+        assert learning.explore(spec_of(held), settings=CompiledSettings(tuning=tuning)).verdict is Verdict.VIOLATED

@@ -14,8 +14,8 @@ import pytest
 
 from leadline.checker import Limits, Result, Spec, Verdict, action
 from leadline.checker.engines.oracle import explore
-from leadline.checker.engines.progress import PROGRESS_EVERY
 from leadline.checker.result import ActionCount, Statistics
+from leadline.checker.settings import DEFAULT
 from tests.specs.machines import (
     all_at_limit,
     below_ceiling,
@@ -455,7 +455,8 @@ def test_progress_is_told_now_and_then_and_at_the_end() -> None:
 
     explore(counters(counters=2, limit=31), progress=progress)
 
-    assert {0, PROGRESS_EVERY, 2 * PROGRESS_EVERY, 32 * 32} <= {expanded for expanded, _ in told}
+    every = DEFAULT.progress_states
+    assert {0, every, 2 * every, 32 * 32} <= {expanded for expanded, _ in told}
     assert (told[0][1], told[-1][1]) == (1, 0)
 
 

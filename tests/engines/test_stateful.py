@@ -18,7 +18,7 @@ from leadline.checker import Spec, Verdict, action, fuzz, invariant, step_invari
 from leadline.checker.engines.oracle import explore
 from leadline.checker.observing.digest import own_modules
 from leadline.checker.result import ActionCount, Limits, Result, Statistics
-from leadline.checker.settings import RandomSettings
+from leadline.checker.settings import RandomSettings, Tuning
 from leadline.checker.stateful import PropertyViolated, SpecMachine, state_machine
 from leadline.checker.traces.itf import decode_trace, encode_trace
 from leadline.checker.traces.replay import replay
@@ -543,22 +543,18 @@ def tired(statistics: Statistics) -> None:
         raise KeyboardInterrupt
 
 
-@pytest.fixture
-def each_round_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leadline.checker.engines.random.search.PROGRESS_SECONDS", 0)
+EACH_ROUND_IS_TOLD = RandomSettings(tuning=Tuning(progress_seconds=0.0))
 
 
-@pytest.mark.usefixtures("each_round_is_told")
 def test_an_interrupt_gives_what_fuzz_found_until_then() -> None:
-    result = fuzz(clock(tick, ring), progress=tired)
+    result = fuzz(clock(tick, ring), progress=tired, settings=EACH_ROUND_IS_TOLD)
 
     assert (result.verdict, result.reason) == (Verdict.INCOMPLETE, "interrupted")
     assert result.statistics.distinct == 3
 
 
-@pytest.mark.usefixtures("each_round_is_told")
 def test_an_interrupt_keeps_what_was_violated_until_then() -> None:
-    result = fuzz(clock(tick, ring, properties=[forward, never_noon]), progress=tired)
+    result = fuzz(clock(tick, ring, properties=[forward, never_noon]), progress=tired, settings=EACH_ROUND_IS_TOLD)
 
     assert (result.verdict, result.reason) == (Verdict.VIOLATED, "interrupted")
     assert length(result, "forward") == 4

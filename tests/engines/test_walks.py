@@ -22,12 +22,12 @@ from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random import leave_out
-from leadline.checker.engines.random.distinct_estimate import MOST, StateSample
+from leadline.checker.engines.random.distinct_estimate import StateSample
 from leadline.checker.engines.random.shorten import IN_ORDER, shorten_along
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.errors import SpecError
 from leadline.checker.result import Limits, Result, StopKind, WalkCounts
-from leadline.checker.settings import OracleSettings, RandomSettings
+from leadline.checker.settings import DEFAULT, OracleSettings, RandomSettings
 from leadline.invariants.catalog import CATALOG
 from tests.specs.agreement import Pair, Shelf, Slot
 from tests.specs.agreement import put as put_on_shelf
@@ -236,13 +236,12 @@ def test_an_action_that_leads_elsewhere_later_is_refused() -> None:
         fuzz(spec, settings=RandomSettings(examples=1))
 
 
-def test_shortening_a_very_long_counterexample_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leave_out, "MOST_TRIED", 1000)
+def test_shortening_a_very_long_counterexample_ends() -> None:
     instances = [LOCK.instances[dial] for dial in [3] * 8 + [5] * 100 + [7] * 7 + [11] * 7]
     states = [Lock()]
     for instance in instances:
         states += LOCK.take(instance, states[-1])
-    trace = leave_out.without_needless_steps(Trace(LOCK, states, instances, closed), lambda _: None)
+    trace = leave_out.without_needless_steps(Trace(LOCK, states, instances, closed), lambda _: None, 1000)
     assert 23 < len(trace) < 123
     assert not closed(trace.states[-1])
 
@@ -332,14 +331,14 @@ def test_more_states_than_the_sample_holds_are_estimated() -> None:
     assert (result.statistics.out_degree_min, result.statistics.out_degree_max) == (12, 12)
 
 
-@pytest.mark.parametrize("states", [100, MOST, 3 * MOST, 50 * MOST])
+@pytest.mark.parametrize("states", [100, DEFAULT.sampled, 3 * DEFAULT.sampled, 50 * DEFAULT.sampled])
 def test_the_estimate_is_within_three_percent(states: int) -> None:
     hashes = np.random.default_rng(states).integers(0, 2**64, states, np.uint64)
     sampled, zeros = StateSample(), np.zeros(states, np.int64)
     for part in np.array_split(np.concatenate([hashes, hashes[::-1]]), 7):
         sampled.add(part, zeros[: len(part)], zeros[: len(part)], zeros[: len(part)])
-    assert sampled.is_exact == (states <= MOST)
-    assert sampled.distinct == (states if states <= MOST else pytest.approx(states, rel=0.03))
+    assert sampled.is_exact == (states <= DEFAULT.sampled)
+    assert sampled.distinct == (states if states <= DEFAULT.sampled else pytest.approx(states, rel=0.03))
 
 
 def test_every_step_of_a_counterexample_is_one_that_the_spec_takes() -> None:

@@ -79,12 +79,12 @@ def explore(
         if settings.checkpoint is not None or settings.resume is not None:
             raise LeadlineError(f"checkpoints need the compiler, which cannot be loaded: {error}") from error
         _log.warning("the compiler cannot be loaded, so states are explored by direct calls: %s", error)
-        return _of_this_engine(_by_calls(spec, limits, progress, spent), settings)
+        return _of_this_engine(_by_calls(spec, limits, progress, spent, settings.tuning), settings)
     try:
         return _of_this_engine(search.explore(spec, limits, progress, settings, forecast, spent), settings)
     except SlowerThanCalling as given_up:
         now = given_up.statistics
-    result = _by_calls(spec, limits, progress, now.seconds)
+    result = _by_calls(spec, limits, progress, now.seconds, settings.tuning)
     statistics = result.statistics
     calls = tables.calls_by_oracle(
         spec, statistics.expanded, statistics.distinct + statistics.outside, statistics.successors
@@ -112,7 +112,7 @@ def _forecast(statistics: Statistics, tuning: Tuning) -> Forecast:
 
 def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tuning) -> Result | Forecast:
     """The result of a small search; for a larger one, a forecast from the speed of direct calls on its first states."""
-    before = Budget(limits)
+    before = Budget(limits, tuning=tuning)
     initials = within(before, spec, "oracle", spec.initials)
     if isinstance(initials, Result):
         return initials
@@ -122,14 +122,14 @@ def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tun
     try:
         if len(initials) > tuning.sample and limits.depth != 1:  # with depth 1, no state is expanded
             begins = attrs.evolve(spec, initial_states=lambda _: initials[: tuning.sample])
-            result = oracle.explore(begins, attrs.evolve(limits, depth=2, coverage=False), look=look)
+            result = oracle.explore(begins, attrs.evolve(limits, depth=2, coverage=False), look=look, tuning=tuning)
             if result.interrupted:
                 return attrs.evolve(result, spec=spec)
             # twice the limit, because the first states take longer than others
             if look.seconds / tuning.sample * len(initials) > 2 * tuning.small_seconds:
                 return _forecast(result.statistics, tuning)
-        budget = Budget(limits, spent=time.monotonic() - began)
-        return oracle.explore(spec, limits, budget=budget, look=look)
+        budget = Budget(limits, spent=time.monotonic() - began, tuning=tuning)
+        return oracle.explore(spec, limits, budget=budget, look=look, tuning=tuning)
     except _Large as large:
         return large.forecast
 
@@ -184,8 +184,8 @@ def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
     return states <= tuning.small_seconds * rate
 
 
-def _by_calls(spec: Spec[S], limits: Limits, progress: Progress | None, spent: float) -> Result:
-    return oracle.explore(spec, limits, progress, Budget(limits, spent=spent))
+def _by_calls(spec: Spec[S], limits: Limits, progress: Progress | None, spent: float, tuning: Tuning) -> Result:
+    return oracle.explore(spec, limits, progress, Budget(limits, spent=spent, tuning=tuning), tuning=tuning)
 
 
 def _of_this_engine(result: Result, settings: CompiledSettings) -> Result:

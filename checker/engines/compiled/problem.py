@@ -45,4 +45,4 @@ class Problem(Generic[S]):
     checkpoint: Checkpoint | None = None
     large: int | None = None
     forecast: Forecast | None = None
-    purity: Purity[S] = attrs.field(default=attrs.Factory(lambda self: Purity(self.spec), takes_self=True))
+    purity: Purity[S] = attrs.field(default=attrs.Factory(lambda self: Purity(self.spec, self.tuning), takes_self=True))

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.checker.coverage import MOST_VALUES, FieldCoverage, FieldValues
+from leadline.checker.coverage import FieldCoverage, FieldValues
 from leadline.checker.engines.compiled.expander import Expander
 from leadline.checker.engines.evidence import Sighting
 from leadline.checker.engines.learning.tables import TransitionTables
@@ -110,7 +110,8 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
         last: the end of these states.
     """
     store, layout = expander.store, expander.layout
-    values, packing = FieldValues(), store.packing
+    most, packing = expander.tuning.field_values, store.packing
+    values = FieldValues(most)
     name = type(layout.state([0] * layout.slots)).__name__
     parts = [(node, path, apart, _slots(node)) for node, path, apart in _parts(layout.root, name)]
     met: list[set[bytes]] = [set() for _ in parts]
@@ -119,7 +120,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
         for (node, path, apart, slots), known in zip(parts, met, strict=True):
             held = [slot for slot in slots if slot < len(packing.sizes)]
             numbers = (states[:, packing.word[held]] >> packing.shift[held]) & packing.mask[held]
-            if len(known) > MOST_VALUES:
+            if len(known) > most:
                 values.stop(path)
                 continue
             for row in np.unique(numbers, axis=0) if len(numbers) else ():

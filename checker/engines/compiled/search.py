@@ -36,7 +36,7 @@ from leadline.checker.engines.learning.tables import Numbers, TransitionTables
 from leadline.checker.engines.learning.warm_up import compiled_ahead
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
-from leadline.checker.engines.progress import PROGRESS_SECONDS, Progress
+from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.run import attempt, conclude, within
 from leadline.checker.errors import Damaged, LeadlineError
 from leadline.checker.observing.lazy import make_ordinary
@@ -82,7 +82,7 @@ class CompiledSearch(Generic[S]):
         packing = Packing(tables.layout.sizes()) if saved is None else saved.packing
         self.at = Position.at_start(tables)
         memory, constrained = self.budget.memory.for_states, self.spec.constraint is not None
-        store = Store(packing, tables.instances, memory, self.workers, len(tables.rows), constrained)
+        store = Store(packing, tables.instances, memory, self.workers, len(tables.rows), constrained, self.tuning)
         self.expander = Expander(tables, store, Watch(self.budget, self.workers, self._report))
         if saved is None:
             store.add(map(packing.pack, tables.rows))
@@ -269,7 +269,7 @@ class CompiledSearch(Generic[S]):
 
     def _report(self) -> None:
         """Call the progress function, unless it was called recently."""
-        if self._problem.progress is not None and time.monotonic() - self._reported_at > PROGRESS_SECONDS:
+        if self._problem.progress is not None and time.monotonic() - self._reported_at > self.tuning.progress_seconds:
             self._problem.progress(self._statistics())
             self._reported_at = time.monotonic()
 
@@ -418,8 +418,8 @@ def explore(
     workers = Workers(settings.workers or usable_cores())
     if limits.coverage:
         workers.end_helpers(for_good=True)  # calls are measured in this process only
-    budget = Budget(limits, lambda: workers.processes, spent)
     tuning = settings.tuning if settings.verify is None else attrs.evolve(settings.tuning, verify=settings.verify)
+    budget = Budget(limits, lambda: workers.processes, spent, tuning)
 
     def search() -> Result:
         with ExitStack() as stack:

@@ -12,6 +12,7 @@ from leadline.checker.engines.compiled import kernel
 from leadline.checker.engines.learning.arrays import Kept, Packed
 from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.workers import Workers
+from leadline.checker.settings import DEFAULT, Tuning
 
 MOST_STATES = 2**32 - 2**27
 """The maximum number of states. State numbers have 32 bits, also those of next states that turn out to be known."""
@@ -22,9 +23,6 @@ overflow."""
 
 SMALLEST_TABLE = 4096
 """Entries per worker in the smallest table: regions fill at random, and must not overflow."""
-
-SLICE = 2**22
-"""Number of states that are entered into a table, or checked, between two checks for Ctrl-C."""
 
 SMALLEST_ROOM = 2**16
 FULLEST = 0.7
@@ -48,6 +46,7 @@ class Store:
         workers: the workers that fill the table.
         first: the number of initial states.
         constrained: whether the spec has `Spec.within`.
+        tuning: how often long loops are interrupted.
 
     Attributes:
         states: shape (room, words).
@@ -59,9 +58,16 @@ class Store:
     """
 
     def __init__(
-        self, packing: Packing, instances: int, memory: int, workers: Workers, first: int, constrained: bool = False
+        self,
+        packing: Packing,
+        instances: int,
+        memory: int,
+        workers: Workers,
+        first: int,
+        constrained: bool = False,
+        tuning: Tuning = DEFAULT,
     ) -> None:
-        self.packing, self.workers = packing, workers
+        self.packing, self.workers, self._slice = packing, workers, tuning.interruptible
         self.packings = 0
         self.counters = np.zeros(kernel.COUNTERS, np.int64)
         self._arrival_type = arrival_type(instances)
@@ -137,8 +143,8 @@ class Store:
         if size > len(self.table):
             self.table = np.empty(0, np.uint64)  # frees the old table before the new one is allocated
             self.table = np.empty((size + regions - 1) // regions * regions, np.uint64)
-        for first in range(0, max(self.count, 1), SLICE):
-            last = min(first + SLICE, self.count)
+        for first in range(0, max(self.count, 1), self._slice):
+            last = min(first + self._slice, self.count)
             found = self.workers.run(
                 kernel.rebuild,
                 [(region, regions, first, last, self.states, self.table) for region in range(regions)],
@@ -160,8 +166,8 @@ class Store:
             NotASearch: a state has a number that its slot does not have, or was not found from an earlier state.
         """
         packing = self.packing
-        for first in range(0, self.count, SLICE):
-            last = min(first + SLICE, self.count)
+        for first in range(0, self.count, self._slice):
+            last = min(first + self._slice, self.count)
             (wrong,) = self.workers.run(
                 kernel.first_impossible,
                 [

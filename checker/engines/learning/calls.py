@@ -116,7 +116,7 @@ class Caller(Generic[S]):
         for tree in given_states:
             self.precision[tree] = Precision.STATES
         self._classes = layout.classes()
-        self.purity = purity or Purity(spec)
+        self.purity = purity or Purity(spec, tuning)
         self._compared = self._made_again = 0
         self._last: tuple[Row, S] | None = None
         self._looks_at_identity = self._may_look_at_identity()

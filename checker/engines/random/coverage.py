@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from leadline.checker.coverage import CoverageCounts, FieldValues, InstanceCoverage
 from leadline.checker.engines.evidence import states_shown
 from leadline.checker.engines.learning.watch import Watch
-from leadline.checker.engines.random.distinct_estimate import MOST, StateSample
+from leadline.checker.engines.random.distinct_estimate import StateSample
 from leadline.checker.observing.layout import Layout
 from leadline.checker.properties import Kind, Property
+from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
 S = TypeVar("S")
@@ -27,12 +28,13 @@ class WalkCoverage(Generic[S]):
 
     Parameters:
         spec: the spec.
+        tuning: sizes.
     """
 
-    def __init__(self, spec: Spec[S]) -> None:
+    def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT) -> None:
         self._spec = spec
         self._asked: list[Property] = [*spec.premises, *spec.checks_of(Kind.WITNESS)]
-        self._values = FieldValues()
+        self._values = FieldValues(tuning.field_values)
         self._waiting: dict[int, NDArray[np.int64]] = {}
         self._true: dict[int, list[bool]] = {}
 
@@ -76,7 +78,7 @@ class WalkCoverage(Generic[S]):
             enabled, taken, new: for each action instance, how often it was enabled and taken, and the number of states
                 of the sample that it led to first.
         """
-        known = [self._true[number] for number in sampled.hashes[:MOST].tolist() if number in self._true]
+        known = [self._true[number] for number in sampled.hashes[: sampled.most].tolist() if number in self._true]
         counts = np.array(known, np.int64).reshape(len(known), len(self._asked)).sum(axis=0).tolist()
         of_instances = zip(self._spec.instances, enabled.tolist(), taken.tolist(), new.tolist(), strict=True)
         return CoverageCounts(

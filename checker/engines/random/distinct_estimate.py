@@ -9,14 +9,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-MOST = 2**14
-"""Size of the sample. If there are more states, the standard error of their number is 1 / sqrt(MOST - 2), 0.8 %."""
+from leadline.checker.settings import DEFAULT, Tuning
 
 
 class StateSample:
     """The sample.
 
+    Parameters:
+        tuning: the size of the sample.
+
     Attributes:
+        most: the maximum number of states in the sample.
         hashes: the hashes of the states, sorted.
         depths: for each state, the smallest number of steps that led to it.
         by: for each state, the action instance of the last of these steps; -1 for an initial state.
@@ -24,7 +27,8 @@ class StateSample:
         limit: the largest hash that can be in the sample.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tuning: Tuning = DEFAULT) -> None:
+        self.most = tuning.sampled
         self.hashes = np.zeros(0, np.uint64)
         self.depths = self.by = self.degrees = np.zeros(0, np.int64)
         self.limit = 2**64 - 1
@@ -38,10 +42,10 @@ class StateSample:
         depths, by, degrees = (np.concatenate(pair) for pair in zip(own, columns, strict=True))
         order = np.lexsort((by, depths, hashes))
         hashes = hashes[order]
-        first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))[: MOST + 1]
+        first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))[: self.most + 1]
         order = order[first]
         self.hashes, self.depths, self.by, self.degrees = hashes[first], depths[order], by[order], degrees[order]
-        if len(first) > MOST:
+        if len(first) > self.most:
             self.limit = int(self.hashes[-1])
 
     def led_to(self, instances: int) -> NDArray[np.int64]:
@@ -55,7 +59,7 @@ class StateSample:
     @property
     def is_exact(self) -> bool:
         """Whether all states are in the sample."""
-        return len(self.hashes) <= MOST
+        return len(self.hashes) <= self.most
 
     @property
     def scale(self) -> float:

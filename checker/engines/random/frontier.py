@@ -44,14 +44,12 @@ from numpy.typing import NDArray
 from leadline.checker.engines.learning.forest import with_room
 from leadline.checker.engines.random.arrays import widened
 from leadline.checker.engines.random.kernel import mixed
+from leadline.checker.settings import DEFAULT, Tuning
 
 N = TypeVar("N", bound=np.generic)
 
-MOST, NUMBERS = 2**17, 2**24
-"""The maximum number of states of the frontier, and of the numbers in all their rows."""
-
-KNOWN = 2**22
-"""The number of entries of the table of found states."""
+NUMBERS = 2**24
+"""The maximum number of numbers in the rows of all states of the frontier."""
 
 NEARER = 0.02
 """Added for each step from the start to the random number from 0 to 1 that orders the states; the smallest is first."""
@@ -126,14 +124,16 @@ class Frontier:
     Parameters:
         seed: the seed of the random order.
         slots: the number of slots of a state.
+        tuning: the size of the frontier, and of the table of found states.
 
     Attributes:
         given_up: states that were removed because there was no room.
     """
 
-    def __init__(self, seed: int, slots: int) -> None:
+    def __init__(self, seed: int, slots: int, tuning: Tuning = DEFAULT) -> None:
+        self._most = tuning.frontier
         self._seed, self.given_up = np.uint64(seed % 2**64), 0
-        self._known = np.zeros(KNOWN, np.uint64)
+        self._known = np.zeros(tuning.remembered, np.uint64)
         self._count = self._nodes_count = self._nodes_kept = 0
         # arrays of the states to be expanded, with room for more
         self._rows, self._nodes = np.zeros((64, slots), np.int32), np.zeros(64, np.int64)
@@ -170,7 +170,7 @@ class Frontier:
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = hashes[1:] != hashes[:-1]
         first = order[is_first]
-        return found.at(first[self._known[_places(found.hashes[first])] != found.hashes[first]])
+        return found.at(first[self._known[self._places(found.hashes[first])] != found.hashes[first]])
 
     def add(self, new: Arrivals, distances: NDArray[np.float64] | None = None) -> None:
         """Add states, and remember them.
@@ -179,7 +179,7 @@ class Frontier:
             new: the states.
             distances: the distance of each state; None if the spec does not have a distance.
         """
-        self._known[_places(new.hashes)] = new.hashes
+        self._known[self._places(new.hashes)] = new.hashes
         steps = np.zeros(len(new.hashes), np.int64)
         inner = new.parents >= 0
         steps[inner] = self._steps[new.parents[inner]] + 1
@@ -191,7 +191,7 @@ class Frontier:
         self._parents, self._trees = _with(self._parents, nodes, new.parents), _with(self._trees, nodes, new.trees)
         self._hashes, self._steps = _with(self._hashes, nodes, new.hashes), _with(self._steps, nodes, steps)
         self._count, self._nodes_count = count + len(steps), nodes + len(steps)
-        most = max(1, min(MOST, NUMBERS // max(self._rows.shape[1], 1)))
+        most = max(1, min(self._most, NUMBERS // max(self._rows.shape[1], 1)))
         if self._count > most:
             self.given_up += self._count - most * 3 // 4
             self._remove(np.setdiff1d(np.arange(self._count), self.next_places(most * 3 // 4)))
@@ -256,6 +256,11 @@ class Frontier:
         """Add new slots to the rows, with value 0."""
         self._rows = widened(self._rows, slots)
 
+    def _places(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The entries of the table of found states for some hashes."""
+        places: NDArray[np.uint64] = mixed.py_func(hashes) & np.uint64(len(self._known) - 1)
+        return places
+
     def _forget(self) -> None:
         """Forget the nodes that are not ancestors of a state of the frontier."""
         parents = self._parents[: self._nodes_count]
@@ -279,12 +284,6 @@ def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: 
     nearer, tied = np.flatnonzero(distances < last), np.flatnonzero(distances == last)
     chosen = np.argpartition(turns[tied], count - len(nearer) - 1)[: count - len(nearer)]
     return np.concatenate([nearer, tied[chosen]])
-
-
-def _places(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The entries of the table of found states for some hashes."""
-    places: NDArray[np.uint64] = mixed.py_func(hashes) & np.uint64(KNOWN - 1)
-    return places
 
 
 def _with(array: NDArray[N], count: int, new: NDArray[N]) -> NDArray[N]:

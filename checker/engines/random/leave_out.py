@@ -23,6 +23,7 @@ from leadline.checker.engines.purity import leads_elsewhere
 from leadline.checker.engines.random.visited_states import Choice, VisitedStates
 from leadline.checker.properties import Property
 from leadline.checker.result import Limits
+from leadline.checker.settings import DEFAULT
 from leadline.checker.trace import Trace, complaint_at_end
 
 S = TypeVar("S")
@@ -32,9 +33,6 @@ Keep = Callable[[Trace[S]], None]
 
 LONG = 20
 """The maximum length in states of traces whose steps are left out two at a time; from longer ones, one at a time."""
-
-MOST_TRIED = 1_000_000
-"""The maximum number of steps taken to find out which can be left out. It takes about ten seconds."""
 
 MOST_GROUPS = 250
 """The number of groups of steps that Hypothesis leaves out or keeps. 200 take 0.4 seconds, 700 take 1.8 seconds."""
@@ -51,7 +49,7 @@ SHRINKING = settings(
 """All settings are set, because those of the user's profile could change the results."""
 
 
-def without_needless_steps(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
+def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
     """A counterexample from which Hypothesis cannot leave out any more steps, or only a few if it is very long.
 
     Within a Hypothesis test, the counterexample is returned unchanged, because such tests must not be nested.
@@ -59,18 +57,19 @@ def without_needless_steps(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
     Parameters:
         trace: a counterexample, or a trace to a state that satisfies a witness.
         keep: see `Keep`.
+        most_tried: see `Tuning.tried`.
     """
     tried = 0
     while not currently_in_test_context():
         size = -(-len(trace.instances) // MOST_GROUPS)
-        shorter, tried = _shrunk(trace, size, keep, tried)
+        shorter, tried = _shrunk(trace, size, keep, tried, most_tried)
         if len(shorter) == len(trace):
             break
         trace = shorter
     return trace
 
 
-def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int) -> tuple[Trace[S], int]:
+def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: int) -> tuple[Trace[S], int]:
     """A counterexample without the steps that Hypothesis leaves out.
 
     Hypothesis draws a byte for each group of steps, and shrinks the bytes towards 0, which leaves the group out.
@@ -80,6 +79,7 @@ def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int) -> tuple[Trac
         size: the number of steps of a group; 0 if there are no steps.
         keep: see `Keep`.
         tried: the number of steps taken before.
+        most_tried: see `without_needless_steps`.
 
     Returns:
         The shortest counterexample, and the number of steps taken, including those before.
@@ -93,7 +93,7 @@ def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int) -> tuple[Trac
     def is_violated(groups: bytes) -> bool:
         """Whether the property is violated if only the groups with a byte other than 0 are kept."""
         nonlocal shortest, tried
-        if groups in known or tried > MOST_TRIED or errors:
+        if groups in known or tried > most_tried or errors:
             return known.get(
                 groups, False
             )  # the same answer for the same bytes: otherwise, Hypothesis reports a flaky test
@@ -155,7 +155,7 @@ def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
     return None
 
 
-def shortest_nearby(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
+def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
     """A short counterexample near a given one.
 
     Steps are left out, one and two at a time, and the shortest counterexample through all visited states is selected.
@@ -164,12 +164,13 @@ def shortest_nearby(trace: Trace[S], keep: Keep[S]) -> Trace[S]:
     Parameters:
         trace: a counterexample.
         keep: see `Keep`.
+        most_tried: see `Tuning.tried`.
     """
     item, visited = trace.about, VisitedStates(trace.spec)
     assert item is not None
     while True:
         choices = _choices(trace)
-        most = 2 if len(trace) <= LONG else 1 if len(trace) ** 2 <= MOST_TRIED else 0
+        most = 2 if len(trace) <= LONG else 1 if len(trace) ** 2 <= most_tried else 0
         for left_out in range(min(most, len(choices)) + 1):
             for kept in itertools.combinations(choices, len(choices) - left_out):
                 keep(trace)

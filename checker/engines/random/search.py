@@ -18,7 +18,7 @@ from leadline.checker.engines.evidence import premise_shown
 from leadline.checker.engines.learning.warm_up import compiled_ahead
 from leadline.checker.engines.learning.watch import Watch
 from leadline.checker.engines.learning.workers import Workers, usable_cores
-from leadline.checker.engines.progress import PROGRESS_SECONDS, Progress
+from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.purity import Purity
 from leadline.checker.engines.random import kernel as kernel
 from leadline.checker.engines.random.walkers import Walks
@@ -71,7 +71,7 @@ def fuzz(
         return result
     from leadline.checker.engines.random.shorten import shortened  # importing Hypothesis takes a tenth of a second
 
-    return shortened(result, limits, progress, settings.workers)
+    return shortened(result, limits, progress, settings.workers, settings.tuning)
 
 
 def _check_limits(limits: Limits) -> None:
@@ -88,7 +88,7 @@ def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings
     """The result of the walks, before counterexamples are shortened."""
     compiled_ahead(_walk_once, kernel.walk)
     workers = Workers(settings.workers or usable_cores())
-    budget = Budget(limits, lambda: workers.processes)
+    budget = Budget(limits, lambda: workers.processes, tuning=settings.tuning)
     search = functools.partial(_walked, spec, limits, progress, settings, budget, workers)
     try:
         return attrs.evolve(within(budget, spec, "random", search), settings=settings.shown)
@@ -106,10 +106,10 @@ def _walked(
     workers: Workers,
 ) -> Result:
     """Walk until all walks have ended, every invariant is violated, or a limit is reached."""
-    purity = Purity(spec, with_distance=spec.distance is not None and not settings.uniform)
+    purity = Purity(spec, settings.tuning, with_distance=spec.distance is not None and not settings.uniform)
     walks = Walks(
         spec, settings.examples, settings.steps, settings.seed, Watch(budget, workers), purity,
-        uniform=settings.uniform, coverage=limits.coverage,
+        uniform=settings.uniform, coverage=limits.coverage, tuning=settings.tuning,
     )  # fmt: skip
     sought = [item for item in spec.checks if not item.kind.is_witness]
     can_be_decided = bool(sought) and not limits.keep_going
@@ -117,7 +117,7 @@ def _walked(
     def walk() -> None:
         reported_at = 0.0
         while walks.round() and not (can_be_decided and all(item in walks.traces for item in sought)):
-            if progress is not None and time.monotonic() - reported_at > PROGRESS_SECONDS:
+            if progress is not None and time.monotonic() - reported_at > settings.tuning.progress_seconds:
                 progress(walks.statistics)
                 reported_at = time.monotonic()
 

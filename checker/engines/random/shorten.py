@@ -27,12 +27,12 @@ import attrs
 
 from leadline.checker.engines import ENGINES
 from leadline.checker.engines.budget import Budget, LimitReached, StopSearch
-from leadline.checker.engines.progress import PROGRESS_SECONDS, Progress
+from leadline.checker.engines.progress import Progress
 from leadline.checker.engines.random.leave_out import Keep, shortest_nearby, without_needless_steps
 from leadline.checker.errors import SpecError
 from leadline.checker.properties import Kind, Property
 from leadline.checker.result import Limits, Result, Statistics, Stop, StopKind
-from leadline.checker.settings import CompiledSettings, Tuning
+from leadline.checker.settings import DEFAULT, CompiledSettings, Tuning
 from leadline.checker.spec import Spec
 from leadline.checker.support.messages import counted
 from leadline.checker.trace import Trace, complaint_at_end
@@ -48,10 +48,6 @@ FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
 
 MOST_ALONG = 50_000
 """The number of states of all exhaustive searches from the states along counterexamples together."""
-
-LEAST_SECONDS = 3.0
-"""Seconds in which steps are left out even if the search has used up its time or was interrupted: otherwise the
-counterexamples would be as long as the random behaviours."""
 
 WHY = {
     StopKind.TIME: "the time limit ended the shortening",
@@ -71,6 +67,7 @@ def shortened(
     limits: Limits,
     progress: Progress | None = None,
     workers: int | None = None,
+    tuning: Tuning = DEFAULT,
 ) -> Result:
     """The result of a random search with its traces shortened.
 
@@ -78,15 +75,16 @@ def shortened(
 
     Parameters:
         result: the result.
-        limits: ``max_seconds`` applies to the search and the shortening together (see `LEAST_SECONDS`), ``max_memory``
-            to each of them.
+        limits: ``max_seconds`` applies to the search and the shortening together (see `Tuning.shortening_seconds`),
+            ``max_memory`` to each of them.
         progress: called regularly; `Statistics.activity` names the trace that is being shortened.
         workers: the number of threads; None: one for each core.
+        tuning: sizes and times. The exhaustive searches have their own.
 
     Raises:
         SpecError: the spec misbehaved.
     """
-    shortening = _Shortening(result, limits, progress, workers)
+    shortening = _Shortening(result, limits, progress, workers, tuning)
     note = shortening.run()
     properties = [
         attrs.evolve(item, traces=(shortening.traces[item.property],)) if item.traces else item
@@ -99,13 +97,16 @@ class _Shortening:
     """Shortens the counterexamples of one result.
 
     Parameters:
-        result, limits, progress, workers: see `shortened`.
+        result, limits, progress, workers, tuning: see `shortened`.
 
     Attributes:
         traces: for each property that has a trace, the shortest so far.
     """
 
-    def __init__(self, result: Result, limits: Limits, progress: Progress | None, workers: int | None) -> None:
+    def __init__(
+        self, result: Result, limits: Limits, progress: Progress | None, workers: int | None, tuning: Tuning
+    ) -> None:
+        self._tuning = tuning
         self.traces: dict[Property, Trace[object]] = {
             item.property: item.traces[0] for item in result.properties if item.traces
         }
@@ -119,6 +120,8 @@ class _Shortening:
         self._seconds = None if limits.max_seconds is None else limits.max_seconds - self._spent
         if self._interrupted:  # the user waits for the end
             self._seconds = 0.0
+        self._without_needless_steps = functools.partial(without_needless_steps, most_tried=tuning.tried)
+        self._shortest_nearby = functools.partial(shortest_nearby, most_tried=tuning.tried)
         self._shortest: set[Property] = set()
         self._depth = 0
 
@@ -130,8 +133,8 @@ class _Shortening:
         """
         stop: Stop | None = None
         try:
-            self._leave_out(self.traces, without_needless_steps)
-            self._leave_out(self._violated, shortest_nearby)
+            self._leave_out(self.traces, self._without_needless_steps)
+            self._leave_out(self._violated, self._shortest_nearby)
             if self._violated:
                 self._search_around()
             longer = self._longer
@@ -165,9 +168,9 @@ class _Shortening:
         Raises:
             StopSearch: the time is up, memory is used up, or there was an interrupt.
         """
-        least = LEAST_SECONDS - (time.monotonic() - self._began)
+        least = self._tuning.shortening_seconds - (time.monotonic() - self._began)
         seconds = None if self._left is None else max(self._left, least, 1e-3)
-        budget = Budget(Limits(max_seconds=seconds, max_memory=self._memory))
+        budget = Budget(Limits(max_seconds=seconds, max_memory=self._memory), tuning=self._tuning)
         try:
             with budget.enforced():
                 for item in items:
@@ -186,7 +189,7 @@ class _Shortening:
         self.traces[item] = trace
         if stop := budget.out_of_time():
             raise LimitReached(stop)
-        if time.monotonic() - self._reported_at > PROGRESS_SECONDS:
+        if time.monotonic() - self._reported_at > self._tuning.progress_seconds:
             self._reported_at = time.monotonic()
             self._report(f"shortening the trace of {item.name}: {counted(len(trace), 'state')}", Statistics())
 
@@ -228,8 +231,8 @@ class _Shortening:
 
         shorten_along(self.traces[item], most, self._searched, keep)
         if len(self.traces[item]) < before:
-            self._leave_out([item], without_needless_steps)
-            self._leave_out([item], shortest_nearby)
+            self._leave_out([item], self._without_needless_steps)
+            self._leave_out([item], self._shortest_nearby)
 
     def _note(self, stop: Stop | None) -> str:
         """The remark on the lengths of the counterexamples."""

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from leadline.checker.action import ActionInstance
 from leadline.checker.content import content
 from leadline.checker.coverage import CoverageCounts
-from leadline.checker.engines.budget import LOOK_SECONDS
 from leadline.checker.engines.learning.calls import NotRecorded
 from leadline.checker.engines.learning.comparison import refuse_contradicted
 from leadline.checker.engines.learning.interrupts import interrupts_wait
@@ -123,7 +122,7 @@ class Walks(Generic[S]):
         """
         instances, steps = len(self.spec.instances), self._length
         self.traces: dict[Property, Trace[S]] = {}
-        self.sampled = StateSample()
+        self.sampled = StateSample(self._tuning)
         self.taken, self.enabled = np.zeros(instances, np.int64), np.zeros(instances, np.int64)
         self.ends = np.zeros((arrays.REASONS, steps + 1), np.int64)
         self.steps = self.begun = self.expanded = self._looked = self._deepest = 0
@@ -132,7 +131,7 @@ class Walks(Generic[S]):
         seed = (seed + 2**63) % 2**64 - 2**63
         self._numbers[[arrays.SEED, arrays.WALKS, arrays.LENGTH]] = seed, self._walks, steps
         self._numbers[[arrays.LOOKS, arrays.FROM_FRONTIER, arrays.WALKING]] = not uniform, FROM_FRONTIER, count
-        self._coverage = WalkCoverage(self.spec) if self._covers else None
+        self._coverage = WalkCoverage(self.spec, self._tuning) if self._covers else None
         self._tables.widen()
         expanders = 0 if uniform else EXPANDERS
         slots = self._tables.layout.slots
@@ -143,7 +142,7 @@ class Walks(Generic[S]):
         sizes = [ROUND * (min(last, count) - min(first, count)) + last - first for first, last in self._parts()]
         noted = slots if self._covers else 0
         self._samples = [arrays.new_sample(size, instances, steps, noted) for size in sizes]
-        self._frontier, self._expanding = Frontier(seed, slots), np.zeros(0, np.int64)
+        self._frontier, self._expanding = Frontier(seed, slots, self._tuning), np.zeros(0, np.int64)
         self._starts = self._frontier.starts(0, steps)
         self._found: list[Arrivals] = []
         if not uniform:
@@ -363,7 +362,7 @@ class Walks(Generic[S]):
             if walkers.parked.any():
                 self._learn()
             self.watch.pause()
-            if time.monotonic() - looked > LOOK_SECONDS:
+            if time.monotonic() - looked > self._tuning.watch_seconds:
                 looked = time.monotonic()
                 self.watch.need(0)
 

@@ -60,13 +60,13 @@ def explore(
     if session is None:
         check_environment(settings.master, settings.conf)  # report errors before the driver searches by itself
     workers = Workers(usable_cores())
-    budget = Budget(limits, lambda: workers.processes)
+    tuning = _tuning(settings)
+    budget = Budget(limits, lambda: workers.processes, tuning=tuning.compiled)
 
     def search() -> Result:
         with ExitStack() as stack:
             folder = _opened(stack, spec, limits, settings)
             start = _starter(stack, settings, session)
-            tuning = _tuning(settings)
             problem = Problem(
                 spec=spec, limits=limits, budget=budget, workers=workers, progress=progress,
                 tuning=tuning.compiled, large=tuning.large,
@@ -151,7 +151,7 @@ def _searched(
             return search.run(saved)
         except CHANGES as change:
             adjustments = adjustments.after(change)
-        saved, problem = None, attrs.evolve(problem, purity=Purity(problem.spec))
+        saved, problem = None, attrs.evolve(problem, purity=Purity(problem.spec, problem.tuning))
         folder.manifest.start_over()
 
 
