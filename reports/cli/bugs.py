@@ -12,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from leadline.checker.bounds import bounds_text
+from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.bugs import Bug, BugResult, BugSearch, BugsReport, UnmodelledBug, read_archive
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
+from leadline.reports.diagnosis import diagnose, lines
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.formats import BUGS_FORMATS
 from leadline.reports.terminal.console import STYLES, WrappedBounds, console
@@ -99,6 +101,10 @@ def _show(out: Console, outcomes: Sequence[BugResult], *, with_trace: bool) -> N
     out.print()
     if with_trace:
         show_traces(out, outcomes[0].result)
+        with progress_line("what decides it") as progress:
+            diagnosis = diagnose(outcomes[0].result, progress=progress)
+        for line in lines(diagnosis) if diagnosis is not None else ():
+            out.print(Text(visible(line)))
         out.print(_comparison(outcomes), soft_wrap=True)
 
 

@@ -21,6 +21,7 @@ from leadline.reports.cli.options import (
 )
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
+from leadline.reports.diagnosis import SECONDS, has_rules
 from leadline.reports.formats import RUN_FORMATS
 
 
@@ -45,6 +46,13 @@ from leadline.reports.formats import RUN_FORMATS
     default=1,
     metavar="N",
     help="Show up to N different shortest counterexamples to each violated property.",
+)
+@click.option(
+    "--diagnose",
+    type=click.FloatRange(0),
+    metavar="S",
+    help="Search up to S seconds for what decides a violation: a rule of a later release, or a configuration; in your "
+    f"own spec, a step. By default, {SECONDS:g} for releases of Kafka, and 0 for other specs.",
 )
 @click.option(
     "--workers",
@@ -111,6 +119,7 @@ def explore(
     max_seconds: float | None,
     keep_going: bool,
     traces: int,
+    diagnose: float | None,
     max_memory: int | None,
     workers: int | None,
     verify: float | None,
@@ -177,7 +186,8 @@ def explore(
     settings = EXHAUSTIVE[engine].settings(**chosen_settings)
     shown = chosen_settings | ({"conf": " ".join(conf)} if conf else {})
     search = functools.partial(EXHAUSTIVE[engine], chosen, limits, settings=settings)
-    return run(lambda progress: search(progress=progress), chosen, engine, shown, files, trace_out)
+    seconds = diagnose if diagnose is not None else SECONDS if has_rules(chosen) else 0
+    return run(lambda progress: search(progress=progress), chosen, engine, shown, files, trace_out, seconds)
 
 
 def spark_settings(given: tuple[str, ...]) -> dict[str, str]:

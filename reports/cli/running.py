@@ -14,6 +14,7 @@ from leadline.checker.result import Result
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.reports.cli.outputs import Attempts, Files, check_output_folder, save_traces
+from leadline.reports.diagnosis import Diagnosis, diagnose
 from leadline.reports.exit_codes import OF_VERDICT
 from leadline.reports.formats import FinishedRun
 from leadline.reports.lines import say
@@ -39,6 +40,7 @@ def run(
     settings: Mapping[str, object],
     files: Files[FinishedRun],
     trace_out: Path | None,
+    diagnosis_seconds: float = 0,
 ) -> int:
     """Run a search, show its result, and write the files that were asked for.
 
@@ -49,6 +51,7 @@ def run(
         settings: the settings of the engine, for the heading.
         files: the files for the result.
         trace_out: the folder for the counterexamples; None: they are not saved.
+        diagnosis_seconds: how long the search for what decides a violation may take; 0: none.
 
     Returns:
         The exit code.
@@ -60,18 +63,23 @@ def run(
         console().print(heading(spec, engine, settings))
     with only_the_result_on_stdout(files.only_json), progress_line("" if watched else spec.name) as progress:
         result = with_order_checked(spec, lambda: paced(search, progress))
+    with only_the_result_on_stdout(files.only_json), progress_line("what decides it") as progress:
+        diagnosis = diagnose(result, diagnosis_seconds, progress) if diagnosis_seconds else None
     if not files.only_json and not watched:
         console().print(heading(spec, engine, settings))
-    return report(result, files, trace_out)
+    return report(result, files, trace_out, diagnosis)
 
 
-def report(result: Result, files: Files[FinishedRun], trace_out: Path | None) -> int:
+def report(
+    result: Result, files: Files[FinishedRun], trace_out: Path | None, diagnosis: Diagnosis | None = None
+) -> int:
     """Show a result, and then write the files that were asked for. An error in one does not prevent the others.
 
     Parameters:
         result: the result.
         files: the files for the result.
         trace_out: the folder for the counterexamples; None: they are not saved.
+        diagnosis: what decides the first violation.
 
     Returns:
         The exit code.
@@ -81,7 +89,7 @@ def report(result: Result, files: Files[FinishedRun], trace_out: Path | None) ->
         OSError: standard output could not be written to.
     """
     out, attempt = console(), Attempts()
-    shown = view_of_result(result, Origin.now())
+    shown = view_of_result(result, Origin.now(), diagnosis)
     if not files.only_json:
         with attempt:
             show_traces(out, result, titled=False)

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from leadline.checker.coverage import CoverageCounts, FunctionCoverage
 from leadline.checker.result import Result, Statistics, Verdict
 from leadline.checker.support.messages import counted
+from leadline.reports.diagnosis import lines
 from leadline.reports.html import Chapter, chapter, page
 from leadline.reports.html.plots import levels_plot, rate_plot, rates
 from leadline.reports.matrix import MatrixCell
@@ -92,6 +93,7 @@ class RunSection:
         verdict: the verdict on the run, with the reason if it stopped early.
         looks: the CSS class of the verdict.
         note: a further remark; usually empty.
+        diagnosis: what decides the first violation, in lines.
         counts: the counts, in lines.
         plots: states per depth and rate over time, if they are known.
         properties, actions: the rows of the tables.
@@ -114,6 +116,7 @@ class RunSection:
     verdict: str
     looks: str
     note: str
+    diagnosis: tuple[str, ...]
     counts: tuple[str, ...]
     plots: tuple[Plot, ...]
     properties: tuple[PropertyRow, ...]
@@ -269,6 +272,7 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         verdict=": ".join(run_verdict(run)),
         looks=run.verdict.value,
         note=run.note,
+        diagnosis=tuple(lines(run.diagnosis)) if run.diagnosis is not None else (),
         counts=tuple(statistics_lines(statistics)),
         plots=tuple(_plots(statistics, f"check-{number}")),
         properties=tuple(rows),

@@ -8,6 +8,7 @@ import attrs
 
 from leadline.checker.properties import Kind
 from leadline.checker.result import Result, Statistics, Stop, Verdict
+from leadline.reports.diagnosis import Diagnosis
 from leadline.reports.origin import Origin
 
 
@@ -51,6 +52,7 @@ class RunView:
         statistics: the counts.
         properties: the result for each property.
         origin: the version and command that made it; None if that is not known.
+        diagnosis: what decides its first violation; None if that was not asked for.
     """
 
     spec: str
@@ -63,6 +65,7 @@ class RunView:
     statistics: Statistics
     properties: tuple[PropertyView, ...]
     origin: Origin | None = None
+    diagnosis: Diagnosis | None = None
 
     @property
     def exhausted(self) -> bool:
@@ -80,12 +83,13 @@ class RunView:
         return [item for item in self.properties if item.verdict is Verdict.VIOLATED]
 
 
-def view_of_result(result: Result, origin: Origin | None = None) -> RunView:
+def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diagnosis | None = None) -> RunView:
     """The view of a result.
 
     Parameters:
         result: the result.
         origin: the version and command that made it.
+        diagnosis: what decides its first violation.
     """
     return RunView(
         spec=result.spec.name,
@@ -109,6 +113,7 @@ def view_of_result(result: Result, origin: Origin | None = None) -> RunView:
             for item in result.properties
         ),
         origin=origin,
+        diagnosis=diagnosis,
     )
 
 

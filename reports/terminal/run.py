@@ -14,6 +14,7 @@ from leadline.checker.result import Learning, Verdict
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
+from leadline.reports.diagnosis import lines
 from leadline.reports.runs.phrases import (
     FEW_STATES,
     advice,
@@ -41,6 +42,7 @@ def result_view(run: RunView) -> RenderableType:
     """A run's result: the verdict on each property and on the whole, and the counts, in total and by action."""
     parts: list[RenderableType] = [_properties_table(run)] if run.properties else []
     parts += [_actions_table(run), _verdict_line(run)]
+    parts += [Text(visible(line)) for line in lines(run.diagnosis)] if run.diagnosis is not None else []
     parts += [Text(text, style="dim")] if (text := advice(run)) else []
     parts += map(Text, statistics_lines(run.statistics))
     parts += [Text(visible(run.note), style="yellow")] if run.note else []
