@@ -158,12 +158,16 @@ class SparkTuning:
         small: from then on, the driver expands levels of fewer states than this.
         task: states that one task expands at most, which bounds its memory.
         compiled: sizes of the compiled engine, which the driver and the workers use.
+        rewritten_seconds, watched_seconds: on a file system without locks, seconds after which the owner of a work
+            directory rewrites its file, and seconds without a change after which the owner is presumed dead.
     """
 
     large: int = 200_000
     small: int = 10_000
     task: int = 500_000
     compiled: Tuning = attrs.field(factory=Tuning)
+    rewritten_seconds: float = 10.0
+    watched_seconds: float = 30.0
 
 
 @attrs.frozen(kw_only=True)

@@ -438,30 +438,32 @@ def test_a_work_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
     )
 
 
+SHORTLY = SparkTuning(rewritten_seconds=0.05, watched_seconds=0.5)
+"""Owners of a work directory are watched for a moment only."""
+
+
 @pytest.fixture
-def remote(tmp_path: Path) -> Iterator[Storage]:
-    """A work directory that is not known to be local, as one on HDFS. Owners are watched for a moment only."""
+def remote(tmp_path: Path) -> Storage:
+    """A work directory that is not known to be local, as one on HDFS."""
     storage = Storage(str(tmp_path / "remote"))
     storage.is_local = False
-    with mock.patch.multiple(claims, REWRITTEN_SECONDS=0.05, WATCHED_SECONDS=0.5):
-        yield storage
+    return storage
 
 
 def test_without_locks_an_owner_that_lives_keeps_its_directory(remote: Storage) -> None:
-    with claims.claimed(remote) as claim:
+    with claims.claimed(remote, SHORTLY) as claim:
         with pytest.raises(
             LeadlineError, match=f"another search, process {os.getpid()} on .*, is using {remote.place}"
         ):
-            claims.Lease(remote)
+            claims.Lease(remote, SHORTLY)
         claim.check()
     assert not remote.exists(claims.FILE)
 
 
 def test_without_locks_an_owner_that_was_suspended_finds_that_out(remote: Storage) -> None:
     """And one that was killed is followed by the next search."""
-    with mock.patch.object(claims, "REWRITTEN_SECONDS", 60):  # as if it were suspended
-        first = claims.Lease(remote)
-    with claims.claimed(remote) as second:
+    first = claims.Lease(remote, attrs.evolve(SHORTLY, rewritten_seconds=60))  # as if it were suspended
+    with claims.claimed(remote, SHORTLY) as second:
         with pytest.raises(LeadlineError, match=f"has taken over {remote.place}"):
             first.check()
         first.release()

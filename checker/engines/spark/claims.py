@@ -17,16 +17,13 @@ from pathlib import Path
 
 from leadline.checker.engines.spark.storage import Storage
 from leadline.checker.errors import LeadlineError
+from leadline.checker.settings import SparkTuning
 from leadline.checker.support.locks import FolderLock, owner, owner_named
 from leadline.checker.support.ownership import make_private, refuse_others
 
 FILE = "owner.json"
 
-REWRITTEN_SECONDS = 10.0
-"""Seconds after which the owner rewrites its file."""
-
-WATCHED_SECONDS = 30.0
-"""Seconds without a change after which the owner is presumed dead."""
+DEFAULT = SparkTuning()
 
 _log = logging.getLogger("leadline")
 
@@ -45,14 +42,18 @@ class Claim:
 
 
 @contextmanager
-def claimed(storage: Storage) -> Iterator[Claim]:
+def claimed(storage: Storage, tuning: SparkTuning = DEFAULT) -> Iterator[Claim]:
     """Claim a work directory until the end of the ``with`` block.
+
+    Parameters:
+        storage: the directory.
+        tuning: how long another owner is watched.
 
     Raises:
         LeadlineError: another search is using the directory, or other users can write to it.
     """
     if not storage.is_local:
-        lease = Lease(storage)
+        lease = Lease(storage, tuning)
         try:
             yield lease
         finally:
@@ -77,9 +78,11 @@ class Lease(Claim):
 
     Parameters:
         storage: the directory.
+        tuning: how long another owner is watched.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, tuning: SparkTuning = DEFAULT) -> None:
+        self._tuning = tuning
         self._storage, self._id, self._times, self._lost = storage, uuid.uuid4().hex, 0, ""
         self._ended = threading.Event()
         self._refuse_another()
@@ -90,9 +93,9 @@ class Lease(Claim):
     def _refuse_another(self) -> None:
         found = self._found()
         if found:
-            using = owner_named(found)
-            _log.warning("%s may be using %s: watching it for %g s", using, self._storage.place, WATCHED_SECONDS)
-            self._ended.wait(WATCHED_SECONDS)
+            using, seconds = owner_named(found), self._tuning.watched_seconds
+            _log.warning("%s may be using %s: watching it for %g s", using, self._storage.place, seconds)
+            self._ended.wait(seconds)
             if (now := self._found()) not in (found, b""):
                 raise LeadlineError(f"{owner_named(now)} is using {self._storage.place}")
 
@@ -104,7 +107,7 @@ class Lease(Claim):
         self._storage.write_bytes(FILE, owner(id=self._id, times=self._times))
 
     def _keep(self) -> None:
-        while not self._ended.wait(REWRITTEN_SECONDS) and not self._lost:
+        while not self._ended.wait(self._tuning.rewritten_seconds) and not self._lost:
             with suppress(LeadlineError):  # the failure may be temporary
                 self._look()
                 if not self._lost:

@@ -113,7 +113,7 @@ def _opened(stack: ExitStack, spec: Spec[S], limits: Limits, settings: SparkSett
     manifest = Manifest(storage)
     if settings.resume is not None:
         manifest.find()  # before claiming the directory writes to it
-    claim = stack.enter_context(claimed(storage))
+    claim = stack.enter_context(claimed(storage, settings.tuning))
     if settings.resume is None:
         manifest.begin(spec, limits)
         return _Folder(storage, manifest, claim, None)
