@@ -254,10 +254,12 @@ class Prefix(Generic[S]):
 
     Parameters:
         spec: the spec.
+        states: the number of states, at most.
+        seconds: of processor time, after which no further state is looked at, but for the first `LEAST_STATES`.
     """
 
-    def __init__(self, spec: Spec[S]) -> None:
-        self._spec = spec
+    def __init__(self, spec: Spec[S], states: int = MOST_STATES, seconds: float = CPU_SECONDS) -> None:
+        self._spec, self._most, self._seconds = spec, states, seconds
         self._state_checks = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
@@ -272,7 +274,7 @@ class Prefix(Generic[S]):
 
         for count in first_states(in_order(self._spec.initials()), expand):
             yield found.pop()
-            if count == MOST_STATES or (count >= LEAST_STATES and time.process_time() > started + CPU_SECONDS):
+            if count == self._most or (count >= LEAST_STATES and time.process_time() > started + self._seconds):
                 return
 
     def _row(self, state: S) -> tuple[Row, list[S]]:

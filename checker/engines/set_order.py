@@ -36,7 +36,7 @@ from leadline.checker.engines.hash_seeds import (
     warn_unchecked,
     with_seeds_compared,
 )
-from leadline.checker.engines.run import attempt
+from leadline.checker.engines.run import attempt, conclude
 from leadline.checker.errors import LeadlineError, SpecError
 from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.observing.set_iteration import ORDERS, NotUnderstood, Order, Reordering
@@ -90,18 +90,24 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
         return result
     seconds = max(LEAST_SECONDS, TIME_SHARE * (time.process_time() - began))
     try:
-        if any(map(_is_installed, modules)):
-            raise NotUnderstood("an installed library makes sets")
-        check = _Check(spec, Reordering(modules, _functions(spec)))
-        budget = Budget(Limits(max_seconds=PATIENCE))
-        with budget.enforced():
-            stop = attempt(budget, lambda: check.run(seconds))
-            budget.relax()
+        stop = _checked(spec, modules, seconds)
     except NotUnderstood:
         return with_seeds_compared(spec, modules, lambda: result)
-    if stop := budget.swallowed or stop:
+    if stop is not None:
         warn_unchecked(spec.name, stop.text)
     return result
+
+
+def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> Stop | None:
+    """Check a spec in this process; returns why that was given up, or None. Raises: see `_Check.run`."""
+    if any(map(_is_installed, modules)):
+        raise NotUnderstood("an installed library makes sets")
+    reordering, budget = Reordering(modules, _functions(spec)), Budget(Limits(max_seconds=PATIENCE))
+    try:
+        with budget.enforced():
+            return conclude(budget, attempt(budget, lambda: _Check(spec, reordering).run(seconds)))
+    finally:
+        reordering.restore()
 
 
 class _Check(Generic[S]):

@@ -128,11 +128,11 @@ class Reordering:
             codes.update(_with_hooks(getattr(module, "__file__", None) or ""))
         self._own = {id(code): code for code in codes.values()}
         self._functions = [
-            (function, codes[function.__code__])
+            (function, function.__code__, codes[function.__code__])
             for function in gc.get_objects()
             if type(function) is FunctionType and function.__code__ in codes
         ]
-        known = {id(function) for function, _ in self._functions}
+        known = {id(function) for function, *_ in self._functions}
         for function in needed:
             if id(function) not in known:
                 raise NotUnderstood(f"the source of {getattr(function, '__qualname__', function)} is not known")
@@ -141,17 +141,20 @@ class Reordering:
     @contextmanager
     def active(self, order: Order) -> Iterator[None]:
         """Have the functions iterate over sets in another order while this block runs."""
-        before = [(function, function.__code__) for function, _ in self._functions]
         self._order = order
         setattr(builtins, _HOOK, self)
         try:
-            for function, code in self._functions:
+            for function, _, code in self._functions:
                 function.__code__ = code
             yield
         finally:
-            for function, code in before:
-                function.__code__ = code
-            delattr(builtins, _HOOK)
+            self.restore()
+
+    def restore(self) -> None:
+        """Give the functions their own code back, also after an interrupt while `active` did so."""
+        for function, code, _ in self._functions:
+            function.__code__ = code
+        vars(builtins).pop(_HOOK, None)
 
     def each(self, value: object) -> object:
         """What is iterated over in place of a value."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import logging
 import os
@@ -223,6 +224,22 @@ def test_functions_are_as_they_were_after_a_check(tmp_path: Path) -> None:
     assert spec.actions[0].function.__code__ is before
 
 
+def test_functions_are_as_they_were_after_an_interrupt(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = WAYS.format(made="if INTERRUPTS and not INTERRUPTS.pop(): raise KeyboardInterrupt\n    return 1")
+    spec = load_spec(str(write(tmp_path, it=f"INTERRUPTS = []\n{text}") / "it.py"))
+    before = spec.actions[0].function.__code__
+
+    def search() -> Result:
+        result = ENGINES["oracle"](spec)
+        sys.modules[spec.initial_states.__module__].INTERRUPTS.extend([False, True])
+        return result
+
+    assert with_order_checked(spec, search).exhausted
+    assert spec.actions[0].function.__code__ is before
+    assert not hasattr(builtins, "__leadline_set_iteration__")
+    assert "was not checked: interrupted" in caplog.text
+
+
 def test_initial_states_and_parameters_that_depend_on_the_order_of_a_set_are_refused(tmp_path: Path) -> None:
     text = WAYS.format(made="return 1")
     initial = text.replace("[State()]", "[State(first=list({'a', 'b'})[0])]")
@@ -312,9 +329,8 @@ ROWS = """
 import json, sys
 from leadline.checker.engines import hash_seeds
 from leadline.invariants.catalog import CATALOG
-hash_seeds.MOST_STATES, hash_seeds.CPU_SECONDS = 10, 60
 for name in sys.argv[1:]:
-    print(json.dumps([{**row, "state": ""} for row in hash_seeds.Prefix(CATALOG[name]).rows()]))
+    print(json.dumps([{**row, "state": ""} for row in hash_seeds.Prefix(CATALOG[name], 10, 60).rows()]))
 """
 
 
