@@ -327,10 +327,10 @@ def _with_hooks(file: str) -> dict[CodeType, CodeType]:
     except (SyntaxError, ValueError) as error:
         raise NotUnderstood(f"{file} cannot be read") from error
     changed = compile(ast.fix_missing_locations(_Hooks(file).visit(tree)), file, "exec", dont_inherit=True)
-    codes = dict(zip(_codes(compiled), _codes(changed), strict=True))
-    if any(code.co_qualname != other.co_qualname for code, other in codes.items()):
+    own, others = list(_codes(compiled)), list(_codes(changed))
+    if [code.co_qualname for code in own] != [code.co_qualname for code in others]:
         raise NotUnderstood(f"functions in {file} are not told apart")
-    return codes
+    return dict(zip(own, others, strict=True))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
