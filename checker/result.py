@@ -123,6 +123,30 @@ class Widest:
 
 
 @attrs.frozen
+class WholeRead:
+    """Code that is not understood, so that calls read more of a state than they need, and less is learned from each.
+
+    Attributes:
+        construct: the code, for example ``import``, ``json.dumps`` or ``the condition is_old(m)``.
+        function: the function that contains it.
+        file: the name of the source file.
+        line: the line, or the first line of the function if the line is unknown.
+        reads: what the calls read, for example ``whole states``.
+        used_by: the names of the actions and properties whose calls these are.
+        calls: the number of calls of these actions and properties, including those that it did not learn from. Some
+            of them would be necessary in any case.
+    """
+
+    construct: str
+    function: str
+    file: str
+    line: int
+    reads: str
+    used_by: tuple[str, ...]
+    calls: int
+
+
+@attrs.frozen
 class Learning:
     """What the compiled engine learned from a spec's functions. See `leadline.checker.engines.compiled`.
 
@@ -221,6 +245,8 @@ class Statistics:
         calls: calls of actions and properties that the engine learned from; 0 for engines that do not learn.
         learning: details of what was learned; None for engines other than the compiled one.
         compared: how often a result learned from one state was compared with a call on another state.
+        whole_reads: code that is not understood, that with the most calls first; empty for engines that do not learn.
+            The Spark engine reports what its driver met, and counts the driver's calls.
         verified: the same for a random sample of all uses of learned results; None for engines that do not learn.
         levels: the number of distinct states found at each depth; empty for a random search.
         samples: pairs of elapsed seconds and distinct states found by then, in order; empty unless recorded by `paced`.
@@ -249,6 +275,7 @@ class Statistics:
     calls: int = 0
     learning: Learning | None = None
     compared: int = 0
+    whole_reads: tuple[WholeRead, ...] = ()
     verified: Verified | None = None
     levels: tuple[int, ...] = ()
     outside: int = 0

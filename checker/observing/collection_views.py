@@ -9,9 +9,11 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from types import CodeType
 from typing import Any, Self, TypeGuard, TypeVar
 
 from leadline.checker.bag import Bag
+from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.domains import StandIn
 from leadline.checker.observing.filters import Condition, Filter, filter_of, operator_at
 from leadline.checker.observing.nodes import Collection
@@ -117,6 +119,7 @@ class _Members:
 
     def __init__(self, view: CollectionView, filter: Filter | None) -> None:
         self._view, self._filter = view, filter
+        self._code: CodeType | None = None
         self._members: Iterator[object] | None = None
 
     def __iter__(self) -> Iterator[object]:
@@ -124,7 +127,12 @@ class _Members:
 
     def __next__(self) -> Any:
         if self._members is None:
-            conditions = [] if self._filter is None else self._filter.bind(sys._getframe(1))
+            conditions: list[Callable[[Any], bool]] = []
+            if self._filter is not None:
+                frame = sys._getframe(1)
+                self._code, conditions = frame.f_code, self._filter.bind(frame)
+                if len(conditions) < len(self._filter.asked):
+                    self._note(len(conditions))
             self._members = self._found(conditions)
         return next(self._members)
 
@@ -137,7 +145,7 @@ class _Members:
     def _deciding(self, conditions: list[Condition]) -> Iterator[object]:
         """The members of which one decides: the order makes no difference, unless a condition cannot be evaluated."""
         for member in self._view._candidates():
-            concerns = _concerns(conditions, member)
+            concerns = self._concerns(conditions, member)
             if concerns is None:
                 yield from self._in_order(conditions)
                 return
@@ -147,18 +155,28 @@ class _Members:
     def _in_order(self, conditions: list[Condition]) -> Iterator[object]:
         """In the order of the value itself, in which the call on the state itself gives its next states."""
         view = self._view
-        concern = [member for member in view._candidates() if _concerns(conditions, member) is not False]
+        concern = [member for member in view._candidates() if self._concerns(conditions, member) is not False]
         found = {member for member in concern if view._count(member)}
         members = view._recorder.in_order(view._node, view._offset, view._changes)
         return (member for member in members if member in found)
 
+    def _concerns(self, conditions: list[Condition], member: object) -> bool | None:
+        """Whether the loop does not pass over a member; None if its conditions cannot be evaluated ahead of it."""
+        number = 0
+        try:
+            for number, condition in enumerate(conditions):
+                if not condition(member):
+                    return False
+        except Exception:
+            self._note(number)
+            return None  # the loop itself would raise it, if the member is in the collection
+        return True
 
-def _concerns(conditions: list[Condition], member: object) -> bool | None:
-    """Whether a loop does not pass over a member; None if its conditions cannot be evaluated ahead of it."""
-    try:
-        return all(condition(member) for condition in conditions)
-    except Exception:
-        return None  # the loop itself would raise it, if the member is in the collection
+    def _note(self, number: int) -> None:
+        """Note that the loop reads members because something that it asks is not understood."""
+        assert self._filter is not None and self._code is not None
+        text, line = self._filter.asked[number]
+        self._view._recorder.constructs.add(Construct.of(text, self._code, line))
 
 
 class SetView(CollectionView, Set[object]):

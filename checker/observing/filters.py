@@ -26,6 +26,9 @@ from typing import Any, NamedTuple
 
 from leadline.checker.observing.conditions import CHECKS, NotTaken, checked
 
+LONGEST = 60
+"""The most characters of a condition that are shown."""
+
 _MEMBER = "__member"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)
@@ -40,6 +43,18 @@ Condition = Callable[[object], bool]
 Position = tuple[int | None, int | None, int | None, int | None]
 
 
+class Asked(NamedTuple):
+    """What decides which members a loop needs: a condition, or the end of the loop.
+
+    Attributes:
+        text: in words.
+        line: its line in the file.
+    """
+
+    text: str
+    line: int
+
+
 class Filter(NamedTuple):
     """The conditions by which a loop passes over members.
 
@@ -50,6 +65,8 @@ class Filter(NamedTuple):
         asks: whether the last condition is what ``any`` or ``all`` ask, so that one member may decide.
         clause: which of the ``for`` clauses of a comprehension; -1 of a ``for`` statement.
         suspends: whether other functions run between two members, as the loop has a ``yield`` in it.
+        asked: all that decides which members the loop needs, with its line, in order. The conditions are the first of
+            it. What follows is not understood, so the loop reads every member that the conditions leave.
     """
 
     target: ast.expr
@@ -58,6 +75,7 @@ class Filter(NamedTuple):
     asks: bool
     clause: int
     suspends: bool = False
+    asked: tuple[Asked, ...] = ()
 
     def bind(self, frame: FrameType) -> list[Condition]:
         """The conditions, with the values that names have in the running loop now, up to the first with unknown names.
@@ -123,7 +141,7 @@ def _filter_at(code: CodeType, place: int) -> Filter | None:
         following = instructions[number + 1].opname
         clauses = {"CALL": [0], "FOR_ITER": [clause for clause in range(1, 3) if len(found) == 2]}.get(following, [])
         found = [item for item in found if item.clause in clauses]
-    return found[0] if len(found) == 1 and found[0].conditions else None
+    return found[0] if len(found) == 1 and found[0].asked else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -140,8 +158,8 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
     def visit(node: ast.AST, parent: ast.AST, function: ast.AST) -> None:
         if isinstance(node, ast.For):
             suspends = any(isinstance(inner, ast.Yield | ast.YieldFrom | ast.Await) for inner in ast.walk(node))
-            conditions = _of_statement(node, function, shared)
-            item = Filter(node.target, conditions, "", False, -1, suspends)
+            conditions, asked = _of_statement(node, function, shared)
+            item = Filter(node.target, conditions, "", False, -1, suspends, asked)
             for place in (node, node.iter):
                 found.setdefault(_position(place), []).append(item)
         elif isinstance(node, _COMPREHENSIONS):
@@ -183,11 +201,12 @@ def _of_comprehension(
         tests = list(generator.ifs)
         asks = clause == last and consumer in ("any", "all")
         if asks and isinstance(node, ast.GeneratorExp):
-            tests.append(node.elt if consumer == "any" else ast.UnaryOp(ast.Not(), node.elt))
+            tests.append(node.elt if consumer == "any" else _negated(node.elt))
         at_once = consumer or not isinstance(node, ast.GeneratorExp)
-        wanted = list(_split(tests)) if at_once and not generator.is_async else []
-        conditions = _taken(wanted, generator.target, assigned)
-        yield Filter(generator.target, conditions, consumer, asks and len(conditions) == len(wanted), clause)
+        wanted = list(_split(tests))
+        conditions = _taken(wanted, generator.target, assigned) if at_once and not generator.is_async else ()
+        decides = asks and len(conditions) == len(wanted)
+        yield Filter(generator.target, conditions, consumer, decides, clause, asked=_asked(wanted))
 
 
 def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
@@ -197,17 +216,28 @@ def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
     return ""
 
 
-def _of_statement(loop: ast.For, function: ast.AST, shared: frozenset[str]) -> tuple[ast.expr, ...]:
-    """When the body of a ``for`` statement does anything."""
-    names = _names(loop.target)
+def _of_statement(
+    loop: ast.For, function: ast.AST, shared: frozenset[str]
+) -> tuple[tuple[ast.expr, ...], tuple[Asked, ...]]:
+    """When the body of a ``for`` statement does anything: the conditions that are taken, and all that it asks."""
+    tests, names = _tests(loop), _names(loop.target)
+    exits = [Asked(f"{type(node).__name__.lower()} in a loop", node.lineno) for node in _early_exits(loop.body)]
+    asked = _asked(tests) if tests else tuple(exits[:1])
     if not isinstance(function, ast.FunctionDef) or not shared.isdisjoint(names):
-        return ()
-    if any(_is_kept(function, name) or _is_read_after(function, loop, name) for name in names):
-        return ()  # the last member matters after the loop
+        return (), asked
+    for name in sorted(names):  # the last member matters after the loop
+        if _is_kept(function, name) or _is_read_after(function, loop, name):
+            return (), asked and (Asked(f"{name}, which is read outside of its loop", loop.lineno),)
+    assigned = shared.union(*map(_assigned, [*loop.body, *loop.orelse]))
+    return _taken(tests, loop.target, assigned), asked
+
+
+def _tests(loop: ast.For) -> list[ast.expr]:
+    """The conditions under which the body of a ``for`` statement does anything."""
     tests: list[ast.expr] = []
     body = list(loop.body)
     while body and isinstance(body[0], ast.If) and not body[0].orelse and _is_continue(body[0].body):
-        tests.append(ast.UnaryOp(ast.Not(), body[0].test))
+        tests.append(_negated(body[0].test))
         body.pop(0)
     if len(body) == 1 and isinstance(body[0], ast.If):
         branches, branch = [body[0].test], body[0].orelse
@@ -215,9 +245,31 @@ def _of_statement(loop: ast.For, function: ast.AST, shared: frozenset[str]) -> t
             branches.append(branch[0].test)
             branch = branch[0].orelse
         if not branch:
-            tests.append(branches[0] if len(branches) == 1 else ast.BoolOp(ast.Or(), branches))
-    assigned = shared.union(*map(_assigned, [*loop.body, *loop.orelse]))
-    return _taken(_split(tests), loop.target, assigned)
+            tests.append(branches[0] if len(branches) == 1 else ast.copy_location(ast.BoolOp(ast.Or(), branches), branches[0]))
+    return list(_split(tests))
+
+
+def _early_exits(body: Iterable[ast.AST], *, is_inner: bool = False) -> Iterator[ast.Break | ast.Return]:
+    """The statements in the body of a loop that end it.
+
+    Parameters:
+        body: the statements.
+        is_inner: whether they are in a loop within the loop.
+    """
+    for node in body:
+        if isinstance(node, ast.Return) or (isinstance(node, ast.Break) and not is_inner):
+            yield node
+        elif not isinstance(node, _SCOPES):
+            inner = is_inner or isinstance(node, ast.For | ast.While)
+            yield from _early_exits(ast.iter_child_nodes(node), is_inner=inner)
+
+
+def _asked(tests: Iterable[ast.expr]) -> tuple[Asked, ...]:
+    return tuple(Asked(f"the condition {_shortened(ast.unparse(test))}", test.lineno) for test in tests)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def _is_kept(function: ast.FunctionDef, name: str) -> bool:
@@ -260,6 +312,10 @@ def _is_read_after(node: ast.AST, loop: ast.For, name: str) -> bool:
 
 def _holds(body: list[ast.stmt], loop: ast.For) -> bool:
     return any(inner is loop for statement in body for inner in ast.walk(statement))
+
+
+def _negated(test: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
 
 
 def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:

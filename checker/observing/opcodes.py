@@ -16,10 +16,10 @@ import enum
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
+from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.domains import kind_of
 from leadline.checker.observing.recording import Precision
 from leadline.checker.support.inspection import is_a
@@ -168,7 +168,7 @@ class Code(NamedTuple):
         stored: the names of attributes that they assign to.
         remainders: where they use ``%``.
         precision: how precisely reads can be recorded, as far as the instructions alone decide it.
-        because: what lowers that, for a person.
+        because: the construct that lowers it; None if nothing does.
         identity_tests: the tests by identity in them.
     """
 
@@ -177,7 +177,7 @@ class Code(NamedTuple):
     stored: frozenset[str]
     remainders: tuple[Remainder, ...]
     precision: Precision
-    because: str
+    because: Construct | None
     identity_tests: tuple[IdentityTest, ...]
 
 
@@ -232,15 +232,16 @@ def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
     return Code(*names, tuple(remainders), precision, because, tuple(tests))
 
 
-def _allowed(code: CodeType) -> tuple[Precision, str]:
+def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:
     """The precision that a function's own opcodes allow, and what lowers it."""
-    found, because, line = Precision.COPIES, "", code.co_firstlineno
+    because: Construct | None = None
+    found, line = Precision.COPIES, code.co_firstlineno
     for instruction in dis.get_instructions(code):
         if instruction.positions is not None:
             line = instruction.positions.lineno or line
         allows, what = _allowed_by(instruction)
         if allows < found:
-            found, because = allows, f"{what} in {code.co_qualname} ({Path(code.co_filename).name}, line {line})"
+            found, because = allows, Construct.of(what, code, line)
     return found, because
 
 

@@ -9,13 +9,14 @@ and every method with one of the names, of every class that is met on the way.
 from __future__ import annotations
 
 import builtins
+import dis
 import functools
 import weakref
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
+    CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -30,6 +31,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.observing import lazy, opcodes
+from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.objects import Origin, Walk, origin, referents
 from leadline.checker.observing.recording import Precision
 from leadline.checker.support.inspection import is_a, stored
@@ -131,17 +133,19 @@ class Reach:
 
     Attributes:
         precision: how precisely its reads can be recorded.
-        because: what lowers the precision, for a person; empty if nothing does.
+        because: the construct that lowers the precision; None if nothing does.
         told_apart: the types of the values that ``is`` may compare a copied element with.
     """
 
     def __init__(self, function: object, given: Sequence[object], copies: bool) -> None:
-        self.precision, self.because = Precision.COPIES if copies else Precision.ELEMENTS, ""
+        self.precision = Precision.COPIES if copies else Precision.ELEMENTS
+        self.because: Construct | None = None
         self.told_apart: set[type] = set()
         self._action = function if copies else None
         self._packages = _packages(function, given[0])
         self._roots: list[object] = []
         self._walk = Walk(self._look_at, self._members)
+        self._named_in: dict[int, tuple[CodeType, str]] = {}
         self._identity_tests: list[tuple[frozenset[str] | None, type]] = []
         self._computed: set[str] = set()
         self._computes_any = self._reenters = False
@@ -151,11 +155,12 @@ class Reach:
 
     def __getstate__(self) -> dict[str, object]:
         """What is sent to another process: not what was met, which is known by identity, but where to begin anew."""
-        return {name: value for name, value in vars(self).items() if name != "_walk"}
+        return {name: value for name, value in vars(self).items() if name not in ("_walk", "_named_in")}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._walk = Walk(self._look_at, self._members)
+        self._named_in = {}
 
     def extend(self, values: Sequence[object]) -> None:
         """Follow what the function can get hold of besides."""
@@ -166,16 +171,24 @@ class Reach:
             if taken_by is None or self._reenters or self._computes_any or not self._computed.isdisjoint(taken_by):
                 self.told_apart.add(told_apart)
         for name in sorted(self._stored & self._global_names):
-            self._lower(Precision.FIELDS, f"{name}, a global name, may be assigned as an attribute")
+            self._lower(Precision.FIELDS, f"{name}, a global name that may be assigned as an attribute")
 
     def _meet(self, *values: object) -> None:
         """Note what the code can get hold of. If that is the action itself, it may be called with any state."""
         self._reenters |= self._action is not None and any(value is self._action for value in values)
         self._walk.meet(*values)
 
-    def _lower(self, precision: Precision, because: str) -> None:
-        """Allow no more than a precision."""
+    def _lower(self, precision: Precision, text: str, code: CodeType | None = None, wanted: str = "") -> None:
+        """Allow no more than a precision.
+
+        Parameters:
+            precision: the precision.
+            text: the construct that allows no more.
+            code: the code that contains it; None if unknown.
+            wanted: the name of its opcode, or the argument; empty if unknown.
+        """
         if precision < self.precision:
+            because = Construct(text) if code is None else Construct.of(text, code, _line_of(wanted, code))
             self.precision, self.because = precision, because
 
     def _members(self, owner: type | ModuleType) -> list[object]:
@@ -189,10 +202,11 @@ class Reach:
         self._meet(*found)
         return found
 
-    def _use(self, names: Iterable[str], where: str) -> None:
+    def _use(self, names: Iterable[str], text: str, code: CodeType | None = None) -> None:
         """Note the names of attributes that code uses."""
         for name in self._walk.use(names):
-            self._lower(_OF_ATTRIBUTE.get(name, Precision.FIELDS if _is_special(name) else Precision.COPIES), where)
+            allows = _OF_ATTRIBUTE.get(name, Precision.FIELDS if _is_special(name) else Precision.COPIES)
+            self._lower(allows, text, code, name)
             self._walk.any_name |= name in _NAMES_AT_RUN_TIME.split()
 
     def _is_library(self, module: str | None) -> bool:
@@ -205,11 +219,11 @@ class Reach:
             self._look_at_class(value)
         elif is_a(value, ModuleType):
             if self._is_library(value.__name__):
-                self._lower_for_library(value.__name__, "")
+                self._lower_for_library(value.__name__, "", value)
             self._walk.own(value)
         elif is_a(value, BuiltinFunctionType):
             if is_a(value.__self__, ModuleType):
-                self._lower_for_library(value.__module__ or value.__self__.__name__, value.__name__)
+                self._lower_for_library(value.__module__ or value.__self__.__name__, value.__name__, value)
             else:
                 self._use([value.__name__], value.__qualname__)
                 self._meet(value.__self__)
@@ -238,26 +252,31 @@ class Reach:
         self._meet(*held)
         module = function.__globals__.get("__name__")
         if self._is_library(module):
-            self._lower_for_library(str(module), function.__name__)
+            self._lower_for_library(str(module), function.__name__, function)
             return
+        self._note_names(held, code, "")
         read = opcodes.read(code, function is self._action)
-        self._lower(read.precision, read.because)
+        if read.precision < self.precision:
+            self.precision, self.because = read.precision, read.because
         self._stored |= read.stored
         if not all(remainder.is_number(function.__globals__) for remainder in read.remainders):
-            self._lower(Precision.FIELDS, f"% that may format text, in {_shown(function)}")
+            self._lower(Precision.FIELDS, "% that may format text", code, "%")
         for name, *attributes in read.global_names:
             self._global_names.add(name)
             if name in function.__globals__:
-                self._meet(_member(function.__globals__[name], attributes))
+                member = _member(function.__globals__[name], attributes)
+                self._note_names([member], code, name)
+                self._meet(member)
             elif hasattr(builtins, name):
-                self._lower_for_library("builtins", name)
+                self._note_names([getattr(builtins, name)], code, name)
+                self._lower_for_library("builtins", name, getattr(builtins, name))
         inherited = {"__init__"} if function.__name__ == "__init__" else set()  # of super(), as a rule
         for name in read.attributes - inherited:
-            self._use([name], f"{name} in {_shown(function)}")
+            self._use([name], name, code)
         for test in read.identity_tests:
             told_apart = test.told_apart(function.__globals__)
             if told_apart is None:
-                self._lower(Precision.STATES, f"is in {_shown(function)}")
+                self._lower(Precision.STATES, "is", code, "IS_OP")
             else:
                 self._identity_tests.append((test.taken_by, told_apart))
 
@@ -266,7 +285,7 @@ class Reach:
             if not self._is_library(base.__module__):
                 self._look_at_own_class(base)
             elif not (issubclass(base, BaseException) or base in _DATA):
-                self._lower_for_library(base.__module__, base.__name__)
+                self._lower_for_library(base.__module__, base.__name__, base)
 
     def _look_at_own_class(self, cls: type) -> None:
         if not self._walk.own(cls):
@@ -295,8 +314,18 @@ class Reach:
             self._meet(value())
         self._meet(*(found.value for found in referents(value)))
 
-    def _lower_for_library(self, module: str, name: str) -> None:
-        """Allow no more than a library does, or a member of it."""
+    def _note_names(self, values: Iterable[object], code: CodeType, name: str) -> None:
+        """Note that a function's code has a name for some values. They stay alive as long as the function."""
+        for value in values:
+            self._named_in.setdefault(id(value), (code, name))
+
+    def _lower_for_library(self, module: str, name: str, value: object) -> None:
+        """Allow no more than a library does, or a member of it.
+
+        Parameters:
+            module, name: the library, and the name of the member; empty for the library itself.
+            value: the member or the library.
+        """
         full_name = f"{module}.{name}".rstrip(".")
         if module == "builtins":
             own = getattr(builtins, name, None)
@@ -307,7 +336,7 @@ class Reach:
             allows = next((_OF_LIBRARY[known] for known in parents if known in _OF_LIBRARY), Precision.STATES)
         if name in _NAMES_AT_RUN_TIME.split():
             self._walk.any_name = True
-        self._lower(allows, full_name.removeprefix("builtins."))
+        self._lower(allows, full_name.removeprefix("builtins."), *self._named_in.get(id(value), ()))
 
 
 def _member(value: object, attributes: Iterable[str]) -> object:
@@ -319,10 +348,15 @@ def _member(value: object, attributes: Iterable[str]) -> object:
     return value
 
 
-def _shown(function: FunctionType) -> str:
-    """A function with its file and line, for a person."""
-    code = function.__code__
-    return f"{function.__qualname__} ({Path(code.co_filename).name}, line {code.co_firstlineno})"
+def _line_of(wanted: str, code: CodeType) -> int | None:
+    """The line of the first instruction with an opcode or an argument of this name; None if there is none."""
+    line = code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        if instruction.positions is not None:
+            line = instruction.positions.lineno or line
+        if wanted in (instruction.opname, instruction.argval, instruction.argrepr.removesuffix("=")):
+            return line
+    return None
 
 
 def _is_own_code(value: Any) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from leadline.checker.observing.collection_views import BagView, CollectionView, SetView
+from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import Lazy, lazy_instances
 from leadline.checker.observing.nodes import (
@@ -72,6 +73,7 @@ class Recorder:
         copied: the slots whose values were copied unread.
         looked_at: whether a copied element was looked at after all.
         escaped: whether a read may have been missed in another way.
+        constructs: what was not understood of the loops that read collections.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Recorder:
         self.copied: set[int] = set()
         self.looked_at = self.escaped = self._has_ended = False
         self.enumerated: set[Collection] = set()
+        self.constructs: set[Construct] = set()
         slots = layout.slots  # a row may be older than some of them, those of members that it does not hold
         self._rows = {which * SECOND: [*row, *[0] * (slots - len(row))] for which, row in enumerate(rows)}
         self._made: list[object] = []

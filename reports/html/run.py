@@ -28,6 +28,7 @@ from leadline.reports.runs.phrases import (
     searched,
     shown_kinds,
     statistics_lines,
+    whole_read_text,
 )
 from leadline.reports.runs.run_view import RunView
 from leadline.reports.traces.story import Story, story_of
@@ -95,6 +96,7 @@ class RunSection:
         note: a further remark; usually empty.
         diagnosis: what decides the first violation, in lines.
         counts: the counts, in lines.
+        whole_reads: code that is not understood, and what that costs, in lines.
         plots: states per depth and rate over time, if they are known.
         properties, actions: the rows of the tables.
         idle: the words for an action that was never enabled.
@@ -118,6 +120,7 @@ class RunSection:
     note: str
     diagnosis: tuple[str, ...]
     counts: tuple[str, ...]
+    whole_reads: tuple[str, ...]
     plots: tuple[Plot, ...]
     properties: tuple[PropertyRow, ...]
     actions: tuple[ActionRow, ...]
@@ -274,6 +277,7 @@ def _run(number: int, shown: RunWithTraces, chapters: Mapping[str, Sequence[Chap
         note=run.note,
         diagnosis=tuple(lines(run.diagnosis)) if run.diagnosis is not None else (),
         counts=tuple(statistics_lines(statistics)),
+        whole_reads=tuple(map(whole_read_text, statistics.whole_reads)),
         plots=tuple(_plots(statistics, f"check-{number}")),
         properties=tuple(rows),
         actions=tuple(ActionRow(name, count.generated, count.distinct) for name, count in statistics.actions.items()),

@@ -8,7 +8,7 @@ from leadline.checker.bounds import bounds_text
 from leadline.checker.coverage import FieldCoverage, SourceLine
 from leadline.checker.engines import memory
 from leadline.checker.properties import Kind
-from leadline.checker.result import Learning, Result, Statistics, StopKind, Verdict, Verified
+from leadline.checker.result import Learning, Result, Statistics, StopKind, Verdict, Verified, WholeRead
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.runs.run_view import RunView
@@ -232,9 +232,24 @@ def _table_lines(statistics: Statistics) -> list[str]:
     lines = [f"{size}; {statistics.compared:,} compared at other states"]
     if statistics.verified and statistics.verified.checked:
         lines.append(_verified_line(statistics.verified))
-    if learning and learning.share > MANY_CALLS and statistics.distinct > FEW_STATES:
+    if statistics.distinct <= FEW_STATES:
+        return lines
+    costly = [read for read in statistics.whole_reads if read.calls > MANY_CALLS * statistics.distinct]
+    if costly:
+        others = len(statistics.whole_reads) - 1
+        more = f" ({counted(others, 'similar place')} in --json and --html)" if others else ""
+        lines.append(whole_read_text(costly[0]) + more)
+    if learning and learning.share > MANY_CALLS:
         lines.append(_why_slow(learning))
     return lines
+
+
+def whole_read_text(read: WholeRead) -> str:
+    """Which code is not understood, and what that costs, in words."""
+    where = ", ".join([*([read.function] if read.function else []), f"{read.file}:{read.line}"]) if read.file else ""
+    place = f" ({visible(where)})" if where else ""
+    users, calls = ", ".join(map(visible, read.used_by)), counted(read.calls, "call")
+    return f"{visible(read.construct)}{place} is not understood, so calls of {users} read {read.reads}: {calls}"
 
 
 def _verified_line(verified: Verified) -> str:

@@ -121,6 +121,7 @@ def test_a_spec_that_holds_ends_in_0_and_its_json_object_has_every_count_right(s
         "memory_bytes": 0,
         "calls_learned": 0,
         "calls_compared": 0,
+        "whole_reads": [],
         "verified": None,
         "calls_not_learned": 0,
         "calls_by_oracle": 0,

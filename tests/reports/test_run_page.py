@@ -26,6 +26,7 @@ from leadline.checker.result import (
     Verified,
     WalkCounts,
     Widest,
+    WholeRead,
 )
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.html.plots import levels_plot, rates
@@ -137,6 +138,7 @@ def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
         calls=15,
         learning=learning,
         compared=16,
+        whole_reads=(WholeRead("json.dumps", "dumped", "stairs.py", 9, "whole states", ("up",), 28),),
         levels=(17, 18),
         outside=19,
         samples=((0.5, 20), (1.5, 21)),

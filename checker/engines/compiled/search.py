@@ -362,6 +362,7 @@ class CompiledSearch(Generic[S]):
             calls=tables.calls,
             learning=learning,
             compared=tables.compared,
+            whole_reads=tables.whole_reads(),
             verified=Verified(*expander.learner.verification.counts.tolist()),
             levels=tuple(size for size in levels if size > 0),
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 import attrs
@@ -12,10 +13,12 @@ from leadline.checker.action import Action
 from leadline.checker.content import content, in_order
 from leadline.checker.engines.purity import BY_IDENTITY, Purity, fresh
 from leadline.checker.errors import SpecError
+from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.domains import NewKind
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.lazy import make_lazy
 from leadline.checker.observing.nodes import Collection, ShapeChanged
+from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.observing.reach import Reach
 from leadline.checker.observing.recording import Mismatch, Precision, Recorder
 from leadline.checker.observing.tuple_views import LookedAt
@@ -33,6 +36,9 @@ Job = tuple[int, tuple[Row, ...]]
 
 Changes = dict[int, int]
 """What a step changes: the new number of each slot that it writes."""
+
+
+NOT_RECORDED = "a use of a part of the state that cannot be recorded"
 
 
 class NotRecorded(Exception):
@@ -57,6 +63,7 @@ class Call:
             counted on from the first's.
         copied: the slots that were copied unread.
         enumerated: the paths of the collections of which any member would have been read, one that is unknown yet too.
+        constructs: what was not understood of its loops, so that it read more members of collections than it needs.
         gave: of an action, what each of its steps changes; of a predicate, whether it gives evidence; of the spec's
             distance, the distance.
     """
@@ -65,6 +72,7 @@ class Call:
     copied: set[int]
     enumerated: set[str]
     gave: list[Changes] | bool | float
+    constructs: frozenset[Construct] = frozenset()
 
     def writes_beyond(self, known: Sequence[int]) -> bool:
         """Whether it gives a value that is not among the first of its slot, as many as are given here."""
@@ -90,6 +98,7 @@ class Caller(Generic[S]):
         state_checks, step_checks: the predicates, in the order of their trees; the last of states is `Spec.within`, if
             the spec has it, which shows what is outside.
         precision: of each tree, how precisely calls are recorded.
+        lowered_by: of each tree, the construct that lowers the precision; None if nothing does.
         told_apart: of each tree, the types of values that its code may tell apart by identity.
         purity, tuning: as given.
     """
@@ -113,8 +122,10 @@ class Caller(Generic[S]):
         self._reach = self._reached()
         self.precision = [reach.precision for reach in self._reach]
         self.told_apart = [frozenset(reach.told_apart) for reach in self._reach]
+        self.lowered_by = [self._in_function(tree, reach.because) for tree, reach in enumerate(self._reach)]
         for tree in given_states:
             self.precision[tree] = Precision.STATES
+            self.lowered_by[tree] = self._in_function(tree, Construct("a result that differed from what was learned"))
         self._classes = layout.classes()
         self.purity = purity or Purity(spec, tuning)
         self._compared = self._made_again = 0
@@ -141,6 +152,8 @@ class Caller(Generic[S]):
         kinds = self.layout.kinds.take()
         for tree, reach in enumerate(self._reach):
             reach.extend(kinds)
+            if reach.precision < self.precision[tree]:
+                self.lowered_by[tree] = self._in_function(tree, reach.because)
             self.precision[tree] = min(self.precision[tree], reach.precision)
             self.told_apart[tree] = frozenset(reach.told_apart)
         self._looks_at_identity = self._may_look_at_identity()
@@ -191,6 +204,7 @@ class Caller(Generic[S]):
             recorder.read_all()
             return self._call(recorder, [dict(enumerate(self.layout.row(successor))) for successor in direct], direct)
         steps: list[Changes] | None = None
+        failure: Construct | None = None
         try:
             recorded = list(instance.successors(recorder.state()))
             if len(recorded) != len(direct):
@@ -201,14 +215,14 @@ class Caller(Generic[S]):
             raise
         except Mismatch as error:
             raise NotRecorded(tree) from error
-        except (Exception, LookedAt):
-            pass
+        except (Exception, LookedAt) as error:
+            failure = _failing(error)
         finally:
             recorder.end()
         if steps is None or recorder.looked_at or recorder.escaped:
             for successor in direct:
                 self.layout.row(successor)  # which raises if the shape of a component has changed
-            return self._less_precisely(tree, (row,))
+            return self._less_precisely(tree, (row,), failure)
         return self._call(recorder, steps, direct)
 
     def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
@@ -218,7 +232,7 @@ class Caller(Generic[S]):
         if self.tuning.in_order and len(successors) > 1:
             order = sorted(range(len(successors)), key=lambda place: content("", successors[place]))
             changes = [changes[place] for place in order]
-        return Call(reads, recorder.copied, _paths(recorder.enumerated), changes)
+        return Call(reads, recorder.copied, _paths(recorder.enumerated), changes, frozenset(recorder.constructs))
 
     def steps(self, tree: int, row: Row) -> list[Changes]:
         """What the steps of an action instance change in a state, without recording what it reads."""
@@ -257,6 +271,21 @@ class Caller(Generic[S]):
             raise SpecError(f"{self.name_of(tree)} is not deterministic: {BY_IDENTITY.format(what)}")
         return gave
 
+    def _in_function(self, tree: int, construct: Construct | None) -> Construct | None:
+        """A construct; if it is not known where it is, with the place of the function that leads to it."""
+        if construct is None or construct.file:
+            return construct
+        code = getattr(inspect.unwrap(self._function_of(tree)), "__code__", None)
+        return construct if code is None else Construct.of(construct.text, code)
+
+    def _function_of(self, tree: int) -> Callable[..., object]:
+        """The function of the spec that a tree is of."""
+        if tree < self.instances:
+            return self.spec.instances[tree].action.function
+        if tree == self.distance_tree and self.spec.distance is not None:
+            return self.spec.distance
+        return self.check_of(tree).function
+
     def name_of(self, tree: int) -> str:
         """What a tree is of, for messages."""
         if tree < self.instances:
@@ -281,9 +310,15 @@ class Caller(Generic[S]):
         """The distance of a state, without recording what it reads."""
         return float(self._given_again(self.distance_tree, [self._state(row)]))
 
-    def _less_precisely(self, tree: int, rows: tuple[Row, ...]) -> Call:
-        """Make a call again, and later ones of its tree, recording less precisely."""
+    def _less_precisely(self, tree: int, rows: tuple[Row, ...], failure: Construct | None) -> Call:
+        """Make a call again, and later ones of its tree, recording less precisely.
+
+        Parameters:
+            tree, rows: the call.
+            failure: where it failed; None if it returned, but something that it read was not recorded.
+        """
         self.precision[tree] = Precision(self.precision[tree] - 1)
+        self.lowered_by[tree] = self._in_function(tree, failure or Construct(NOT_RECORDED))
         return self.make(tree, rows)
 
     def _state(self, row: Row) -> S:
@@ -312,16 +347,17 @@ class Caller(Generic[S]):
             recorder.read_all()
             gave = self._given_again(tree, [*map(self.layout.state, rows)])
         else:
-            failed, gave = False, False
+            failure: Construct | None = None
+            gave: bool | float = False
             try:
                 gave = self._given_by(tree, [*map(recorder.state, range(len(rows)))])
-            except (Exception, LookedAt):
-                failed = True
+            except (Exception, LookedAt) as error:
+                failure = _failing(error)
             finally:
                 recorder.end()
-            if failed or recorder.looked_at or recorder.escaped:
+            if failure is not None or recorder.looked_at or recorder.escaped:
                 self._given_by(tree, [*map(self.layout.state, rows)])  # which raises if the function does
-                return self._less_precisely(tree, rows)
+                return self._less_precisely(tree, rows, failure)
             self._compared += 1
             one_in = self.tuning.compared_calls
             if (
@@ -330,7 +366,17 @@ class Caller(Generic[S]):
                 and gave != self._given_by(tree, [*map(self.layout.state, rows)])
             ):
                 raise NotRecorded(tree)
-        return Call(recorder.reads, set(), _paths(recorder.enumerated), gave)
+        return Call(recorder.reads, set(), _paths(recorder.enumerated), gave, frozenset(recorder.constructs))
+
+
+def _failing(failure: BaseException) -> Construct:
+    """The construct in a spec's function at which a recorded call failed; without a place if that is not known."""
+    trace, own = failure.__traceback__, None
+    while trace is not None:
+        if origin(trace.tb_frame.f_globals.get("__name__")) is Origin.SPEC:
+            own = trace
+        trace = trace.tb_next
+    return Construct(NOT_RECORDED) if own is None else Construct.of(NOT_RECORDED, own.tb_frame.f_code, own.tb_lineno)
 
 
 def _paths(collections: set[Collection]) -> set[str]:

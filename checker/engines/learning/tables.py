@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import attrs
@@ -18,11 +19,12 @@ from leadline.checker.engines.learning.packing import Packing
 from leadline.checker.engines.learning.restart import NO_ADJUSTMENTS, Adjustments
 from leadline.checker.engines.learning.trees import NOT_SHOWN, SHOWN
 from leadline.checker.engines.purity import Purity
+from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.layout import Layout
 from leadline.checker.observing.recording import Precision
 from leadline.checker.observing.step_slots import SECOND
 from leadline.checker.properties import Kind
-from leadline.checker.result import Learning
+from leadline.checker.result import Learning, WholeRead
 from leadline.checker.settings import DEFAULT, Tuning
 from leadline.checker.spec import Spec
 
@@ -33,6 +35,14 @@ OUTCOME_BYTES, VALUE_BYTES = 400, 300
 
 MOST_OUTCOMES = 2**31 - 1
 """Most outcomes: they have 32-bit numbers."""
+
+READS = {
+    Precision.STATES: "whole states",
+    Precision.FIELDS: "whole tuples and collections",
+    Precision.ELEMENTS: "the elements that they copy",
+    Precision.COPIES: "no more than they need",
+}
+"""What calls read that are recorded with each precision, for a person."""
 
 ALL_BITS = np.uint64(2**64 - 1)
 
@@ -123,6 +133,7 @@ class TransitionTables(Generic[S]):
         self.agreed: list[int] | None = None
         self.log: CallLog | None = None
         self._unsure: set[int] = set()
+        self._loops: dict[int, set[Construct]] = {}
         self.effort = Effort(len(self.forest.names), caller.tuning)
         self.reads_all: set[int] = set()
         self._packed, self._packing = 0, Packing([])
@@ -174,6 +185,35 @@ class TransitionTables(Generic[S]):
             widest=self.layout.widest(),
         )
 
+    def whole_reads(self) -> tuple[WholeRead, ...]:
+        """Code that is not understood, that with the most calls first."""
+        caller, found = self.caller, dict[tuple[Construct, str], set[int]]()
+        for tree, construct in enumerate(caller.lowered_by):
+            if construct is not None:
+                found.setdefault((construct, READS[caller.precision[tree]]), set()).add(tree)
+        for tree, constructs in self._loops.items():
+            for construct in constructs:
+                found.setdefault((construct, "every member of a collection"), set()).add(tree)
+        reads = [
+            WholeRead(
+                construct=construct.text,
+                function=construct.function,
+                file=Path(construct.file).name,
+                line=construct.line,
+                reads=reads,
+                used_by=tuple(dict.fromkeys(self._short_name(tree) for tree in sorted(trees))),
+                calls=sum(self.effort.learned[tree] + self.effort.called[tree] for tree in trees),
+            )
+            for (construct, reads), trees in found.items()
+        ]
+        return tuple(sorted(reads, key=lambda read: (-read.calls, read.file, read.line, read.construct)))
+
+    def _short_name(self, tree: int) -> str:
+        """The name of the action or property that a tree is of."""
+        if tree < self.instances:
+            return self.spec.instances[tree].action.name
+        return "distance" if tree == self.caller.distance_tree else self.caller.check_of(tree).name
+
     @property
     def most_outcomes(self) -> int:
         """The most steps that one action instance was seen to have from one state."""
@@ -224,6 +264,8 @@ class TransitionTables(Generic[S]):
             NewKind: a slot that was copied unread has values that the code may tell apart by identity.
         """
         self.effort.learned[tree] += 1
+        if call.constructs:
+            self._loops.setdefault(tree, set()).update(call.constructs)
         if self.agreed is not None and call.writes_beyond(self.agreed):
             self._unsure.add(tree)
         for slot in call.copied:

@@ -509,6 +509,7 @@ class Walks(Generic[S]):
             memory=tables.nbytes + self._frontier.nbytes + sum(array.nbytes for array in self._walkers),
             calls=tables.calls,
             compared=tables.compared,
+            whole_reads=tables.whole_reads(),
             verified=self._tables.verified,
             walked=WalkCounts(
                 behaviours=self.begun,

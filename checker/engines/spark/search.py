@@ -377,6 +377,7 @@ class SparkSearch(Generic[S]):
             memory=at.bytes,
             calls=at.calls,
             compared=at.compared,
+            whole_reads=self._tables.whole_reads(),
             verified=Verified(*self._verified.tolist()),
             levels=tuple(filter(None, levels)),
             shards=at.shards,
