@@ -179,7 +179,8 @@ class Verified:
     Attributes:
         checked: the number of applications of learned paths that were compared.
         drawn: the number of these that were drawn at random from all applications.
-        made: the number of all applications; None for a search that does not count them.
+        made: the number of all applications, without calls that were made instead; None for a search that does not
+            count them.
     """
 
     checked: int
@@ -188,7 +189,10 @@ class Verified:
 
     @property
     def one_in(self) -> int:
-        """With 99 % confidence, fewer than one in this number of applications is wrong; 0 if nothing can be said."""
+        """If one in this number of applications is wrong, spread evenly over the search, 99 searches of 100 notice.
+
+        0 if nothing can be said. Errors that are concentrated in a part of the search may be noticed less often.
+        """
         return int(self.drawn / 4.605)  # a share of 4.605 / n is missed by n draws with probability exp(-4.605) = 0.01
 
 

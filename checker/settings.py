@@ -215,6 +215,7 @@ class RandomSettings:
         uniform: only walk from initial states, and check only the steps taken. By default, most steps expand states in
             random order; see `leadline.checker.engines.random.frontier`.
         workers: the number of threads, at most `MOST_WORKERS`; None: one for each core.
+        verify: see `CompiledSettings`. It does not change which behaviours are searched.
         tuning: sizes and times.
 
     Raises:
@@ -226,6 +227,7 @@ class RandomSettings:
     seed: int = 0
     uniform: bool = False
     workers: int | None = None
+    verify: float | None = None
     tuning: Tuning = DEFAULT
 
     def __attrs_post_init__(self) -> None:
@@ -239,6 +241,13 @@ class RandomSettings:
                 raise SpecError(f"{name}={value} is out of range: it must be an integer, and more than 0")
             if value > most:
                 raise SpecError(f"{name}={value} is out of range: it must be at most {most:,}")
+        if self.verify is not None and not 0 <= self.verify <= 1:
+            raise SpecError(f"verify={self.verify} is out of range: it must be a share from 0 to 1")
+
+    @property
+    def tuning_used(self) -> Tuning:
+        """The sizes and times, with the share to verify if one is given."""
+        return self.tuning if self.verify is None else attrs.evolve(self.tuning, verify=self.verify)
 
     @property
     def shown(self) -> dict[str, int | bool]:

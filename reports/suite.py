@@ -21,7 +21,7 @@ from leadline.checker.engines.progress import Progress, paced
 from leadline.checker.engines.set_order import with_order_checked
 from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Limits, Result, Verdict
-from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, RandomSettings
+from leadline.checker.settings import MOST_EXAMPLES, MOST_STEPS, CompiledSettings, RandomSettings
 from leadline.checker.spec import Spec
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.files import file_text
@@ -29,6 +29,7 @@ from leadline.checker.support.messages import nearest
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
 from leadline.reports.loading import load_spec
 from leadline.reports.runs.phrases import violations
+from leadline.reports.shares import share_of
 
 SHIPPED = Path(__file__).resolve().with_name("suite.toml")
 
@@ -58,6 +59,7 @@ class Check:
         depth, max_states: limits of ``explore``.
         max_seconds: a limit of both engines.
         examples, steps, seed: settings of ``fuzz``.
+        verify: the share of learned results that are compared with calls, as a percentage such as ``5%``.
         covers: what the run must also cover: the names of actions that must be enabled in some state, of witnesses that
             must be shown, and of properties whose premise must be true in some state; true: all of them.
         marks: the names of pytest markers of the check, for `leadline.reports.pytest_plugin`.
@@ -79,6 +81,7 @@ class Check:
     examples: int = RandomSettings().examples
     steps: int = RandomSettings().steps
     seed: int = RandomSettings().seed
+    verify: str | None = None
     covers: Covers = False
     marks: list[str] = attrs.field(factory=list)
     note: str = ""
@@ -130,7 +133,7 @@ class PreparedCheck:
         for item in self.spec.checks:
             words += ["-i", item.name]
         keys = ("examples", "steps", "seed") if check.engine == "fuzz" else ("depth", "max_states")
-        for key in (*keys, "max_seconds"):
+        for key in (*keys, "max_seconds", "verify"):
             if getattr(check, key) != getattr(_DEFAULTS, key):
                 words += [f"--{key.replace('_', '-')}", str(getattr(check, key))]
         return visible(shlex.join(words))
@@ -141,30 +144,33 @@ class PreparedCheck:
         items = [item.name for item in self.spec.checks if item.kind.is_witness or item.premise is not None]
         return list(dict.fromkeys([*(action.name for action in self.spec.actions), *items]))
 
-    def run(self, progress: Progress | None = None, coverage: bool = False) -> Outcome:
+    def run(self, progress: Progress | None = None, coverage: bool = False, verify: float | None = None) -> Outcome:
         """Run the check with its engine.
 
         Parameters:
             progress: called from time to time with the counts so far.
             coverage: whether to measure `Statistics.covered`.
+            verify: see `CompiledSettings`; None: as the check says.
 
         Raises:
             LeadlineError: the spec misbehaved; names the check.
         """
         try:
-            search = functools.partial(self._result, coverage)
+            if verify is None and self.check.verify is not None:
+                verify = share_of(self.check.verify)
+            search = functools.partial(self._result, coverage, verify)
             return Outcome(self, with_order_checked(self.spec, lambda: paced(search, progress)))
         except LeadlineError as error:
             raise LeadlineError(f"{self.title}: {error}") from error
 
-    def _result(self, coverage: bool, progress: Progress | None) -> Result:
+    def _result(self, coverage: bool, verify: float | None, progress: Progress | None) -> Result:
         check = self.check
         if check.engine == "fuzz":
             limits = Limits(max_seconds=check.max_seconds, coverage=coverage)
-            settings = RandomSettings(examples=check.examples, steps=check.steps, seed=check.seed)
+            settings = RandomSettings(examples=check.examples, steps=check.steps, seed=check.seed, verify=verify)
             return ENGINES["random"](self.spec, limits, progress, settings)
         limits = Limits(check.depth, check.max_states, check.max_seconds, coverage=coverage)
-        return ENGINES["compiled"](self.spec, limits, progress)
+        return ENGINES["compiled"](self.spec, limits, progress, CompiledSettings(verify=verify))
 
 
 @attrs.frozen(eq=False)
@@ -378,7 +384,7 @@ def _check_sense(check: Check, given: set[str]) -> None:
     if check.trace_length is not None and check.violates is None:
         raise LeadlineError('trace_length belongs with violates = "PROPERTY"')
     other, idle = ("explore", Limits) if check.engine == "fuzz" else ("fuzz", RandomSettings)
-    for key in sorted(given.intersection(attrs.fields_dict(idle)) - {"max_seconds"}):  # which is for both
+    for key in sorted(given.intersection(attrs.fields_dict(idle)) - {"max_seconds", "verify"}):  # which are for both
         raise LeadlineError(f'{key} is for engine = "{other}", but this check\'s is "{check.engine}"')
     for key in ("examples", "steps", "trace_length", "distinct_states"):
         value = getattr(check, key)
@@ -388,6 +394,8 @@ def _check_sense(check: Check, given: set[str]) -> None:
         if getattr(check, key) > most:
             raise LeadlineError(f"{key} = {getattr(check, key)} is out of range: it must be at most {most:,}")
     Limits(check.depth, check.max_states, check.max_seconds)
+    if check.verify is not None:
+        share_of(check.verify)
 
 
 def _read(path: Path) -> dict[str, object]:

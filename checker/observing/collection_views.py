@@ -162,19 +162,19 @@ class _Members:
 
     def _concerns(self, conditions: list[Condition], member: object) -> bool | None:
         """Whether the loop does not pass over a member; None if its conditions cannot be evaluated ahead of it."""
-        number = 0
-        try:
-            for number, condition in enumerate(conditions):
+        for number, condition in enumerate(conditions):
+            try:
                 if not condition(member):
                     return False
-        except Exception:
-            self._note(number)
-            return None  # the loop itself would raise it, if the member is in the collection
+            except Exception:
+                self._note(number)
+                return None  # the loop itself would raise it, if the member is in the collection
         return True
 
     def _note(self, number: int) -> None:
         """Note that the loop reads members because something that it asks is not understood."""
-        assert self._filter is not None and self._code is not None
+        assert self._filter is not None
+        assert self._code is not None
         text, line = self._filter.asked[number]
         self._view._recorder.constructs.add(Construct.of(text, self._code, line))
 

@@ -245,7 +245,8 @@ def _tests(loop: ast.For) -> list[ast.expr]:
             branches.append(branch[0].test)
             branch = branch[0].orelse
         if not branch:
-            tests.append(branches[0] if len(branches) == 1 else ast.copy_location(ast.BoolOp(ast.Or(), branches), branches[0]))
+            any_branch = ast.copy_location(ast.BoolOp(ast.Or(), branches), branches[0])
+            tests.append(any_branch if len(branches) > 1 else branches[0])
     return list(_split(tests))
 
 

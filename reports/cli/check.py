@@ -13,7 +13,7 @@ from leadline.checker.errors import LeadlineError
 from leadline.checker.result import Verdict
 from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
-from leadline.reports.cli.options import coverage_option
+from leadline.reports.cli.options import coverage_option, verify_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED
@@ -31,7 +31,8 @@ from leadline.reports.terminal.trace import show_traces
 @click.option("--shipped", is_flag=True, help="Run the shipped suite, which checks every shipped protocol.")
 @format_options(SUITE_FORMATS)
 @coverage_option
-def check(file: Path | None, shipped: bool, coverage: bool, **wanted: Path | bool | None) -> int:
+@verify_option
+def check(file: Path | None, shipped: bool, coverage: bool, verify: float | None, **wanted: Path | bool | None) -> int:
     """Run the checks of a suite, and compare each result with the expected one.
 
     FILE is a TOML file. By default, it is leadline.toml in the current folder, or else pyproject.toml with a table
@@ -61,7 +62,7 @@ def check(file: Path | None, shipped: bool, coverage: bool, **wanted: Path | boo
     files = Files(SUITE_FORMATS, wanted)
     out = console(quiet=files.only_json)
     with only_the_result_on_stdout(files.only_json):
-        outcomes, broken = _run(out, checks, coverage)
+        outcomes, broken = _run(out, checks, coverage, verify)
     run, attempt = SuiteRun(path.name, checks, outcomes), Attempts()
     with attempt:
         files.print(run)
@@ -75,7 +76,7 @@ def check(file: Path | None, shipped: bool, coverage: bool, **wanted: Path | boo
 
 
 def _run(
-    out: Console, checks: Sequence[PreparedCheck], coverage: bool
+    out: Console, checks: Sequence[PreparedCheck], coverage: bool, verify: float | None
 ) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
     """Run checks one after another, and print a line for each, and some of the traces.
 
@@ -83,6 +84,7 @@ def _run(
         out: where to print.
         checks: the checks.
         coverage: whether to measure coverage.
+        verify: see `CompiledSettings`; None: as each check says.
 
     Returns:
         The outcomes, and the exception that ended the run early; None if all checks were run.
@@ -92,7 +94,7 @@ def _run(
     for prepared in checks:
         try:
             with progress_line(prepared.title) as progress:
-                outcome = prepared.run(progress, coverage)
+                outcome = prepared.run(progress, coverage, verify)
         except (LeadlineError, KeyboardInterrupt) as error:  # the reports of an earlier run must be replaced
             return outcomes, error
         outcomes.append(outcome)

@@ -12,6 +12,7 @@ from leadline.checker.engines import EXHAUSTIVE
 from leadline.checker.engines.budget import Budget
 from leadline.checker.result import Limits
 from leadline.reports.cli.options import (
+    VERIFY_HELP,
     Share,
     chosen_spec,
     coverage_option,
@@ -64,8 +65,7 @@ from leadline.reports.formats import RUN_FORMATS
     "--verify",
     type=Share(),
     metavar="SHARE",
-    help="Repeat this share of the learned calls on real states and compare, for example 5% or 100%; by default, as "
-    "many as 3% of the time allows. (compiled, spark)",
+    help=f"{VERIFY_HELP} (compiled, spark)",
 )
 @click.option(
     "--checkpoint",

@@ -17,6 +17,7 @@ from leadline.reports.cli.options import (
     max_memory_option,
     spec_options,
     trace_out_option,
+    verify_option,
 )
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
@@ -72,6 +73,7 @@ from leadline.reports.formats import RUN_FORMATS
     help="Only take random walks from the initial states, and check only the steps taken. By default, most steps "
     "expand states in random order.",
 )
+@verify_option
 @coverage_option
 @trace_out_option
 @format_options(RUN_FORMATS)
@@ -88,6 +90,7 @@ def fuzz(
     keep_going: bool,
     workers: int | None,
     uniform: bool,
+    verify: float | None,
     coverage: bool,
     trace_out: Path | None,
     **wanted: Path | None,
@@ -105,7 +108,9 @@ def fuzz(
     Exit code 1: a property is violated; 2: usage error; 3: no violation was found.
     """
     limits = Limits(max_seconds=max_seconds, max_memory=max_memory, keep_going=keep_going, coverage=coverage)
-    settings = RandomSettings(examples=examples, steps=steps, seed=seed, uniform=uniform, workers=workers)
+    settings = RandomSettings(
+        examples=examples, steps=steps, seed=seed, uniform=uniform, workers=workers, verify=verify
+    )
     files = Files(RUN_FORMATS, wanted)
     with only_the_result_on_stdout(files.only_json), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)

@@ -14,6 +14,7 @@ from leadline.checker.bounds import parse_bounds
 from leadline.checker.errors import LeadlineError
 from leadline.checker.spec import Spec
 from leadline.reports.loading import load_spec
+from leadline.reports.shares import share_of
 
 rule_option = click.option(
     "--rule",
@@ -109,11 +110,18 @@ class Share(click.ParamType[float]):
         """The share, from 0 to 1."""
         if isinstance(value, float):
             return value
-        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *%", str(value).strip())
-        share = float(found[1]) / 100 if found else -1
-        if not 0 <= share <= 1:
-            self.fail(f"{value!r} is not a share: write a percentage from 0% to 100%, such as 5%", param, ctx)
-        return share
+        try:
+            return share_of(str(value))
+        except LeadlineError as error:
+            self.fail(str(error), param, ctx)
+
+
+VERIFY_HELP = (
+    "Repeat this share of the learned calls on real states and compare, for example 5% or 100%; by default, some "
+    "thousands, and as many as 3% of the time allows."
+)
+
+verify_option = click.option("--verify", type=Share(), metavar="SHARE", help=VERIFY_HELP)
 
 
 class MemorySize(click.ParamType[int]):

@@ -258,8 +258,9 @@ def _verified_line(verified: Verified) -> str:
     line = f"{verified.checked:,}{of_all} learned results were verified by calls on real states"
     if verified.made is not None and verified.drawn >= verified.made:
         return line
-    bound = f"; at 99 % confidence, fewer than 1 in {verified.one_in:,} is wrong" if verified.one_in > 1 else ""
-    return line + bound
+    if verified.one_in <= 1:
+        return line
+    return f"{line}; if 1 in {verified.one_in:,} were wrong, spread evenly, 99 searches of 100 would notice"
 
 
 def _why_slow(learning: Learning) -> str:

@@ -10,15 +10,18 @@ from typing import Any
 import attrs
 import pytest
 
-from leadline.checker import Spec, SpecError, action, fuzz, invariant, step_invariant
+from leadline.checker import Spec, SpecError, action, component, fuzz, invariant, step_invariant
 from leadline.checker.engines import oracle
 from leadline.checker.engines.compiled import search
 from leadline.checker.engines.learning.calls import Call, Caller, NotRecorded
 from leadline.checker.engines.learning.restart import Adjustments
+from leadline.checker.observing import collection_views, filters
+from leadline.checker.observing.reach import Reach
 from leadline.checker.properties import Property
-from leadline.checker.result import Limits, Result, Verdict
+from leadline.checker.result import Limits, Result, Verdict, Verified
 from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
 from tests.specs.going_wrong import ONLY_LEARNED
+from tests.specs.seeded_errors import is_noticed
 
 SIZE = 40
 NET_ONLY = attrs.evolve(ONLY_LEARNED, verify=None, block=1000)
@@ -191,3 +194,139 @@ def test_random_search_verifies_too(monkeypatch: pytest.MonkeyPatch) -> None:
     found = fuzz(SPEC, Limits(), settings=RandomSettings(examples=200, steps=40, workers=1))
     assert seeded.noticed == 1
     assert {item.verdict for item in found.properties} == {Verdict.INCOMPLETE}
+
+
+@pytest.mark.parametrize("tree", range(8))
+def test_random_search_verifies_every_state_that_it_leaves(tree: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error in a single state is found if all is verified, for each action instance and the state property."""
+    seeded = Seeded(monkeypatch, tree, (6,) if tree != 6 else (6, 6), True if tree == 7 else [])
+    settings = RandomSettings(examples=100, steps=30, workers=1, verify=1.0)
+    found = fuzz(SPEC, Limits(), settings=settings)
+    assert seeded.noticed == (tree != 6)  # `meet` has no step there
+    plain = fuzz(SPEC, Limits(), settings=attrs.evolve(settings, verify=0.0))
+    assert plain.statistics.verified == Verified(0, 0, None)
+    assert {item.verdict for item in found.properties} == {Verdict.INCOMPLETE}
+
+
+def test_verification_does_not_change_a_random_search() -> None:
+    settings = RandomSettings(examples=300, steps=30, workers=1)
+    plain, verified = (
+        fuzz(SPEC, Limits(), settings=attrs.evolve(settings, verify=share)).statistics for share in (0.0, 1.0)
+    )
+    assert verified.verified is not None
+    assert verified.verified.checked > 10_000
+    assert (verified.walked, verified.actions, verified.generated) == (plain.walked, plain.actions, plain.generated)
+
+
+def test_calls_that_are_made_instead_are_no_applications() -> None:
+    """With few learned calls, most are made."""
+    found = searched(attrs.evolve(ONLY_LEARNED, always=2, pays=10**9)).statistics
+    assert found.verified is not None
+    assert found.learning is not None
+    uses = found.expanded * len(SPEC.instances) + found.distinct + found.generated - 1
+    assert found.learning.called > 1000
+    assert found.verified.made == uses - found.learning.called
+
+
+# The net alone: what is understood is no longer a list.
+
+
+@attrs.frozen
+class Bits:
+    bits: tuple[int, ...] = component(default=(0,) * 6)
+    box: frozenset[int] = frozenset()
+    hues: tuple[bool | None, ...] = component(default=(True, True))
+    number: int = 0
+    error: bool = False
+
+
+@action(place=range(6))
+def flip(s: Bits, place: int) -> Iterator[Bits]:
+    bits = (*s.bits[:place], 1 - s.bits[place], *s.bits[place + 1 :])
+    yield attrs.evolve(s, bits=bits, hues=(True, True))
+
+
+@action(value=range(40))  # as many values as make the engine take the set apart
+def fill(s: Bits, value: int) -> Iterator[Bits]:
+    yield attrs.evolve(s, box=frozenset({value}))
+
+
+@action(value=range(8))
+def count(s: Bits, value: int) -> Iterator[Bits]:
+    is_wrong = value == 7 and s.number == 6 and s.bits == (1, 0) * 3
+    yield attrs.evolve(s, number=value, hues=(None if is_wrong else True, True))
+
+
+@action(again=[1])
+def turn(s: Bits, again: int) -> Iterator[Bits]:
+    if again:
+        yield from turn(attrs.evolve(s, hues=(*s.hues[::-1][1:], True)), again - 1)
+    elif s.hues[0] is None:
+        yield attrs.evolve(s, error=True)
+
+
+def merge(total: set[int], part: frozenset[int]) -> None:
+    total |= part
+
+
+@invariant("5 is never in the box while all bits are set")
+def merged(s: Bits) -> bool:
+    total = set[int]()
+    merge(total, s.box)
+    return not (5 in total and sum(s.bits) == 6)
+
+
+@invariant("5 is never in the box while all bits are set")
+def looped(s: Bits) -> bool:
+    v = None
+    for v in s.box:
+        if v == 99:
+            break
+    else:
+        return not (v == 5 and sum(s.bits) == 6)
+    return True
+
+
+@invariant("no error")
+def no_error(s: Bits) -> bool:
+    return not s.error
+
+
+@pytest.fixture
+def nothing_is_understood(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Recording as it would be if in-place operators, loop variables and recursive actions were not understood."""
+
+    def meet(reach: Reach, *values: object) -> None:
+        reach._walk.meet(*values)
+
+    caches = filters._filters, filters._filter_at, filters._operator_at
+    monkeypatch.setattr(collection_views, "operator_at", lambda _: "|")
+    monkeypatch.setattr(filters, "_is_read_after", lambda *_: False)
+    monkeypatch.setattr(Reach, "_meet", meet)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+THREE = [(flip, fill, merged), (flip, fill, looped), (flip, count, turn, no_error)]
+
+
+@pytest.mark.parametrize("parts", THREE, ids=["in-place operator", "loop variable", "recursive action"])
+@pytest.mark.usefixtures("nothing_is_understood")
+def test_the_net_alone_finds_what_the_lists_prevent(parts: tuple[Any, ...]) -> None:
+    *actions, item = parts
+    spec = Spec(name="bits", initial_states=lambda _: [Bits()], actions=actions, properties=[item])
+    truth = oracle.explore(spec).verdict
+    assert truth is Verdict.VIOLATED
+    wrong = search.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED, verify=0.0))
+    assert wrong.verdict is Verdict.HOLDS, "with the lists switched off, this is to go wrong"
+    found = search.explore(spec, settings=CompiledSettings(workers=1, tuning=ONLY_LEARNED, verify=1.0))
+    assert found.verdict is truth
+
+
+@pytest.mark.parametrize("size", [45, 250])
+def test_an_error_spread_over_one_application_of_a_thousand_is_noticed(size: int) -> None:
+    """A sample of `tests/bench/bench_net.py`. A search misses it with probability 0.01, two of four with 0.0006."""
+    assert sum(is_noticed(size, seed) for seed in range(4)) >= 3

@@ -25,8 +25,8 @@ from leadline.checker.result import (
     Verdict,
     Verified,
     WalkCounts,
-    Widest,
     WholeRead,
+    Widest,
 )
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.html.plots import levels_plot, rates

@@ -109,7 +109,7 @@ def _walked(
     purity = Purity(spec, settings.tuning, with_distance=spec.distance is not None and not settings.uniform)
     walks = Walks(
         spec, settings.examples, settings.steps, settings.seed, Watch(budget, workers), purity,
-        uniform=settings.uniform, coverage=limits.coverage, tuning=settings.tuning,
+        uniform=settings.uniform, coverage=limits.coverage, tuning=settings.tuning_used,
     )  # fmt: skip
     sought = [item for item in spec.checks if not item.kind.is_witness]
     can_be_decided = bool(sought) and not limits.keep_going

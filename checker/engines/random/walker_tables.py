@@ -259,15 +259,19 @@ class WalkerTables(Generic[S]):
             self.learner.compare(packed, 0, len(packed))
 
     def verify(self, rows: NDArray[np.int64]) -> None:
-        """Verify learned paths on the states of some walkers; see `Verification`.
+        """Verify learned paths on some states; see `Verification`.
 
         Parameters:
-            rows: the rows of the states; some of these are drawn.
+            rows: the rows of the states.
 
         Raises:
             NotRecorded: an action or a property differs from what was learned.
         """
         self.learner.verification.rows(rows, self.packing)
+
+    def to_verify(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The walkers, among some, at whose states to verify what was learned."""
+        return self.learner.verification.chosen(walkers)
 
     @property
     def verified(self) -> Verified:

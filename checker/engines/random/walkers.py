@@ -346,6 +346,11 @@ class Walks(Generic[S]):
             if not busy.any():
                 return
             tables = self._tables
+            # to meet every state, walkers take one step at a time
+            later = np.maximum(walkers.left - 1, 0) if self._tuning.verify else np.zeros_like(walkers.left)
+            walkers.left[:] -= later
+            chosen = tables.to_verify(np.flatnonzero(busy & (walkers.phase < arrays.ENDED)))
+            left_from = walkers.values[chosen]
             tables.drop_answers(walkers.fresh)
             learned = tables.learned()
             given = self._plan(), learned, tables.answers(len(walkers.walk)), walkers
@@ -355,9 +360,16 @@ class Walks(Generic[S]):
                 for (first, last), sample in zip(self._parts(), self._samples, strict=True)
                 if busy[first:last].any()
             ]
-            full = self.workers.run(kernel.walk, parts, alone=int(busy.sum()) < ALONE)
+            try:
+                full = self.workers.run(kernel.walk, parts, alone=int(busy.sum()) < ALONE)
+            finally:
+                walkers.left[:] += later * (walkers.phase < arrays.ENDED)
             self._note_found(part[-1] for part in parts)
-            self._tables.verify(walkers.values[walkers.phase < arrays.ENDED])
+            try:
+                self._tables.verify(left_from[~walkers.parked[chosen]])
+            except NotRecorded:
+                walkers.seen[:] = -1  # nothing that was seen until now is certain
+                raise
             self._room = max(self._room, *(2 * most for most in full))
             if walkers.parked.any():
                 self._learn()
