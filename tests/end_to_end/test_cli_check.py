@@ -11,7 +11,7 @@ import pytest
 
 import leadline.reports.cli.check
 from leadline.invariants.catalog import CATALOG
-from leadline.reports.suite import SHIPPED
+from leadline.reports.suite import SHIPPED, read_suite
 from tests.suite.command import STAIRS, Run, call, interrupted, on_terminal, run_leadline, write
 
 HOLDS = '[[check]]\nspec = "stairs.py:spec"\nexpect = "holds"\n'
@@ -382,3 +382,35 @@ def test_a_spec_that_fails_while_it_runs_ends_in_2_and_names_the_check(folder: P
         r"leadline: a bad one: action down\(\) raised ZeroDivisionError: division by zero \(broken\.py, line \d+\)\n",
         run.err,
     )
+
+
+# --verify
+
+
+RANDOM = '[[check]]\nspec = "stairs.py:spec"\nexpect = "incomplete"\nengine = "fuzz"\nexamples = 50\n'
+
+
+def test_a_check_names_the_share_of_learned_results_to_verify(folder: Path) -> None:
+    (folder / "suite.toml").write_text(f'{RANDOM}verify = "100%"\n{RANDOM}verify = "0%"\n', encoding="utf-8")
+    every, none = read_suite(folder / "suite.toml")
+    shares = [(every, None), (none, None), (none, 1.0), (every, 0.0)]
+    checked = [check.run(verify=verify).result.statistics.verified for check, verify in shares]
+    assert all(found is not None for found in checked)
+    assert [found.checked > 0 for found in checked if found is not None] == [True, False, True, False]
+    assert every.command.endswith(" --verify 100%")
+
+
+def test_the_whole_suite_can_be_verified(folder: Path) -> None:
+    (folder / "suite.toml").write_text(RANDOM, encoding="utf-8")
+    with mock.patch("leadline.reports.suite.PreparedCheck.run", side_effect=KeyboardInterrupt) as run:
+        call("check", "suite.toml", "--verify", "12.5%", folder=folder)
+    assert run.call_args.args[-1] == 0.125
+    assert call("check", "suite.toml", "--verify", "100%", folder=folder).code == 0
+
+
+@pytest.mark.parametrize("share", ["5", "101%", "-1%", "", "five"])
+def test_a_share_that_is_not_one_is_refused(share: str, folder: Path) -> None:
+    run = run_suite(folder, f'{HOLDS}verify = "{share}"\n')
+    assert run.code == 2
+    assert run.complaint.endswith(f"'{share}' is not a share: write a percentage from 0% to 100%, such as 5%")
+    assert call("check", "suite.toml", "--verify", share, folder=folder).code == 2

@@ -348,7 +348,7 @@ class Caller(Generic[S]):
             gave = self._given_again(tree, [*map(self.layout.state, rows)])
         else:
             failure: Construct | None = None
-            gave: bool | float = False
+            gave = False
             try:
                 gave = self._given_by(tree, [*map(recorder.state, range(len(rows)))])
             except (Exception, LookedAt) as error:
