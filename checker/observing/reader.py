@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from leadline.checker.observing.constructs import Construct
 from leadline.checker.observing.nodes import Collection, Node, Struct
 
 
@@ -15,11 +16,13 @@ class Reader(Protocol):
         enumerated: the collections in which any member would have been read, also one that is not known yet.
         looked_at: whether an element that was copied was looked at after all.
         escaped: whether a read may have been missed in another way.
+        constructs: what was not understood of the loops that read collections.
     """
 
     enumerated: set[Collection]
     looked_at: bool
     escaped: bool
+    constructs: set[Construct]
 
     def read(self, slot: int, offset: int = 0) -> Any: ...
 
