@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -96,9 +97,17 @@ class Matrix:
         """The searches, all validated before the first one is run.
 
         Raises:
-            LeadlineError: an unknown spec or property, an impossible bound.
+            LeadlineError: an unknown spec or property, an impossible bound; specs with different properties.
         """
-        return [(each, self._spec(reference, each)) for each in self.configurations for reference in self.specs]
+        found = [(each, self._spec(reference, each)) for each in self.configurations for reference in self.specs]
+        for (_, first), (_, spec) in itertools.pairwise(found):
+            names = {item.name for item in first.checks}
+            if different := names.symmetric_difference(item.name for item in spec.checks):
+                raise LeadlineError(
+                    f"{first.name} and {spec.name} have different properties, such as {min(different)}: name those to "
+                    'compare, as in properties = ["NAME"]'
+                )
+        return found
 
     def _spec(self, reference: str, configuration: Configuration) -> Spec[object]:
         spec = load_spec(reference).with_bounds(self.bounds_of(configuration))

@@ -110,3 +110,16 @@ def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch:
         write_output(path, "third")
     assert path.read_text() == "second"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["link.json", "result.json"]
+
+
+def test_a_matrix_of_specs_with_different_properties_asks_for_those_to_compare(tmp_path: Path) -> None:
+    write(tmp_path, one=STAIRS, two=STAIRS.replace("on_stairs", "on_steps"))
+    matrix = 'specs = ["one.py", "two.py"]\n[[configurations]]\nname = "plain"\n'
+    (tmp_path / "matrix.toml").write_text(matrix)
+    refused = call("matrix", "matrix.toml", folder=tmp_path)
+    assert refused.code == 2
+    assert refused.complaint.endswith(
+        'have different properties, such as on_stairs: name those to compare, as in properties = ["NAME"]'
+    )
+    (tmp_path / "matrix.toml").write_text(f'properties = ["top_reached"]\n{matrix}')
+    assert call("matrix", "matrix.toml", folder=tmp_path).code == 0
