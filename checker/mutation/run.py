@@ -203,8 +203,11 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
     Raises:
         SpecError: the spec misbehaved.
         NotSearched: a limit was reached first.
+        KeyboardInterrupt: Ctrl-C.
     """
-    way.search(_SMALL, True, None)  # loads the modules that forked processes need, also those for counterexamples
+    # loads the modules that forked processes need, also those for counterexamples
+    if way.search(_SMALL, True, None).interrupted:
+        raise KeyboardInterrupt
     found: dict[str, Original] = {}
     for each in {bounds_text(mutation.bounds): mutation for mutation in mutations}.values():
         bounded = spec.with_bounds(each.bounds)
