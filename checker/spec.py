@@ -46,6 +46,7 @@ class Spec(Generic[S]):
     Attributes:
         name: the name of the spec on the command line: a catalog name, or ``path/to/file.py:name``.
         summary: one sentence on what the spec models.
+        note: what its name stands for, shown below the name of a run; empty for most specs.
         initial_states: a function of the bounds that returns the initial states.
         actions: the transition rules, with unique names.
         properties: the invariants, step invariants and witnesses to check.
@@ -65,6 +66,7 @@ class Spec(Generic[S]):
 
     name: str
     summary: str = ""
+    note: str = ""
     initial_states: Callable[[Any], Iterable[S]]
     actions: tuple[Action[S, ...], ...] = attrs.field(converter=as_tuple)
     properties: tuple[Property, ...] = attrs.field(default=(), converter=as_tuple)

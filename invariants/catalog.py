@@ -101,6 +101,7 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
     return Spec(
         name=f"{column.name.partition('/')[0]}/{protocol.name}",
         summary=protocol.summary,
+        note=column.note,
         initial_states=functools.partial(kafka_state.initial_states, protocol=protocol),
         actions=actions_of(protocol),
         properties=KAFKA_PROPERTIES,
@@ -194,7 +195,7 @@ def find(reference: str) -> Spec[Any] | None:
     """The shipped spec with a name or alias, which may change values of rules: ``kafka/3.7+elr=on``.
 
     Returns:
-        The spec; None if no spec has this name.
+        The spec, under that name; None if no spec has it.
 
     Raises:
         SpecError: a rule or value does not exist, or the spec has no rules.

@@ -24,6 +24,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.inspection import is_a
 from leadline.checker.support.messages import nearest
 from leadline.invariants.catalog import CATALOG, find, mutations
+from leadline.model.kafka.releases import releases_like
 
 _PRIVATE = "_leadline_spec_"
 """The prefix of the names of modules loaded from users' files."""
@@ -106,6 +107,8 @@ def shipped_spec(name: str) -> Spec[object]:
     spec = find(name)
     if spec is None:
         name = name.partition("+")[0]
+        if known := releases_like(name):
+            raise SpecError(f"unknown release {name!r}; of this version there are {', '.join(known)}")
         raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists them)")
     return spec
 

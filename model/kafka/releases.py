@@ -6,6 +6,7 @@ with the `inter.broker.protocol.version` or `metadata.version` of that release a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import attrs
@@ -14,6 +15,7 @@ from leadline.checker.bounds import change_bounds
 from leadline.checker.errors import SpecError
 from leadline.model.kafka.bounds import Bounds
 from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.published import between, known_like, minor
 from leadline.model.kafka.rules import protocol_of, rule_of
 
 ZOOKEEPER = "ZooKeeper"
@@ -31,7 +33,9 @@ class Column:
         values: the name of the value of each rule.
         changed: the values that differ from those of its predecessor.
         bounds: its default bounds, with which a search ends in seconds, and the defaults of its configuration.
-        aliases: releases with the same rules.
+        versions: the published releases that it stands for, oldest first; none for a design or a what-if.
+        suffix: what follows the version in its names, if the other controller has the names without suffix.
+        same_as: for a release that was asked for by another name of its column, the name of the column.
     """
 
     name: str
@@ -40,7 +44,29 @@ class Column:
     values: Mapping[str, str]
     changed: Mapping[str, str] = attrs.field(factory=dict)
     bounds: Bounds
-    aliases: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    suffix: str = ""
+    same_as: str = ""
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Its other names: its releases, with ``kafka/3.7`` for ``kafka/3.7.0`` too."""
+        minors = [minor(version) for version in self.versions if version == known_like(version)[0]]
+        names = [f"kafka/{version}{self.suffix}" for version in sorted({*minors, *self.versions}, key=_number)]
+        return tuple(name for name in names if name != self.name)
+
+    @property
+    def span(self) -> str:
+        """The releases that it stands for: ``3.7.0 to 3.8.1``; empty if there are none."""
+        return " to ".join(dict.fromkeys([*self.versions[:1], *self.versions[-1:]]))
+
+    @property
+    def note(self) -> str:
+        """For a release that was asked for by another name: the column that it stands for, and why; else empty."""
+        if not self.same_as or len(self.versions) < 2:
+            return f"stands for {self.same_as}" if self.same_as else ""
+        mode = f" with {self.controller}" if self.suffix else ""
+        return f"stands for {self.same_as}: no rule of the model differs in Kafka {self.span}{mode}"
 
     def protocol(self) -> Protocol:
         """The rules as functions."""
@@ -58,13 +84,21 @@ class Column:
         if not changed:
             return self
         name = "+".join([self.name, *(f"{rule}={value}" for rule, value in changed.items())])
-        return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed, aliases=())
+        return attrs.evolve(self, name=name, values={**self.values, **changed}, changed=changed)
+
+    def called(self, name: str) -> Column:
+        """The column, or a what-if of it, under another name."""
+        return self if name == self.name else attrs.evolve(self, name=name, same_as=self.name)
 
 
-def _after(before: Column, name: str, summary: str, aliases: tuple[str, ...] = (), **changed: str) -> Column:
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _after(before: Column, name: str, summary: str, versions: tuple[str, ...] = (), **changed: str) -> Column:
     """The column that follows another one, with changed rules."""
     return attrs.evolve(
-        before, name=name, summary=summary, aliases=aliases, values={**before.values, **changed}, changed=changed
+        before, name=name, summary=summary, versions=versions, values={**before.values, **changed}, changed=changed
     )
 
 
@@ -132,6 +166,7 @@ _0_10_2 = Column(
     name="kafka/0.10.2",
     summary="Kafka 0.10.2: followers truncate to their high watermark",
     controller=ZOOKEEPER,
+    versions=between("0.10.2.0", "0.10.2.2"),
     bounds=Bounds(max_epoch=2, crashes=1, missed_bounces=1, unclean_leader_election=True),
     values={
         **HW_TRUNCATION.values,
@@ -150,7 +185,7 @@ _0_11 = _defaults(
         _0_10_2,
         "kafka/0.11",
         "Kafka 0.11, 1.0 and 1.1: leader epochs (KIP-101)",
-        aliases=("kafka/1.0", "kafka/1.1"),
+        between("0.11.0.0", "1.1.1"),
         truncation="epoch-end",
     ),
     unclean_leader_election=False,
@@ -159,13 +194,14 @@ _2_0_0 = _after(
     _0_11,
     "kafka/2.0.0",
     "Kafka 2.0.0: logs that differ after fast leader changes are truncated (KIP-279)",
-    aliases=("kafka/2.0",),
+    between("2.0.0", "2.0.0"),
     truncation="epoch-and-end",
 )
 _2_0_1 = _after(
     _2_0_0,
     "kafka/2.0.1",
     "Kafka 2.0.1: leaders know their epoch from their election on",
+    between("2.0.1", "2.0.1"),
     epoch_cache="election",
     same_leader="goes-on-unless-one-was-missed",
     isr_join="epoch-start",
@@ -175,6 +211,7 @@ _2_1 = _after(
     _2_0_1,
     "kafka/2.1",
     "Kafka 2.1: requests from other leader epochs are fenced (KIP-320)",
+    between("2.1.0", "2.1.1"),
     same_leader="truncates",
     fencing="leader-epoch",
     isr_leave="behind",
@@ -184,7 +221,7 @@ _2_2 = _defaults(
         _2_1,
         "kafka/2.2",
         "Kafka 2.2 and 2.3: broker epochs (KIP-380), and ListOffsets results that do not decrease (KIP-207)",
-        aliases=("kafka/2.3",),
+        between("2.2.0", "2.3.1"),
         bounce="noticed",
         late_requests="refused",
         list_offsets="caught-up",
@@ -195,54 +232,70 @@ _2_4 = _after(
     _2_2,
     "kafka/2.4",
     "Kafka 2.4 to 2.6: consumers read from followers (KIP-392)",
-    aliases=("kafka/2.5", "kafka/2.6"),
+    between("2.4.0", "2.6.3"),
     follower_reads="yes",
 )
 _2_7 = _after(
     _2_4,
     "kafka/2.7",
     "Kafka 2.7.0 and 2.7.1: leaders ask the controller to change the ISR (KIP-497)",
-    aliases=("kafka/2.7.0", "kafka/2.7.1"),
+    between("2.7.0", "2.7.1"),
     isr_write="alter-partition",
     diverging_fetch="counted",
+)
+_2_7_2 = _after(
+    _2_7,
+    "kafka/2.7.2",
+    "Kafka 2.7.2: offsets of diverging fetches are not counted, but its own followers send none",
+    between("2.7.2", "2.7.2"),
+    diverging_fetch="ignored",
 )
 _2_8 = _after(
     _2_7,
     "kafka/2.8",
     "Kafka 2.8.0: fetch responses tell followers where to truncate (KIP-595)",
-    aliases=("kafka/2.8.0",),
+    between("2.8.0", "2.8.0"),
     truncation="fetch",
     diverging_hw="before-truncation",
 )
+_2_8_1 = _after(
+    _2_8,
+    "kafka/2.8.1",
+    "Kafka 2.8.1 and 2.8.2: offsets of diverging fetches are not counted",
+    between("2.8.1", "2.8.2"),
+    diverging_fetch="ignored",
+)
 _3_0 = _defaults(
     _after(
-        _2_8,
+        _2_8_1,
         "kafka/3.0",
-        "Kafka 3.0 to 3.2 with ZooKeeper (the rules of 2.8.1 too): offsets of diverging fetches are not counted",
-        aliases=("kafka/3.1", "kafka/3.2", "kafka/2.8.1"),
-        diverging_fetch="ignored",
+        "Kafka 3.0 to 3.2 with ZooKeeper: the rules of 2.8.1, and acks=all by default (KIP-679)",
+        between("3.0.0", "3.2.3"),
     ),
     acks="all",
 )
-_3_3_ZK = _after(
-    _3_0,
-    "kafka/3.3-zk",
-    "Kafka 3.3 and 3.4.0 with ZooKeeper: the controller keeps brokers that shut down out of the ISR",
-    aliases=("kafka/3.4-zk",),
-    isr_eligibility="active",
+_3_3_ZK = attrs.evolve(
+    _after(
+        _3_0,
+        "kafka/3.3-zk",
+        "Kafka 3.3 and 3.4.0 with ZooKeeper: the controller keeps brokers that shut down out of the ISR",
+        between("3.3.0", "3.4.0"),
+        isr_eligibility="active",
+    ),
+    suffix="-zk",
 )
 _3_6_ZK = _after(
     _3_3_ZK,
     "kafka/3.6-zk",
     "Kafka 3.4.1, 3.5 and 3.6 with ZooKeeper: followers truncate before they learn the high watermark",
-    aliases=("kafka/3.4.1-zk", "kafka/3.5-zk"),
+    between("3.4.1", "3.6.2"),
     diverging_hw="ignored",
 )
 _3_9_ZK = _after(
     _3_6_ZK,
     "kafka/3.9-zk",
     "Kafka 3.7 to 3.9 with ZooKeeper: the high watermark waits for min.insync.replicas",
-    aliases=("kafka/3.7-zk", "kafka/3.8-zk"),
+    between("3.7.0", "3.9.2"),
     hw_gate="min-isr",
 )
 _3_2_KRAFT = attrs.evolve(
@@ -251,31 +304,37 @@ _3_2_KRAFT = attrs.evolve(
             _3_0,
             "kafka/3.2-kraft",
             "Kafka 3.0 to 3.2 with KRaft, which was not ready for production yet",
-            aliases=("kafka/3.0-kraft", "kafka/3.1-kraft"),
+            between("3.0.0", "3.2.3"),
             shrink_epoch="always",
             bounce="missed",
         ),
         missed_bounces=1,
     ),
     controller=KRAFT,
+    suffix="-kraft",
 )
-_3_3 = _after(
-    _3_2_KRAFT,
-    "kafka/3.3",
-    "Kafka 3.3 and 3.4.0 with KRaft: fenced brokers stay out of the ISR (KIP-841)",
-    aliases=("kafka/3.4", "kafka/3.4.0"),
-    isr_eligibility="active",
+_3_3 = attrs.evolve(
+    _after(
+        _3_2_KRAFT,
+        "kafka/3.3",
+        "Kafka 3.3 and 3.4.0 with KRaft: fenced brokers stay out of the ISR (KIP-841)",
+        between("3.3.0", "3.4.0"),
+        isr_eligibility="active",
+    ),
+    suffix="",
 )
 _3_4_1 = _after(
     _3_3,
     "kafka/3.4.1",
     "Kafka 3.4.1 with KRaft: followers truncate before they learn the high watermark",
+    between("3.4.1", "3.4.1"),
     diverging_hw="ignored",
 )
 _3_5 = _after(
     _3_4_1,
     "kafka/3.5",
     "Kafka 3.5 with KRaft: AlterPartition names broker epochs (KIP-903)",
+    between("3.5.0", "3.5.2"),
     isr_eligibility="active-incarnation",
     incarnation_read="twice",
 )
@@ -283,13 +342,14 @@ _3_6 = _after(
     _3_5,
     "kafka/3.6",
     "Kafka 3.6 with KRaft: a smaller ISR does not begin a leader epoch",
+    between("3.6.0", "3.6.2"),
     shrink_epoch="never",
 )
 _3_7 = _after(
     _3_6,
     "kafka/3.7",
     "Kafka 3.7 to 3.9 with KRaft: the high watermark waits for min.insync.replicas",
-    aliases=("kafka/3.8", "kafka/3.9"),
+    between("3.7.0", "3.9.2"),
     hw_gate="min-isr",
     incarnation_read="once",
 )
@@ -298,6 +358,7 @@ _4_0 = _defaults(
         _3_7,
         "kafka/4.0",
         "Kafka 4.0: a broker that registers again loses its leaderships",
+        between("4.0.0", "4.0.2"),
         bounce="noticed",
     ),
     missed_bounces=0,
@@ -305,7 +366,8 @@ _4_0 = _defaults(
 _4_1 = _after(
     _4_0,
     "kafka/4.1",
-    "Kafka 4.1: eligible leader replicas (KIP-966), the default of new clusters",
+    "Kafka 4.1 to 4.4: eligible leader replicas (KIP-966), the default of new clusters",
+    between("4.1.0", "4.4.0"),
     elr="on",
 )
 
@@ -318,7 +380,9 @@ RELEASES = (
     _2_2,
     _2_4,
     _2_7,
+    _2_7_2,
     _2_8,
+    _2_8_1,
     _3_0,
     _3_3_ZK,
     _3_6_ZK,
@@ -342,7 +406,7 @@ def column_of(reference: str) -> Column | None:
     """The column with a name or alias, which may contain what-ifs, as in ``kafka/3.7+elr=on``.
 
     Returns:
-        The column; None if no column has the name before the first ``+``.
+        The column, under that name; None if no column has the name before the first ``+``.
 
     Raises:
         SpecError: a what-if is malformed, or its rule or value does not exist.
@@ -358,4 +422,21 @@ def column_of(reference: str) -> Column | None:
         if rule in parsed:
             raise SpecError(f"rule {rule} is given twice")
         parsed[rule] = value
-    return _NAMES[name].with_rules(parsed)
+    column = _NAMES[name].with_rules(parsed)
+    return column.called(name + column.name.removeprefix(_NAMES[name].name))
+
+
+def releases_like(name: str) -> tuple[str, ...]:
+    """The names of the published releases of the minor version in a name that no column has.
+
+    Parameters:
+        name: a name such as ``kafka/3.6.9`` or ``kafka/3.6.9-zk``.
+
+    Returns:
+        The names, oldest first; empty if the name has no minor version that is known.
+    """
+    found = re.fullmatch(r"kafka/([\d.]+)(-\w+)?", name)
+    if found is None:
+        return ()
+    names = [f"kafka/{version}{found[2] or ''}" for version in known_like(found[1])]
+    return tuple(name for name in names if name in _NAMES)

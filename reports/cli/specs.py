@@ -43,5 +43,5 @@ def _rules_view(column: Column) -> RenderableType:
                 says.append("\nchanged here", style="yellow")
             table.add_row("", Text(f"{'*' if has else ' '} {value.name}", style="bold" if has else "dim"), says)
     known = f"{column.name}{f', with {column.controller}' if column.controller else ', a design'}; * it has"
-    also = f"; also called {', '.join(column.aliases)}" if column.aliases else ""
-    return Group(table, Text(f"\n{known}{also}", style="dim"))
+    covers = f"; it stands for Kafka {column.span}" if column.span else ""
+    return Group(table, Text(f"\n{known}{covers}", style="dim"))

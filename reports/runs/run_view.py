@@ -8,6 +8,7 @@ import attrs
 
 from leadline.checker.properties import Kind
 from leadline.checker.result import Result, Statistics, Stop, Verdict
+from leadline.checker.spec import Spec
 from leadline.reports.diagnosis import Diagnosis
 from leadline.reports.origin import Origin
 
@@ -98,7 +99,7 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
         settings=result.settings,
         verdict=result.verdict,
         stop=result.stop,
-        note="; ".join(filter(None, [result.note, lone_state(result)])),
+        note="; ".join(filter(None, [named(result.spec), result.note, lone_state(result)])),
         statistics=result.statistics,
         properties=tuple(
             PropertyView(
@@ -115,6 +116,11 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
         origin=origin,
         diagnosis=diagnosis,
     )
+
+
+def named(spec: Spec[object]) -> str:
+    """The note of a spec with its name: which spec a release stands for; empty for most."""
+    return f"{spec.name} {spec.note}" if spec.note else ""
 
 
 def lone_state(result: Result) -> str:

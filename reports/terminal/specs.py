@@ -33,7 +33,8 @@ def spec_view(spec: Spec[object]) -> RenderableType:
     properties = empty_table("properties", ("-i", "kind", "description"))
     for item in spec.checks:
         properties.add_row(visible(item.name), item.kind.value, _explanation(item))
-    return Group(Text(visible(spec.name), style="bold"), Text(visible(spec.summary)), bounds, actions, properties)
+    about = [Text(visible(each)) for each in (spec.summary, spec.note) if each]
+    return Group(Text(visible(spec.name), style="bold"), *about, bounds, actions, properties)
 
 
 def _explanation(item: Property) -> Text:

@@ -10,6 +10,7 @@ import pytest
 from leadline.checker.errors import SpecError
 from leadline.invariants.catalog import CATALOG, find
 from leadline.model.kafka.protocols import Protocol
+from leadline.model.kafka.published import PUBLISHED
 from leadline.model.kafka.releases import COLUMNS, DESIGNS, RELEASES, Column, column_of
 from leadline.model.kafka.rules import RULES, protocol_of
 from tests.suite.command import call
@@ -50,11 +51,71 @@ def test_a_release_names_its_controller_and_the_rules_that_changed(column: Colum
     assert all(column.values[rule] == value for rule, value in column.changed.items())
 
 
-def test_an_alias_stands_for_its_release() -> None:
-    assert find("kafka/3.9") is CATALOG["kafka/3.7"]
-    assert find("kafka/2.3") is CATALOG["kafka/2.2"]
+def test_every_published_release_has_one_column() -> None:
     names = [name for column in COLUMNS for name in (column.name, *column.aliases)]
     assert len(names) == len(set(names))
+    assert {f"kafka/{version}" for version in PUBLISHED} <= set(names)
+    for column in RELEASES:
+        first = PUBLISHED.index(column.versions[0])
+        assert PUBLISHED[first : first + len(column.versions)] == column.versions, column.name
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "why"),
+    [
+        ("kafka/2.1.1", "kafka/2.1", "no rule of the model differs in Kafka 2.1.0 to 2.1.1"),
+        ("kafka/2.3", "kafka/2.2", "no rule of the model differs in Kafka 2.2.0 to 2.3.1"),
+        ("kafka/3.4.1-zk", "kafka/3.6-zk", "no rule of the model differs in Kafka 3.4.1 to 3.6.2 with ZooKeeper"),
+        ("kafka/2.8.2", "kafka/2.8.1", "no rule of the model differs in Kafka 2.8.1 to 2.8.2"),
+        ("kafka/2.0", "kafka/2.0.0", ""),
+    ],
+)
+def test_a_release_stands_for_its_column_under_its_own_name(name: str, column: str, why: str) -> None:
+    spec, same = find(name), CATALOG[column]
+    assert spec is not None
+    assert (spec.name, spec.bounds) == (name, same.bounds)
+    assert spec.note == f"stands for {column}" + (f": {why}" if why else "")
+    assert same.note == ""
+    (state,), (other,) = spec.initials(), same.initials()
+    rules = [field for field in FIELDS if getattr(state.protocol, field) != getattr(other.protocol, field)]
+    assert rules == []
+
+
+def test_a_what_if_of_a_patch_release_has_its_name() -> None:
+    spec = find("kafka/3.8.1+elr=on")
+    assert spec is not None
+    assert spec.name == "kafka/3.8.1+elr=on"
+    assert spec.note.startswith("stands for kafka/3.7+elr=on: ")
+
+
+def test_a_run_is_headed_by_the_name_that_was_asked_for(tmp_path: Path) -> None:
+    small = "records=0,crashes=0,max_epoch=0"
+    run = call("explore", "kafka/3.8.1", "-b", small, "-i", "leader_in_isr", folder=tmp_path)
+    assert run.code == 0
+    assert run.lines[0].startswith("kafka/3.8.1")
+    assert "kafka/3.8.1 stands for kafka/3.7: no rule of the model differs in Kafka 3.7.0 to 3.9.2" in run.out
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        (
+            "kafka/3.6.9",
+            "unknown release 'kafka/3.6.9'; of this version there are kafka/3.6.0, kafka/3.6.1, kafka/3.6.2",
+        ),
+        ("kafka/3.6.9-zk", "kafka/3.6.0-zk, kafka/3.6.1-zk, kafka/3.6.2-zk"),
+        ("kafka/9.9", "unknown spec 'kafka/9.9'"),
+    ],
+)
+def test_a_release_that_was_never_published_is_refused(tmp_path: Path, name: str, complaint: str) -> None:
+    run = call("explore", name, folder=tmp_path)
+    assert run.code == 2
+    assert complaint in " ".join(run.complaint.split())
+
+
+def test_acks_is_1_by_default_before_3_0() -> None:
+    defaults = {column.name: column.bounds.acks for column in RELEASES}
+    assert (defaults["kafka/2.8.1"], defaults["kafka/3.0"], defaults["kafka/3.2-kraft"]) == ("1", "all", "all")
 
 
 def test_a_what_if_is_a_release_with_one_rule_changed() -> None:
@@ -102,5 +163,4 @@ def test_the_table_of_releases_is_that_of_the_model() -> None:
     for column in RELEASES:
         changed = ", ".join(f"`{rule}={value}`" for rule, value in column.changed.items())
         (row,) = (line for line in text.splitlines() if line.startswith(f"| `{column.name}` |"))
-        assert f"| {column.controller} | {changed}" in row
-        assert all(f"`{alias}`" in row for alias in column.aliases)
+        assert row == f"| `{column.name}` | {column.span} | {column.controller} | {changed} |"

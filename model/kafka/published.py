@@ -1,0 +1,38 @@
+"""The published releases of Kafka that `releases` describes, from 0.10.2.0 on."""
+
+from __future__ import annotations
+
+PUBLISHED = (
+    *("0.10.2.0", "0.10.2.1", "0.10.2.2"),
+    *("0.11.0.0", "0.11.0.1", "0.11.0.2", "0.11.0.3"),
+    *("1.0.0", "1.0.1", "1.0.2", "1.1.0", "1.1.1"),
+    *("2.0.0", "2.0.1", "2.1.0", "2.1.1", "2.2.0", "2.2.1", "2.2.2", "2.3.0", "2.3.1", "2.4.0", "2.4.1"),
+    *("2.5.0", "2.5.1", "2.6.0", "2.6.1", "2.6.2", "2.6.3", "2.7.0", "2.7.1", "2.7.2", "2.8.0", "2.8.1", "2.8.2"),
+    *("3.0.0", "3.0.1", "3.0.2", "3.1.0", "3.1.1", "3.1.2", "3.2.0", "3.2.1", "3.2.2", "3.2.3"),
+    *("3.3.0", "3.3.1", "3.3.2", "3.4.0", "3.4.1", "3.5.0", "3.5.1", "3.5.2", "3.6.0", "3.6.1", "3.6.2"),
+    *("3.7.0", "3.7.1", "3.7.2", "3.8.0", "3.8.1", "3.9.0", "3.9.1", "3.9.2"),
+    *("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.2.1", "4.2.2", "4.3.0", "4.3.1", "4.4.0"),
+)
+"""The versions, oldest first. (3.3.0 was replaced by 3.3.1 before it was announced.)"""
+
+
+def between(first: str, last: str) -> tuple[str, ...]:
+    """The versions from `first` to `last`, inclusive."""
+    return PUBLISHED[PUBLISHED.index(first) : PUBLISHED.index(last) + 1]
+
+
+def minor(version: str) -> str:
+    """The minor version of a patch release: ``3.7`` for ``3.7.1``, ``0.11`` for ``0.11.0.3``."""
+    parts = version.split(".")
+    if parts[:2] == ["0", "11"]:
+        return "0.11"
+    return ".".join(parts[:3] if parts[0] == "0" else parts[:2])
+
+
+def known_like(version: str) -> tuple[str, ...]:
+    """The published patch releases of the minor version that a version belongs to; empty if there are none.
+
+    Parameters:
+        version: a version, which need not be published: ``3.6.9`` or ``3.6``.
+    """
+    return tuple(known for known in PUBLISHED if minor(known) == minor(version))
