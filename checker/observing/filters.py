@@ -110,7 +110,7 @@ def filter_of(frame: FrameType) -> Filter | None:
     Parameters:
         frame: of the function, which asks for an iterator.
     """
-    found = _filter_at(frame.f_code, frame.f_lasti)
+    found = _filter_at(frame.f_code.co_filename, frame.f_code, frame.f_lasti)
     if found is not None and found.consumer:
         own = getattr(builtins, found.consumer)
         function = frame.f_locals.get(found.consumer, frame.f_globals.get(found.consumer, own))
@@ -130,13 +130,14 @@ def _operator_at(code: CodeType, place: int) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def _filter_at(code: CodeType, place: int) -> Filter | None:
+def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
+    """The filter of a loop. Functions of two files may be equal, but what else is in the files decides too."""
     instructions = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL")]
     number = next((number for number, step in enumerate(instructions) if step.offset == place), None)
     if number is None or instructions[number].opname != "GET_ITER":
         return None
     position = next(itertools.islice(code.co_positions(), place // 2, None))
-    found = _filters(code.co_filename).get(code, {}).get(position, [])
+    found = _filters(filename).get(code, {}).get(position, [])
     if len(found) > 1:  # the clauses of one comprehension: the first is begun outside of the function of the others
         following = instructions[number + 1].opname
         clauses = {"CALL": [0], "FOR_ITER": [clause for clause in range(1, 3) if len(found) == 2]}.get(following, [])

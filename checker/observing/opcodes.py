@@ -95,7 +95,7 @@ _OTHER_ATTRIBUTES = ("STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR", "IMPORT_FRO
 _JUMP_TARGET: Instruction = ("JUMP_TARGET", None)
 """Stands before an instruction that is jumped to: what it works on may come from elsewhere."""
 
-_LOADS = frozenset(("LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME"))
+_LOADS = frozenset(("LOAD_COMMON_CONSTANT", "LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME"))
 _SINGLETONS = (type(None), bool, type(NotImplemented), type(Ellipsis), type, enum.Enum)
 """Types whose equal values are one object, so that ``is`` finds out no more than ``==`` does."""
 
@@ -127,6 +127,8 @@ class IdentityTest(NamedTuple):
         if self.right is None:
             return None
         (name, argument), *rest = self.right
+        if name == "LOAD_COMMON_CONSTANT":  # the compiler's own question whether `any`, `all` or `tuple` is Python's
+            return kind_of(argument)
         if rest and rest[-1] == ("LOAD_ATTR", "__class__"):
             return type
         if rest and rest[-1][0] == "CALL":
