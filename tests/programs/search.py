@@ -172,7 +172,9 @@ class _Counted:
             learn(tables, tree, rows, call, leaf)
             layout = tables.layout
             slots = {slot for slot in call.reads if slot < layout.slots}
-            reads_part = any(0 < len(slots.intersection(node.slots)) < len(node.members) for node in layout._collections.values())
+            reads_part = any(
+                0 < len(slots.intersection(node.slots)) < len(node.members) for node in layout._collections.values()
+            )
             self.counts = self.counts.plus(Counts(0, 0, 1, len(call.reads) < len(rows) * layout.slots, reads_part))
 
         return counted
