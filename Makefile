@@ -66,8 +66,8 @@ pages: $(VENV)/installed-test
 	$(BIN)/python -m tests.documents.pictures
 
 $(VENV)/python: Makefile
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "leadline needs Python 3.11 or newer: make PYTHON=python3.11 check"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \
+	  { echo "leadline needs Python 3.11 to 3.14: make PYTHON=python3.11 check"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	touch $@

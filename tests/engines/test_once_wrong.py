@@ -263,7 +263,7 @@ def test_a_part_of_the_state_may_be_kept_elsewhere(keep: Callable[[Kept], Kept])
     limited: Spec[Kept] = Spec(
         name="kept",
         initial_states=lambda _: [Kept()],
-        actions=[flip, add, keeps, bags],  # type: ignore[list-item]
+        actions=[flip, add, keeps, bags],
         properties=[never],
     )
     found(limited)

@@ -99,7 +99,8 @@ def main() -> int:
     print(f"{total.states:,} states, {time.process_time() - began:,.0f} seconds of processor time")
     print(
         f"{total.learned:,} calls learned from, {total.partial / max(total.learned, 1):.1%} of which read less than the"
-        f" whole state, {total.members / max(total.learned, 1):.1%} a part of a collection; used {total.applied:,} times"
+        f" whole state, {total.members / max(total.learned, 1):.1%} a part of a collection; applied"
+        f" {total.applied:,} times"
     )
     print(", ".join(f"{count:,} {name}" for name, count in used.most_common()))
     return 1 if different else 0

@@ -469,8 +469,8 @@ RULES = {
         {**$dict, $int: $int}
         """,
 }
-"""Expressions by type. ``S`` is a state, ``ints`` can be iterated over once, ``coll`` has a length, ``own`` is a state's.
-"""
+"""Expressions by type. ``S`` is a state, ``ints`` can be iterated over once, ``coll`` has a length, and ``own`` is a set
+of a state."""
 
 LEAVES = {
     "bag": "Bag([1, 1])",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -21,10 +20,7 @@ from leadline.checker.engines.learning.workers import Workers
 from leadline.checker.engines.oracle import OracleSearch
 from leadline.checker.engines.random.walkers import Walks
 from leadline.checker.observing.lazy import make_ordinary
-from leadline.checker.observing.recording import Precision
-from leadline.checker.properties import Kind
 from leadline.checker.result import Result
-from leadline.checker.settings import Tuning
 from tests.specs.going_wrong import ONLY_LEARNED
 
 LIMITS = Limits(depth=3, keep_going=True)

@@ -90,7 +90,8 @@ class Writer:
         """Let expressions use more names, given as in a hole: ``V:int, W:iset``."""
         for binding in (names or "").replace(" ", "").split(","):
             if binding:
-                self._names.append(Name(*binding.split(":"), function=self._function))
+                text, kind = binding.split(":")
+                self._names.append(Name(text, kind, self._function))
 
     def block(self, depth: int = TOP, *, may_return: bool = True) -> list[str]:
         """The lines of some statements. The variables that they declare stay known."""
@@ -206,7 +207,11 @@ _WITH = {
 _WIDER = {"iset": ("iset", "ints", "own", "coll"), "seq": ("seq", "ints", "coll"), "bag": ("bag", "ints", "coll")}
 """What else a field of a type is."""
 
-_NARROWER = {"iset": ("iset", "mset"), "seq": ("seq", "mlist"), "dict": ("dict", "mdict")}
+_NARROWER: dict[str, tuple[str, ...]] = {
+    "iset": ("iset", "mset"),
+    "seq": ("seq", "mlist"),
+    "dict": ("dict", "mdict"),
+}
 _NARROWER["coll"] = (*_NARROWER["iset"], *_NARROWER["seq"], *_NARROWER["dict"], "bag")
 _NARROWER["ints"] = (*_NARROWER["coll"], "ints")
 """Which names are of a type."""
