@@ -469,7 +469,7 @@ RULES = {
         {**$dict, $int: $int}
         """,
 }
-"""Expressions by type. ``S`` is a state, ``ints`` can be iterated over once, ``coll`` has a length, and ``own`` is a set
+"""Expressions by type. ``S`` is a state, ``ints`` can be iterated over once, ``coll`` has a length, ``own`` is a set
 of a state."""
 
 LEAVES = {
