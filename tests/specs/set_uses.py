@@ -241,7 +241,7 @@ def answer(spec: Spec[State], search: Callable[[], Result]) -> object:
 def answers(spec: Spec[State]) -> list[object]:
     """What is said with the order of sets checked, and by the compiled engine and random search without that."""
     limits, settings = Limits(keep_going=True), CompiledSettings(workers=1, tuning=TUNING)
-    at_random = RandomSettings(examples=300, steps=10, workers=1)
+    at_random = RandomSettings(examples=100, steps=8, workers=1)
     return [
         answer(spec, lambda: with_order_checked(spec, lambda: oracle.explore(spec, limits))),
         answer(spec, lambda: oracle.explore(spec, limits)),
