@@ -34,7 +34,7 @@ def said() -> list[dict[str, list[Any]]]:
 def test_a_use_that_the_order_does_not_matter_to_is_right(name: str) -> None:
     for checked, direct, compiled, at_random in (answers[name] for answers in said()):
         assert checked == direct == compiled == said()[0][name][0]
-        assert at_random == direct[0]
+        assert at_random in (None, direct[0])
 
 
 UNSEEN = pytest.mark.xfail(
@@ -52,4 +52,4 @@ def test_a_use_that_the_order_decides_is_refused(name: str) -> None:
         # without the check, what direct calls find in this process is found, or refused
         if not str(direct).startswith("refused: "):
             assert compiled == direct or str(compiled).startswith("refused: ")
-            assert at_random == direct[0] or str(at_random).startswith("refused: ")
+            assert at_random in (None, direct[0]) or str(at_random).startswith("refused: ")
