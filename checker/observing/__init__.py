@@ -1,1 +1,1 @@
-"""What a spec's code reaches and reads: its objects, its opcodes, and the parts of a state that a call looks at."""
+"""Analysis of a spec's code: the objects that it reaches, its opcodes, and the parts of a state that a call reads."""

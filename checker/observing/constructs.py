@@ -1,4 +1,4 @@
-"""Constructs: code in a spec's functions that recording does not understand, so that calls read more than they need."""
+"""Constructs: code in a spec's functions that is not understood, so that more of a state is recorded as read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 
 class Construct(NamedTuple):
-    """A construct, and where it is.
+    """A construct and its location.
 
     Attributes:
         text: the construct, for example ``import`` or ``json.dumps``.
@@ -23,6 +23,6 @@ class Construct(NamedTuple):
 
     @classmethod
     def of(cls, text: str, code: CodeType, line: int | None = None) -> Self:
-        """A construct in a function's code; without a line, the line that the function begins in."""
+        """Create a construct in a function's code. If no line is given, it is the first line of the function."""
         function = code.co_qualname.partition(".<locals>.<")[0]  # a comprehension or a lambda is part of its function
         return cls(text, function, code.co_filename, line or code.co_firstlineno)

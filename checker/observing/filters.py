@@ -1,15 +1,15 @@
-"""Filters: which members of a collection a loop skips.
+"""Filters: the conditions under which a loop skips members of a collection.
 
-``[m for m in state.msgs if m.kind == "vote"]`` depends on the membership of votes only: whether another message is in
-the set makes no difference, as the loop passes over it. A loop's filter is the ``if`` of a comprehension, the ``if``
-that is all there is in the body of a ``for`` statement, an ``if`` with ``continue`` at its beginning, and what ``any``
-and ``all`` ask of each member. It is taken from the source of the running function, provided that the source compiles
-to the very instructions that run.
+``[m for m in state.msgs if m.kind == "vote"]`` depends only on the votes in the set. Messages of other kinds make no
+difference, because the loop skips them. The filter of a loop consists of the ``if`` clauses of a comprehension, an
+``if`` that is the only statement in the body of a ``for`` loop, ``if`` statements with ``continue`` at the beginning
+of the body, and the condition that ``any`` or ``all`` tests for each member. Filters are read from the source of the
+running function, provided that the source compiles to the same instructions that are running.
 
-It is evaluated ahead of the loop, so it must be a condition that `conditions` takes, which cannot change while the loop
-runs: the loop assigns none of its names, and a generator expression is consumed at once. The variable of a ``for``
-statement must not be read after the loop, as it would be the last member that the loop looked at. A loop of which any
-of this cannot be shown reads all members.
+A filter is evaluated before the loop, so it must be a condition that `conditions` supports and that cannot change
+while the loop runs: the loop assigns none of its names, and a generator expression is consumed at once. The variable of
+a ``for`` loop must not be read after the loop, because it then holds the last member. If any of these requirements
+cannot be shown, the loop reads all members.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from typing import Any, NamedTuple
 from leadline.checker.observing.conditions import CHECKS, NotTaken, checked
 
 LONGEST = 60
-"""The most characters of a condition that are shown."""
+"""The maximum number of characters of a condition that are shown."""
 
 _MEMBER = "__member"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, *_COMPREHENSIONS)
 _CONSUMERS = frozenset(("all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple"))
-"""Built-in functions that have finished with a generator expression when they return."""
+"""Built-in functions that no longer use a generator expression after they return."""
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 Condition = Callable[[object], bool]
-"""Whether a loop may not pass over a member."""
+"""Returns whether the loop may need a member; if false, the loop skips the member."""
 
 Position = tuple[int | None, int | None, int | None, int | None]
 
 
 class Asked(NamedTuple):
-    """What decides which members a loop needs: a condition, or the end of the loop.
+    """Code that decides which members a loop needs: a condition, or a statement that ends the loop.
 
     Attributes:
-        text: in words.
-        line: its line in the file.
+        text: a description of the code.
+        line: the line of the code in the file.
     """
 
     text: str
@@ -56,17 +56,18 @@ class Asked(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """The conditions by which a loop passes over members.
+    """The conditions under which a loop uses a member. The loop skips all other members.
 
     Attributes:
-        target: what the loop assigns each member to.
-        conditions: all are true of the members that the loop does not pass over, in the order in which it asks.
-        consumer: the built-in function that a generator expression is given to; else empty.
-        asks: whether the last condition is what ``any`` or ``all`` ask, so that one member may decide.
-        clause: which of the ``for`` clauses of a comprehension; -1 of a ``for`` statement.
-        suspends: whether other functions run between two members, as the loop has a ``yield`` in it.
-        asked: all that decides which members the loop needs, with its line, in order. The conditions are the first of
-            it. What follows is not understood, so the loop reads every member that the conditions leave.
+        target: the target that the loop assigns each member to.
+        conditions: the conditions that are all true for a member that is used, in the order of evaluation.
+        consumer: the built-in function that consumes the generator expression; empty for other loops.
+        asks: whether the last condition is the one that ``any`` or ``all`` tests, so that one member can decide the
+            result.
+        clause: the index of the ``for`` clause in a comprehension; -1 for a ``for`` statement.
+        suspends: whether other functions can run between two members, because the loop contains a ``yield``.
+        asked: all code that decides which members the loop needs, in order. It starts with the conditions. The rest is
+            not understood, so the loop reads every member for which the conditions are true.
     """
 
     target: ast.expr
@@ -78,10 +79,10 @@ class Filter(NamedTuple):
     asked: tuple[Asked, ...] = ()
 
     def bind(self, frame: FrameType) -> list[Condition]:
-        """The conditions, with the values that names have in the running loop now, up to the first with unknown names.
+        """Return the conditions with the current values of their names, up to the first that has an unknown name.
 
         Parameters:
-            frame: of the function that the loop is in.
+            frame: the frame of the function that contains the loop.
         """
         found = []
         local = frame.f_locals
@@ -105,10 +106,13 @@ _UNKNOWN: Any = object()
 
 
 def filter_of(frame: FrameType) -> Filter | None:
-    """The filter of the loop that a running function is about to begin; None if it has none, or none can be known.
+    """Return the filter of the loop that a running function is about to start.
 
     Parameters:
-        frame: of the function, which asks for an iterator.
+        frame: the frame of the function, which is requesting an iterator.
+
+    Returns:
+        The filter; None if the loop has no filter, or the filter cannot be determined.
     """
     found = _filter_at(frame.f_code.co_filename, frame.f_code, frame.f_lasti)
     if found is not None and found.consumer:
@@ -119,7 +123,7 @@ def filter_of(frame: FrameType) -> Filter | None:
 
 
 def operator_at(frame: FrameType) -> str:
-    """The operator that a running function applies now, such as ``|=``; empty if it does something else."""
+    """The operator that a running function is currently applying, such as ``|=``; empty if it is not applying one."""
     return _operator_at(frame.f_code, frame.f_lasti)
 
 
@@ -131,14 +135,14 @@ def _operator_at(code: CodeType, place: int) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
-    """The filter of a loop. Functions of two files may be equal, but what else is in the files decides too."""
+    """The filter of a loop. It depends on the file and on the code, because two files can contain equal code."""
     instructions = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL")]
     number = next((number for number, step in enumerate(instructions) if step.offset == place), None)
     if number is None or instructions[number].opname != "GET_ITER":
         return None
     position = next(itertools.islice(code.co_positions(), place // 2, None))
     found = _filters(filename).get(code, {}).get(position, [])
-    if len(found) > 1:  # the clauses of one comprehension: the first is begun outside of the function of the others
+    if len(found) > 1:  # clauses of one comprehension: the first is evaluated outside of the comprehension's function
         following = instructions[number + 1].opname
         clauses = {"CALL": [0], "FOR_ITER": [clause for clause in range(1, 3) if len(found) == 2]}.get(following, [])
         found = [item for item in found if item.clause in clauses]
@@ -147,7 +151,10 @@ def _filter_at(filename: str, code: CodeType, place: int) -> Filter | None:
 
 @functools.lru_cache(maxsize=256)
 def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
-    """For each function of a file, the filters of the file's loops by the position of what begins them."""
+    """Map each function in a file to the filters of the file's loops, keyed by the position at which each loop starts.
+
+    All functions map to the same filters.
+    """
     source = "".join(linecache.getlines(filename))
     try:
         tree, module = ast.parse(source), compile(source, filename, "exec", dont_inherit=True)
@@ -175,7 +182,7 @@ def _filters(filename: str) -> dict[CodeType, dict[Position, list[Filter]]]:
 
 
 def _declared(tree: ast.AST) -> frozenset[str]:
-    """The names that a function of a file may assign for another one."""
+    """The names that some function in a file declares as global or nonlocal, so that it may assign them."""
     declarations = (node for node in ast.walk(tree) if isinstance(node, ast.Global | ast.Nonlocal))
     return frozenset(name for node in declarations for name in node.names)
 
@@ -211,7 +218,7 @@ def _of_comprehension(
 
 
 def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
-    """The function that is through with a generator expression at once; empty if there is none."""
+    """The name of the built-in function that consumes a generator expression at once; empty if there is none."""
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.args == [generator]:
         return parent.func.id if parent.func.id in _CONSUMERS else ""
     return ""
@@ -220,7 +227,7 @@ def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
 def _of_statement(
     loop: ast.For, function: ast.AST, shared: frozenset[str]
 ) -> tuple[tuple[ast.expr, ...], tuple[Asked, ...]]:
-    """When the body of a ``for`` statement does anything: the conditions that are taken, and all that it asks."""
+    """Return the conditions of a ``for`` statement that are understood, and all code that decides what it needs."""
     tests, names = _tests(loop), _names(loop.target)
     exits = [Asked(f"{type(node).__name__.lower()} in a loop", node.lineno) for node in _early_exits(loop.body)]
     asked = _asked(tests) if tests else tuple(exits[:1])
@@ -234,7 +241,7 @@ def _of_statement(
 
 
 def _tests(loop: ast.For) -> list[ast.expr]:
-    """The conditions under which the body of a ``for`` statement does anything."""
+    """The conditions under which the body of a ``for`` statement has an effect."""
     tests: list[ast.expr] = []
     body = list(loop.body)
     while body and isinstance(body[0], ast.If) and not body[0].orelse and _is_continue(body[0].body):
@@ -256,7 +263,7 @@ def _early_exits(body: Iterable[ast.AST], *, is_inner: bool = False) -> Iterator
 
     Parameters:
         body: the statements.
-        is_inner: whether they are in a loop within the loop.
+        is_inner: whether the statements are in a nested loop, whose ``break`` does not end the outer loop.
     """
     for node in body:
         if isinstance(node, ast.Return) or (isinstance(node, ast.Break) and not is_inner):
@@ -275,7 +282,7 @@ def _shortened(text: str) -> str:
 
 
 def _is_kept(function: ast.FunctionDef, name: str) -> bool:
-    """Whether a function within a function reads a name of it, perhaps later."""
+    """Whether a nested function or generator expression reads a variable of a function, possibly later."""
     for node in ast.walk(function):
         parts: list[ast.AST] = []
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and node is not function:
@@ -291,12 +298,12 @@ def _is_kept(function: ast.FunctionDef, name: str) -> bool:
 
 
 def _is_read_after(node: ast.AST, loop: ast.For, name: str) -> bool:
-    """Whether a part of a function reads the variable of a loop outside of the loop's body, where nothing rebinds it.
+    """Whether a part of a function reads a loop variable outside of the loop's body, without rebinding it first.
 
     Parameters:
-        node: the part.
+        node: the part of the function.
         loop: the loop.
-        name: its variable.
+        name: the name of the loop variable.
     """
     parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
     match node:
@@ -305,7 +312,7 @@ def _is_read_after(node: ast.AST, loop: ast.For, name: str) -> bool:
         case ast.AugAssign(target=ast.Name(id=changed)) if changed == name:
             return True
         case ast.For() if node is loop or (name in _names(node.target) and not _holds(node.body, loop)):
-            parts = [node.iter, *node.orelse]  # in the body it is the member that the loop is at
+            parts = [node.iter, *node.orelse]  # in the body, the variable holds the current member
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             if any(name in _names(clause.target) for clause in node.generators):
                 parts = [node.generators[0].iter]
@@ -321,7 +328,7 @@ def _negated(test: ast.expr) -> ast.expr:
 
 
 def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
-    """Conditions that all must hold, each by itself."""
+    """Split conditions joined by ``and`` into separate conditions."""
     for test in tests:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             yield from _split(test.values)
@@ -330,7 +337,7 @@ def _split(tests: Iterable[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _taken(tests: Iterable[ast.expr], target: ast.expr, assigned: frozenset[str]) -> tuple[ast.expr, ...]:
-    """The first conditions, up to one that is not taken, or that the loop may change."""
+    """The conditions up to the first that is not supported or that the loop may change."""
     found: list[ast.expr] = []
     if not isinstance(target, ast.Name) and not (
         isinstance(target, ast.Tuple) and all(isinstance(part, ast.Name) for part in target.elts)
@@ -352,7 +359,7 @@ def _is_continue(body: list[ast.stmt]) -> bool:
 
 
 def _assigned(node: ast.AST) -> set[str]:
-    """The names that a statement binds, wherever in it."""
+    """The names that a statement binds, at any depth."""
     found = set()
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
@@ -374,15 +381,15 @@ def _names(node: ast.AST) -> set[str]:
 def _compiled(
     target: ast.expr, condition: ast.expr, running: CodeType
 ) -> tuple[CodeType, tuple[str, ...], tuple[str, ...]]:
-    """A function of a member, and of the values of some names, that gives a condition of a filter.
+    """Compile a condition of a filter to a function of a member and of the values of the names that it uses.
 
     Parameters:
-        target: what the loop assigns each member to.
+        target: the target that the loop assigns each member to.
         condition: the condition.
-        running: the function that the loop is in: it says which names are local.
+        running: the code of the function that contains the loop; it determines which names are local.
 
     Returns:
-        The function's code; the local names; the global ones.
+        The code of the function, the local names in the condition, and the global names in it.
     """
     local = {*running.co_varnames, *running.co_cellvars, *running.co_freevars}
     names = _names(condition) - _names(target) - CHECKS.keys()

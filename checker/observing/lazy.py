@@ -1,9 +1,9 @@
-"""Lazy instances: objects of a spec's own classes whose fields are read, and recorded, when they are asked for.
+"""Lazy instances: objects of a spec's own classes whose fields are set, and recorded as read, on first access.
 
-Python asks a class's `__getattr__` for an attribute that an instance does not have. So the first read of each field is
-seen, is recorded, and sets the field; later reads cost nothing. As the instance is of the real class, whatever a spec
-does with it (`type(x)`, `isinstance(other, type(self))`, the generated `__eq__` and `__hash__`, methods, pickling) is
-true of it. `attrs.evolve` copies the fields of a lazy instance without reading them.
+Python calls `__getattr__` of a class if an instance does not have an attribute. The first read of each field is
+therefore recorded and sets the field; later reads cost nothing. Because the instance belongs to the real class, all
+operations of the spec work on it as usual: `type(x)`, `isinstance(other, type(self))`, the generated `__eq__` and
+`__hash__`, methods and pickling. `attrs.evolve` copies the fields of a lazy instance without reading them.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from leadline.checker.observing.reader import Reader
 _set = object.__setattr__
 
 Lazy = tuple[Reader, Struct, int, dict[str, object] | None]
-"""What is known of a lazy instance: the recorder of the call that it was made for; its place in the layout, where
-fields that are not set are read; which of the recorder's states that is, as the number of its first slot; and the
-fields that `attrs.evolve` changed, None in an instance that stands for the state's own part."""
+"""A description of a lazy instance: the recorder of its call; its node in the layout; the state that it belongs to, as
+the number of that state's first slot; and the fields that `attrs.evolve` changed, or None if the instance was not
+created by `attrs.evolve`. Fields that are not set are read from this state."""
 
 lazy_instances: dict[int, Lazy] = {}
-"""The lazy instances of the call that is being recorded, by identity. Each is kept alive by its recorder."""
+"""The lazy instances of the call that is being recorded, by identity. The recorder keeps them alive."""
 
 _own_getattr: dict[type, object] = {}
-"""The classes whose instances may be lazy now, and the `__getattr__` of each; None if it has none of its own."""
+"""The classes whose instances can currently be lazy, each with the `__getattr__` that it defines itself, or None."""
 
 
 def make_lazy(classes: frozenset[type]) -> None:
-    """Have instances of attrs classes asked for fields that are not set, and `attrs.evolve` copy without reading.
+    """Allow lazy instances of some attrs classes, and make `attrs.evolve` copy their fields without reading them.
 
-    Attributes of ordinary instances are found as before, a little slower. `make_ordinary` takes it back.
+    Attributes of ordinary instances work as before, but slightly slower. `make_ordinary` undoes this.
     """
     if classes <= _own_getattr.keys():
         return
@@ -45,7 +45,7 @@ def make_lazy(classes: frozenset[type]) -> None:
 
 
 def make_ordinary() -> None:
-    """Let all classes and `attrs.evolve` be as they were before `make_lazy`."""
+    """Restore all classes and `attrs.evolve` to their state before `make_lazy`."""
     attrs.evolve.__code__, attrs.evolve.__kwdefaults__ = _evolve_as_it_is.__code__, _evolve_as_it_is.__kwdefaults__
     while _own_getattr:
         cls, own = _own_getattr.popitem()
@@ -63,7 +63,7 @@ def _getter(cls: type) -> Callable[[object, str], object]:
         lazy = lazy_instances.get(id(self))
         if lazy is None:
             if name in names and lazy_instances:
-                # a copy of a lazy instance, made by means that do not ask for the fields
+                # a copy of a lazy instance, made in a way that does not access the fields
                 next(iter(lazy_instances.values()))[0].escaped = True
         else:
             recorder, node, offset, _ = lazy
@@ -75,7 +75,7 @@ def _getter(cls: type) -> Callable[[object, str], object]:
         if inherited is not None:
             return inherited(self, name)
         if lazy is not None and name[:2] != "__":
-            # not a field: what the constructor may have set besides
+            # not a field, but an attribute that the constructor may have set
             return getattr(recorder.whole(node, offset), name)
         raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
@@ -93,7 +93,7 @@ _evolve_as_it_is.__kwdefaults__ = attrs.evolve.__kwdefaults__
 
 
 def _evolved(args: tuple[object, ...], changes: dict[str, object]) -> object:
-    """What `attrs.evolve` does while instances may be lazy."""
+    """The implementation of `attrs.evolve` while instances can be lazy."""
     lazy = lazy_instances.get(id(args[0])) if len(args) == 1 else None
     if lazy is not None:
         recorder, node, offset, changed = lazy

@@ -1,4 +1,4 @@
-"""Nodes: a state as a tree of attrs values, tuples and collections, with a leaf for each value kept whole."""
+"""Nodes: a state as a tree of attrs values, tuples and collections, with a leaf for each value that is not split."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from leadline.checker.canonical import canonical
 from leadline.checker.values import difference
 
 Key = tuple[object, ...]
-"""The numbers in the slots of a part of the state."""
+"""The value numbers in the slots of a part of the state."""
 
 
 class ShapeChanged(Exception):
-    """A component was not shaped as in the initial state; it has to be kept whole, as one leaf.
+    """Raised when a component has a different shape than in the initial state. It must be kept as one leaf.
 
     Attributes:
-        path: where it is in the state.
+        path: the path of the component in the state.
     """
 
     def __init__(self, path: str) -> None:
@@ -30,7 +30,7 @@ class ShapeChanged(Exception):
 
 @attrs.frozen(eq=False)
 class Leaf:
-    """A value kept whole, in one slot."""
+    """A value that is not split and has one slot."""
 
     path: str
     slot: int
@@ -38,22 +38,22 @@ class Leaf:
 
 @attrs.frozen(eq=False)
 class Struct:
-    """An attrs value, taken apart into its fields.
+    """An attrs value, split into its fields.
 
     Attributes:
-        path: where it is in the state; empty for the state itself.
-        cls: its class.
+        path: the path of the value in the state; empty for the state itself.
+        cls: the class of the value.
         children: the node of each field, by name.
         constants: the value of each constant field, by name.
-        aliases: each field's name by the name its constructor takes.
-        slots: those of all leaves below, which follow one another.
-        collections: all collections below, which have further slots.
+        aliases: the name of each field, by the name of the constructor's argument.
+        slots: the range of slots of all leaves below this node.
+        collections: all collections below this node; they have further slots.
         slotted: whether instances have no `__dict__`.
-        set_at_once: the fields of a lazy instance that are set from the beginning, as they are no part of the state:
-            the constants, and where an instance keeps its hash.
-        copied_unread: whether the constructor does nothing but keep what it is given, so that `attrs.evolve` needs not
-            read what it copies.
-        built: what was put together before, by the numbers in these slots.
+        set_at_once: names and values of the attributes that are set when a lazy instance is created, because they are
+            not part of the state: the constants and the cached hash.
+        copied_unread: whether the constructor only stores its arguments, so that `attrs.evolve` does not need to read
+            the fields that it copies.
+        built: the values that were built before, by the numbers in their slots.
     """
 
     path: str
@@ -71,13 +71,13 @@ class Struct:
 
 @attrs.frozen(eq=False)
 class Parts:
-    """A tuple of fixed length, taken apart into its elements.
+    """A tuple of fixed length, split into its elements.
 
     Attributes:
-        path: where it is in the state.
-        elements: the node of each.
-        whole: whether every element is an attrs value, so that a tuple of lazy instances reads nothing.
-        slots, collections, built: as of a `Struct`.
+        path: the path of the tuple in the state.
+        elements: the node of each element.
+        whole: whether every element is an attrs value. If so, creating a tuple of lazy instances reads nothing.
+        slots, collections, built: see `Struct`.
     """
 
     path: str
@@ -90,13 +90,13 @@ class Parts:
 
 @attrs.frozen(eq=False)
 class Collection:
-    """A frozenset or a `Bag`, taken apart into one slot for each member that was met or asked for in any state.
+    """A frozenset or a `Bag`, split into one slot for each member that any state contained or any code looked up.
 
     Attributes:
-        path: where it is in the state.
+        path: the path of the collection in the state.
         cls: `frozenset` or `Bag`.
-        members: the members with their slots, in the order in which they were met.
-        built: what was put together before, by the numbers in these slots.
+        members: the slot of each member, in the order in which the members were found.
+        built: the values that were built before, by the numbers in their slots.
     """
 
     path: str
@@ -110,15 +110,15 @@ class Collection:
         return list(self.members.values())
 
     def count(self, value: Any, member: object) -> int:
-        """The number of times that a collection contains a member; for a set, whether it does."""
+        """The number of times that a bag contains a member; for a set, whether it contains the member."""
         return value[member] if self.cls is Bag else member in value
 
     def counts(self, value: Any) -> dict[object, int]:
-        """The same for each member that a value holds."""
+        """The result of `count` for each member of a value."""
         return dict(value) if self.cls is Bag else dict.fromkeys(value, True)
 
     def of(self, counts: dict[object, int]) -> Any:
-        """The value whose members have these counts, `canonical`; those that are False or 0 are not in it."""
+        """Return the `canonical` collection with these counts. Members whose count is False or 0 are left out."""
         if self.cls is Bag:
             return canonical(Bag.of({member: count for member, count in counts.items() if count}))
         return canonical(frozenset(member for member, count in counts.items() if count))
@@ -130,7 +130,7 @@ NODES = frozenset((Leaf, Struct, Parts, Collection))
 
 
 def collections_in(nodes: Iterable[Node]) -> tuple[Collection, ...]:
-    """All collections in and below some nodes."""
+    """All collections among the given nodes and below them."""
     found: list[Collection] = []
     for node in nodes:
         if isinstance(node, Collection):
@@ -141,10 +141,10 @@ def collections_in(nodes: Iterable[Node]) -> tuple[Collection, ...]:
 
 
 def constructed(node: Struct, values: dict[str, object]) -> Any:
-    """An instance with values in its fields.
+    """Create an instance with the given field values.
 
     Raises:
-        ShapeChanged: its class does not keep the values that it is given.
+        ShapeChanged: the constructor raises an exception or changes a value.
     """
     given = {alias: values[name] for alias, name in node.aliases.items()}
     if node.copied_unread:
@@ -155,12 +155,12 @@ def constructed(node: Struct, values: dict[str, object]) -> Any:
         if all(now is value or (now == value and not difference(now, value)) for now, value in kept):
             return made
     except Exception:
-        pass  # what the constructor makes of a value it cannot take again
+        pass  # the constructor does not accept a value that it returned before
     raise ShapeChanged(node.path)
 
 
 def can_be_taken_apart(cls: type) -> bool:
-    """Whether instances of an attrs class are nothing but their fields, and are read in the usual way."""
+    """Whether instances of an attrs class consist only of their fields, which are read in the usual way."""
     plain = all(getattr(cls, name) is getattr(object, name) for name in ("__new__", "__getattribute__"))
     fields = attrs.fields(cls)
     in_place = all(isinstance(_member(cls, field.name), MemberDescriptorType | NoneType) for field in fields)
@@ -168,12 +168,12 @@ def can_be_taken_apart(cls: type) -> bool:
 
 
 def _member(cls: type, name: str) -> object:
-    """What an attribute of a class itself hides, if an instance has none of that name; None if nothing."""
+    """The class attribute that is found if an instance has no attribute of that name; None if there is none."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 
 
 def copies_unread(cls: type) -> bool:
-    """Whether the constructor of an attrs class does nothing but keep what it is given."""
+    """Whether the constructor of an attrs class only stores its arguments."""
     steps = ("__attrs_pre_init__", "__attrs_post_init__", "__attrs_init__")
     code = getattr(getattr(cls, "__init__"), "__code__", None)  # noqa: B009
     return (

@@ -1,4 +1,4 @@
-"""Reader: what stand-ins for parts of a state need of the recorder that notes their reads."""
+"""Reader: the interface of the recorder to the stand-ins for parts of a state."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Reader(Protocol):
     """Reads the states of one call; `recording.Recorder` implements it and describes the methods.
 
     Attributes:
-        enumerated: the collections in which any member would have been read, also one that is not known yet.
-        looked_at: whether an element that was copied was looked at after all.
-        escaped: whether a read may have been missed in another way.
-        constructs: what was not understood of the loops that read collections.
+        enumerated: the collections that were enumerated, so that members not known yet would also have been read.
+        looked_at: whether the value of a copied element was used after all.
+        escaped: whether a read may have been missed for another reason.
+        constructs: the code that was not understood in loops over collections.
     """
 
     enumerated: set[Collection]

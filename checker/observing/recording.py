@@ -1,8 +1,8 @@
-"""Recording: which slots of a state a call reads, and in which order.
+"""Recording: the slots of a state that a call reads, in the order in which it reads them.
 
-A call is given a lazy state (see `lazy`): an instance of the spec's own class whose fields are not set yet. The first
-read of each field is recorded and sets the field. Tuples and collections cannot be lazy, so where an action's code
-allows it (see `constructs`), views stand in for them (see `tuple_views` and `collection_views`).
+The call gets a lazy state (see `lazy`): an instance of the spec's own class whose fields are not set yet. The first
+read of each field is recorded and sets the field. Tuples and collections cannot be lazy, so views replace them where
+the code of an action allows it (see `reach`, `tuple_views` and `collection_views`).
 """
 
 from __future__ import annotations
@@ -37,43 +37,43 @@ _new, _set = object.__new__, object.__setattr__
 
 
 class Precision(enum.IntEnum):
-    """How precisely the reads of a call are recorded. What its code does decides which of these is exact."""
+    """How precisely the reads of a call are recorded. The code of the function determines which levels are exact."""
 
     STATES = 0
-    """The call is given the state itself, and all of it counts as read."""
+    """The call gets the state itself, and the entire state counts as read."""
     FIELDS = 1
     """Fields of attrs values are recorded one by one; a tuple is read as a whole."""
     ELEMENTS = 2
-    """Elements of component tuples are recorded one by one too."""
+    """Elements of component tuples are also recorded one by one."""
     COPIES = 3
-    """Elements of component tuples that are copied and never looked at do not count as read."""
+    """Elements of component tuples that are copied but not otherwise used do not count as read."""
 
 
 class Mismatch(Exception):
-    """A recorded call did something else than the call on the state itself."""
+    """Raised when a recorded call and the call on the state itself have different results."""
 
 
 class NotOrdinary(Exception):
-    """A value holds a stand-in, and cannot be made anew without it."""
+    """Raised when a value contains a stand-in and cannot be created again without it."""
 
 
 class Recorder:
-    """What one call reads of one state (a step predicate: of two), in the order of first reading.
+    """Records what a call reads of its state, in the order of the first reads. A step predicate has two states.
 
     Parameters:
         layout: the layout of the states.
-        rows: for each state, the numbers of its slots' values.
+        rows: for each state, the numbers of the values in its slots.
         precision: how precisely to record.
-        told_apart: types of values that the call's code may tell apart by identity; elements that may have such
-            values are not copied unread.
+        told_apart: types whose values the code may distinguish by identity. An element that can have such a value
+            counts as read when it is copied.
 
     Attributes:
         reads: the number of the value in each slot that was read. Slots of a second state are counted from `SECOND`.
-        enumerated: the collections of which any member would have been read, one that is unknown yet too.
-        copied: the slots whose values were copied unread.
-        looked_at: whether a copied element was looked at after all.
-        escaped: whether a read may have been missed in another way.
-        constructs: what was not understood of the loops that read collections.
+        enumerated: the collections that were enumerated, so that members not known yet would also have been read.
+        copied: the slots whose values were copied without being read.
+        looked_at: whether the value of a copied element was used after all.
+        escaped: whether a read may have been missed for another reason.
+        constructs: the code that was not understood in loops over collections.
     """
 
     def __init__(
@@ -90,19 +90,19 @@ class Recorder:
         self.looked_at = self.escaped = self._has_ended = False
         self.enumerated: set[Collection] = set()
         self.constructs: set[Construct] = set()
-        slots = layout.slots  # a row may be older than some of them, those of members that it does not hold
+        slots = layout.slots  # a row may be shorter, if slots for further members were added after it was created
         self._rows = {which * SECOND: [*row, *[0] * (slots - len(row))] for which, row in enumerate(rows)}
         self._made: list[object] = []
         self._evolved: list[object] = []
         self._parts: dict[tuple[Node, int], object] = {}
 
     def read(self, slot: int, offset: int = 0) -> Any:
-        """The value in a slot of the state whose first slot is the offset."""
+        """Read the value in a slot. The offset selects the state: 0 for the first, `SECOND` for the second."""
         number = self.reads[slot + offset] = self._rows[offset][slot]
         return self._domains[slot].values[number]
 
     def member(self, node: Collection, offset: int, member: object) -> int:
-        """The number of times that a collection of a state contains a member; for a set, whether it does."""
+        """Read how often a bag of a state contains a member; for a set, whether it contains the member."""
         slot = self.layout.slot_of(node, member, asked=True)
         row = self._rows[offset]
         row += [0] * (slot + 1 - len(row))
@@ -110,14 +110,14 @@ class Recorder:
         return count
 
     def is_known_as(self, node: Collection, member: object) -> bool:
-        """Whether the slot of a member is that of the very same value, as the one of 1 is not for True."""
+        """Whether a member has a slot for exactly this value: the slot of 1 does not count for True."""
         return self.layout.is_known_as(node, member)
 
     def ordinary(self, value: Any) -> Any:
-        """What a value stands for, without stand-ins in it; what they stand for is read.
+        """Replace all stand-ins in a value by the values that they represent. These values count as read.
 
         Raises:
-            NotOrdinary: it holds a stand-in in an object that cannot be made anew.
+            NotOrdinary: the value contains a stand-in inside an object that cannot be created again.
         """
         kind = type(value)
         if kind in _ATOMS:
@@ -135,7 +135,7 @@ class Recorder:
         if lazy is not None and not lazy[3]:
             return self.whole(lazy[1], lazy[2])
         if not attrs.has(kind):
-            return value  # the layout refuses it if it holds stand-ins
+            return value  # the layout refuses the value if it contains stand-ins
         fields = {field.alias: getattr(value, field.name) for field in attrs.fields(kind)}
         made_of = {alias: self.ordinary(inner) for alias, inner in fields.items()}
         if lazy is None and all(made_of[alias] is inner for alias, inner in fields.items()):
@@ -145,7 +145,7 @@ class Recorder:
         return kind(**made_of)
 
     def in_order(self, node: Collection, offset: int, changes: Mapping[object, int]) -> list[object]:
-        """The members of a collection in the order of the value itself, with some changes. This is no read."""
+        """The members of a collection, with changes, in the order of the real value. This does not count as a read."""
         value = self.layout.part(node, self._rows[offset])
         if not changes:
             return list(value)
@@ -153,7 +153,7 @@ class Recorder:
         return list(node.of(counts))
 
     def read_all(self) -> None:
-        """Count every slot of every state as read, after those that were."""
+        """Count every slot of every state as read. Slots that were not read before come last in the order."""
         for offset, row in self._rows.items():
             for slot, number in enumerate(row):
                 self.reads.setdefault(slot + offset, number)
@@ -165,7 +165,7 @@ class Recorder:
         return self.value(self.layout.root, which * SECOND)
 
     def value(self, node: Node, offset: int = 0) -> Any:
-        """What stands for a part of a state: the value of a slot, a lazy instance, a tuple or a view of one."""
+        """Return the object that represents a part of a state: a value, a lazy instance, a tuple or a view."""
         if type(node) is Leaf:
             return self.read(node.slot, offset)
         made = self._parts.get((node, offset))
@@ -203,7 +203,7 @@ class Recorder:
         return made
 
     def whole(self, node: Struct | Collection, offset: int) -> Any:
-        """A part of the state itself; all of it counts as read."""
+        """Return a part of the state itself. The entire part counts as read."""
         row = self._rows[offset]
         if isinstance(node, Struct):
             for slot in range(*node.slots.indices(len(row))):
@@ -216,7 +216,7 @@ class Recorder:
         return self.layout.part(node, row)
 
     def copied_element(self, node: Node, offset: int) -> Any:
-        """An element that is copied with others and may never be looked at."""
+        """Return the object that represents an element that is copied and may never be used otherwise."""
         if (
             type(node) is not Leaf
             or self.precision < Precision.COPIES
@@ -228,16 +228,16 @@ class Recorder:
         return Unread(self, node.slot)
 
     def changes(self, recorded: object, successor: object, state: object) -> dict[int, int]:
-        """What a step changes in the first state: the new number of each slot that was written.
+        """Return the changes that a step makes to the first state: the new number of each slot that was written.
 
         Parameters:
-            recorded: the next state that the recorded call gave: says which slots are copies of themselves.
-            successor: the one that the call on the state itself gave: its values are numbered, so nothing of the
-                recording can stay in them.
+            recorded: the next state that the recorded call returned; it shows which slots were only copied.
+            successor: the next state that the call on the state itself returned. Its values are numbered, so that no
+                stand-ins remain in them.
             state: the state itself.
 
         Raises:
-            ShapeChanged: a component is not shaped as in the initial state.
+            ShapeChanged: a component has a different shape than in the initial state.
             Mismatch: the two next states differ.
         """
         changes: dict[int, int] = {}
@@ -296,9 +296,9 @@ class Recorder:
         if isinstance(seen, CollectionView) and seen._node is node and not seen._offset:
             _must_be_same(value, node.of({**node.counts(before), **seen._changes}) if seen._changes else before)
             if value is not before:
-                self.layout.counted(node, value)  # which refuses members that are equal and not the same
+                self.layout.counted(node, value)  # refuses members that are equal but distinguishable
             members: Iterable[object] = seen._changes
-        else:  # it does not depend on what the state has there, so it says of each member whether it holds it
+        else:  # the value does not depend on the state's collection, so every known member is written
             self._read_written(seen, value)
             for member in node.counts(value):
                 self.layout.slot_of(node, member)
@@ -309,19 +309,24 @@ class Recorder:
             changes[slot] = self.layout.domains[slot].number(node.count(value, member))
 
     def _stood_for(self, item: Any) -> object:
-        """What an item of a tuple or of a `TupleView` stands for."""
+        """Return the object that an item of a tuple or of a `TupleView` represents."""
         return self.value(item) if type(item) in NODES else item
 
     def _read_written(self, seen: object, value: object) -> None:
-        """Count as read what a recorded call writes, where the call on the state itself writes a value."""
+        """Count the parts of the states in a written value as read, and compare it with that of the unrecorded call.
+
+        Raises:
+            Mismatch: the values differ.
+        """
         if not self.read_within(seen) and seen != value:
             raise Mismatch
 
     def read_within(self, value: object) -> bool:
-        """Count as read all that a value which becomes a leaf holds of the states.
+        """Count all parts of the states that a value contains as read. The value is written to a leaf.
 
         Returns:
-            Whether it is known how; else a comparison with the leaf, which finds them equal, reads all.
+            Whether all parts of the value could be searched. If not, the caller must compare the value with the leaf;
+            if they are equal, the comparison has read everything.
         """
         kind = type(value)
         if kind in _ATOMS:
@@ -346,10 +351,10 @@ class Recorder:
         return is_known
 
     def end(self) -> None:
-        """End the recording. What the spec keeps of it, in a cache for instance, becomes an ordinary value."""
+        """End the recording. Lazy instances that the spec still holds, such as in a cache, become ordinary values."""
         self._has_ended = True
         self._parts.clear()
-        # in the order in which they refer to each other, so that what is not kept is gone when its turn comes
+        # an instance comes before those that it refers to, so that instances that are not kept are freed in turn
         made = [*reversed(self._evolved), *self._made]
         self._evolved, self._made = [], []
         for place in range(len(made)):
@@ -359,7 +364,7 @@ class Recorder:
                 self._complete(instance, lazy)
 
     def _complete(self, instance: object, lazy: Lazy) -> None:
-        """Set the fields of an instance that stays. This is no read: the call is over."""
+        """Set the fields of an instance that is still in use. This does not count as a read, as the call is over."""
         _, node, offset, changed = lazy
         for name, child in node.children.items():
             if name not in (changed or ()):
@@ -367,13 +372,13 @@ class Recorder:
 
 
 def _must_be_same(value: object, before: object) -> None:
-    """See that what was copied is what it was. Raises Mismatch: it is not."""
+    """Check that a copied value is unchanged. Raises Mismatch: it has changed."""
     if value is not before and value != before:
         raise Mismatch
 
 
 def _held_by_one_variable() -> int:
-    """What `sys.getrefcount` says of an object that only a list and a local variable of a loop refer to."""
+    """The result of `sys.getrefcount` for an object to which only a local variable of a loop refers."""
     made = [object()]
     for place in range(1):
         instance, made[place] = made[place], None

@@ -1,6 +1,6 @@
-"""The slots of a step: those of the state before it, and then those of the state after it."""
+"""The slots of a step: the slots of the state before it, followed by the slots of the state after it."""
 
 from __future__ import annotations
 
 SECOND = 1 << 24
-"""The slots of the state after a step are counted from here. Compiled loops use this number too."""
+"""The number of the first slot of the state after a step. Compiled loops also use this number."""
