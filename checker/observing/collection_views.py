@@ -1,7 +1,7 @@
-"""Stand-ins for sets and bags, whose members are read one by one.
+"""Stand-ins for sets and bags, which record reads of their members one by one.
 
-A method of a view answers as that of the value does where the other side is a frozenset or a set. For all other types
-it works on the value itself, all of which is read.
+If the other operand is a frozenset or a set, an operator has the same result as for the real value. For all other types
+the operator is applied to the real value, which is read completely.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from leadline.checker.observing.reader import Reader
 T = TypeVar("T")
 
 Operator = Callable[[object, object], Set[object]]
-"""An operator on sets. Applied to other values it may give anything, as Python's do."""
+"""An operator on sets. Other operands can have any result, as in Python."""
 
 _OR: Operator = operator.or_
 _SUB: Operator = operator.sub
@@ -36,13 +36,13 @@ _EQ: Callable[[object, object], bool] = operator.eq
 
 
 class CollectionView(StandIn):
-    """Stands in for a collection. What the two kinds have in common.
+    """The base class of stand-ins for collections.
 
     Parameters:
-        recorder: of the call that it is made for.
-        offset: which state it is of; see `recording.Recorder.read`.
-        node: which collection.
-        changes: how often it holds the members in which it differs from what the state has there.
+        recorder: the recorder of the call.
+        offset: selects the state that the collection belongs to; see `recording.Recorder.read`.
+        node: the node of the collection.
+        changes: the new count of each member whose count differs from the state's collection; a bool for sets.
     """
 
     __slots__ = ("_changes", "_node", "_offset", "_recorder")
@@ -57,7 +57,7 @@ class CollectionView(StandIn):
         return self._node.cls
 
     def _count(self, member: object) -> int:
-        """The number of times that it contains a member; for a set, whether it does."""
+        """The number of times that a bag contains a member; for a set, whether it contains the member."""
         member = self._recorder.ordinary(member)
         if member in self._changes:
             return self._changes[member]
@@ -68,13 +68,13 @@ class CollectionView(StandIn):
         return type(self)(self._recorder, self._offset, self._node, {**self._changes, **made})
 
     def _candidates(self) -> list[object]:
-        """All members that it may hold, as far as is known."""
+        """All members known so far that the collection may contain."""
         self._recorder.enumerated.add(self._node)
         known = self._node.members
         return [*known, *(member for member in self._changes if member not in known)]
 
     def _value(self) -> Any:
-        """What it stands for; all of it is read."""
+        """Return the real value, which is read completely."""
         return self._node.of({member: self._count(member) for member in self._candidates()})
 
     def __iter__(self) -> Iterator[object]:
@@ -110,11 +110,11 @@ def _itself(value: T) -> T:
 
 
 class _Members:
-    """Iterates over the members of a collection that a loop does not pass over.
+    """Iterates over the members of a collection that a loop does not skip.
 
     Parameters:
         view: the collection.
-        filter: of the loop, if it has one.
+        filter: the filter of the loop; None if it has none.
     """
 
     def __init__(self, view: CollectionView, filter: Filter | None) -> None:
@@ -143,7 +143,7 @@ class _Members:
         return self._in_order(conditions)
 
     def _deciding(self, conditions: list[Condition]) -> Iterator[object]:
-        """The members of which one decides: the order makes no difference, unless a condition cannot be evaluated."""
+        """Yield the members for ``any`` or ``all``. Their order matters only if a condition cannot be evaluated."""
         for member in self._view._candidates():
             concerns = self._concerns(conditions, member)
             if concerns is None:
@@ -153,7 +153,7 @@ class _Members:
                 yield member
 
     def _in_order(self, conditions: list[Condition]) -> Iterator[object]:
-        """In the order of the value itself, in which the call on the state itself gives its next states."""
+        """Return the members in the order of the real value, so that next states are yielded in the usual order."""
         view = self._view
         concern = [member for member in view._candidates() if self._concerns(conditions, member) is not False]
         found = {member for member in concern if view._count(member)}
@@ -161,18 +161,18 @@ class _Members:
         return (member for member in members if member in found)
 
     def _concerns(self, conditions: list[Condition], member: object) -> bool | None:
-        """Whether the loop does not pass over a member; None if its conditions cannot be evaluated ahead of it."""
+        """Whether the loop needs a member; None if a condition cannot be evaluated before the loop."""
         for number, condition in enumerate(conditions):
             try:
                 if not condition(member):
                     return False
             except Exception:
                 self._note(number)
-                return None  # the loop itself would raise it, if the member is in the collection
+                return None  # the loop itself raises the exception, if the member is in the collection
         return True
 
     def _note(self, number: int) -> None:
-        """Note that the loop reads members because something that it asks is not understood."""
+        """Note the condition that is not understood, because of which the loop reads more members."""
         assert self._filter is not None
         assert self._code is not None
         text, line = self._filter.asked[number]
@@ -180,7 +180,7 @@ class _Members:
 
 
 class SetView(CollectionView, Set[object]):
-    """Stands in for a frozenset."""
+    """Represents a frozenset."""
 
     __slots__ = ()
 
@@ -213,23 +213,23 @@ class SetView(CollectionView, Set[object]):
         return self ^ other if _is_frozen(other) else self._after(other, _XOR, _IXOR)
 
     def _after(self, other: object, apply: Operator, apply_in_place: Operator) -> Set[object]:
-        """What an operator gives whose left side is a set that can change, and whose right side is this one.
+        """Apply an operator whose left side is not a frozenset and whose right side is this view.
 
-        ``total |= members`` changes `total` where both are sets. It calls this method because the view is not a set, so
-        the instruction that runs says which form of the operator was meant.
+        If both sides are sets, ``total |= members`` changes `total` in place. Python calls this method because the view
+        is not a set, so the running instruction is read to find out which form of the operator was used.
         """
         used = operator_at(sys._getframe(2))
         if not used:
-            self._recorder.escaped = True  # called from C, by `functools.reduce` for instance: it may be either form
+            self._recorder.escaped = True  # called from C, for example by `functools.reduce`: the form is unknown
         return (apply_in_place if used.endswith("=") else apply)(other, self._value())
 
     def _shared(self, others: Iterable[object]) -> frozenset[object]:
-        """The members that are among some others."""
+        """The members that are also in `others`."""
         found = [item for item in others if item in self]
         if all(self._recorder.is_known_as(self._node, item) for item in found):
             return frozenset(found)
         value: frozenset[object] = self._value()
-        return value & frozenset(found)  # members such as 1 and True: Python decides which it takes
+        return value & frozenset(found)  # for equal members such as 1 and True, Python decides which to return
 
     def union(self, *others: Iterable[object]) -> Set[object]:
         return self._changed({item: True for other in others for item in other})
@@ -292,7 +292,7 @@ def _is_frozen(other: object) -> TypeGuard[Set[object]]:
 
 
 class BagView(CollectionView, Mapping[object, int]):
-    """Stands in for a `Bag`."""
+    """Represents a `Bag`."""
 
     __slots__ = ()
 

@@ -43,15 +43,15 @@ _LOOKS_UP_NAMES = frozenset(("getattr", "globals", "vars", "eval", "exec", "__di
 
 
 def code_digest(spec: Spec[S]) -> str:
-    """A digest of leadline, of the source files of a spec, and of the objects that its functions can reach.
+    """Compute a digest of leadline, of the source files of a spec, and of the objects that its functions can reach.
 
     Parameters:
         spec: the spec, whose functions and classes are the starting points. The code of the standard library and of
             installed libraries is not included, but their objects in the spec's data are.
 
     Returns:
-        Hexadecimal digits. They are the same in every process, and change with any change to the code or the data, even
-        to the order of a dictionary.
+        The digest in hexadecimal. It is the same in every process, and changes with any change to the code or the data,
+        even to the order of a dictionary.
     """
     objects = _Objects()
     found = objects.digest([*_begin(spec), *_ends(spec)])
@@ -88,10 +88,10 @@ def _ends(spec: Spec[S]) -> list[object]:
 
 
 class _Objects:
-    """Digests objects by their content.
+    """Computes digests of objects from their content.
 
-    An object that a module, function or class has under its name has a digest of its own, and contributes only the name
-    to the digests of other objects. The result therefore does not depend on where the object is reached first.
+    A module, and a class or function that can be found under its qualified name, has its own digest, and contributes
+    only its name to the digests of other objects. The result therefore does not depend on where it is reached first.
 
     Attributes:
         modules: the spec's modules that were found, by name.
@@ -224,7 +224,7 @@ class _Objects:
                 yield from self._of_module(module, names, place)
 
     def _of_module(self, module: ModuleType, names: set[str], path: str) -> Iterator[tuple[str, object]]:
-        """The members of a module, and of modules in it, that code may use.
+        """The members of a module, and of modules among its members, that code may use.
 
         Parameters:
             module: the module.
@@ -274,7 +274,7 @@ def _of_object(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _text(value: object) -> object:
-    """The content of an opaque library object, for example a date, as its own pickle support returns it."""
+    """The content of an opaque library object, such as a date, as its pickle method returns it."""
     try:
         made = value.__reduce_ex__(4)
     except Exception:
@@ -306,7 +306,7 @@ def _hash(*parts: str | int | bytes) -> bytes:
 
 
 def _sources(modules: dict[str, ModuleType]) -> dict[str, Path]:
-    """The source files, by module name, of those modules that belong to the spec, and of modules that these name."""
+    """The source files, by module name, of the spec's modules and of all modules of the spec that they refer to."""
     found: dict[str, Path] = {}
     waiting = list(modules.values())
     while waiting:

@@ -1,4 +1,4 @@
-"""Domains: the values that each slot was seen to take, and what these are made of."""
+"""Domains: the values that each slot has taken so far, and the classes, functions and modules in these values."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from leadline.checker.values import refusal
 
 
 class NewKind(Exception):
-    """A slot that was copied unread took a value of a type that code may tell apart from others by identity.
+    """Raised when a slot that was copied without being read takes a value that code may distinguish by identity.
 
     Attributes:
-        slot: which.
+        slot: the number of the slot.
     """
 
     def __init__(self, slot: int) -> None:
@@ -27,26 +27,26 @@ class NewKind(Exception):
 
 
 class NoValue(enum.Enum):
-    """See `NO_VALUE`."""
+    """The class of `NO_VALUE`."""
 
     NO_VALUE = enum.auto()
 
 
 NO_VALUE = NoValue.NO_VALUE
-"""Stands for the value of a number that no saved state has."""
+"""A placeholder for the value of a number that no saved state uses."""
 
 
 class StandIn:
-    """The base of the classes whose objects stand in for values while a call is recorded."""
+    """The base class of objects that replace values while a call is recorded."""
 
     __slots__ = ()
 
 
 class Kinds:
-    """What the values of all slots are made of, as far as it decides which code a spec can reach.
+    """The classes, functions and modules in the values of all slots. They decide which code a spec can reach.
 
     Attributes:
-        new: the classes, functions and modules that nobody has taken note of yet.
+        new: the classes, functions and modules that were found since the last call of `take`.
     """
 
     def __init__(self) -> None:
@@ -54,20 +54,20 @@ class Kinds:
         self._met: dict[int, object] = {}
 
     def take(self) -> list[object]:
-        """Those that are new; from here on they are not."""
+        """Return the list `new`, and replace it by an empty one."""
         taken, self.new = self.new, []
         return taken
 
     def note(self, value: object, path: str) -> None:
-        """Note what a value is made of.
+        """Add the classes, functions and modules in a value.
 
         Parameters:
             value: the value.
-            path: where it is in the state.
+            path: the path of the value in the state.
 
         Raises:
-            SpecError: it holds something that stood in for a part of a state during a recorded call. The spec kept it,
-                so it is not made of pure functions.
+            SpecError: the value contains a stand-in from an earlier recorded call. The spec kept it, so its functions
+                are not pure.
         """
         waiting = [value]
         walked: dict[int, object] = {}
@@ -97,21 +97,21 @@ _PLAIN = frozenset((int, bool, str, bytes, float, type(None)))
 
 
 def kind_of(value: object) -> type:
-    """The type of a value; that of all classes is `type`, whatever their metaclass."""
+    """The type of a value; `type` for every class, whatever its metaclass."""
     return type if isinstance(value, type) else type(value)
 
 
 class Domain:
-    """The values that a slot was seen to take, numbered in the order they were met.
+    """The values that a slot has taken, numbered in the order in which they were found.
 
     Parameters:
-        slot: the slot.
-        path: where it is in the state.
-        read_when_copied: whether its value counts as read when it is copied.
-        kinds: what the values are made of.
+        slot: the number of the slot.
+        path: the path of the slot in the state.
+        read_when_copied: whether the value counts as read when it is copied.
+        kinds: collects the classes, functions and modules in the values.
 
     Attributes:
-        values: by number.
+        values: the values, indexed by number.
         types: the types of the values.
     """
 
@@ -123,11 +123,12 @@ class Domain:
         self._copied: frozenset[type] = frozenset()
 
     def number(self, value: object) -> int:
-        """The number of a value, a new one if it was not met before.
+        """The number of a value. A value that the slot has not taken before gets a new number.
 
         Raises:
-            NewKind: it has the first value of a type by which calls that copied the slot unread may tell it apart.
-            SpecError: it equals a value that was met before and is not the same, such as ``True`` and ``1``.
+            NewKind: the value is the first of its type, and calls that copied the slot without reading it may
+                distinguish this type by identity.
+            SpecError: the value equals an earlier value but is distinguishable from it, as ``True`` is from ``1``.
         """
         number = self._numbers.get(value)
         if number is None:
@@ -145,34 +146,34 @@ class Domain:
         return number
 
     def restore(self, values: Sequence[object]) -> None:
-        """Number values as an earlier run has numbered them. A number whose value is `NO_VALUE` stays without one.
+        """Number values as in an earlier run. A number whose value is `NO_VALUE` stays unused.
 
         Parameters:
-            values: in the order of their numbers. Those that have values already keep them.
+            values: the values in the order of their numbers. Numbers that already have values keep them.
         """
         for value in values[len(self.values) :]:
             if value is NO_VALUE:
-                self.values.append(self.values[0])  # which has another number, so nothing will use this one
+                self.values.append(self.values[0])  # this value already has number 0, so the new number is never used
             else:
                 self.number(value)
 
     def can_be_copied(self, told_apart: frozenset[type]) -> bool:
-        """Whether copying it is no read for code that may tell values of some types apart by identity."""
+        """Whether copying does not count as a read, for code that may distinguish values of some types by identity."""
         return not self.read_when_copied and self.types.isdisjoint(told_apart)
 
     def note_copy(self, told_apart: frozenset[type]) -> None:
-        """Note that something was learned from a call that copied the slot unread.
+        """Note that a result was learned from a call that copied the slot without reading it.
 
         Raises:
-            NewKind: it should not have, as is known by now.
+            NewKind: values found since then show that the copy counts as a read.
         """
         if not self.can_be_copied(told_apart):
             raise NewKind(self.slot)
         self._copied |= told_apart
 
     def forget(self, first: int) -> None:
-        """Take back the numbers from the first on."""
+        """Remove the numbers from `first` on, with their values."""
         for value in self.values[first:]:
-            if self._numbers.get(value, -1) >= first:  # not so where a number has no value of its own
+            if self._numbers.get(value, -1) >= first:  # false for unused numbers, see `restore`
                 del self._numbers[value]
         del self.values[first:]

@@ -1,8 +1,8 @@
-"""Layout: a state taken apart into slots, one for each leaf, and put together again.
+"""Layout: splits a state into slots, one for each leaf, and builds states from their slots.
 
-A state is a tree (see `nodes`): attrs values and component tuples are its inner nodes; what is in no component is a
-leaf. Each leaf has a slot, numbered from 0. A slot's values are numbered too (see `domains`), as they are met, so that
-a state is a row of small integers.
+A state is a tree (see `nodes`): attrs values and component tuples are its inner nodes; a value that is not split is a
+leaf. Each leaf has a slot, numbered from 0. The values of a slot are numbered in the order in which they are found (see
+`domains`), so that a state is a row of small integers.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from leadline.checker.state import is_component, is_constant, variables
 from leadline.checker.values import difference, refusal
 
 MOST_MEMBERS = 1024
-"""Members of a collection that have a slot each; with more, it is kept whole."""
+"""The maximum number of members of a collection that have their own slots. A larger collection is not split."""
 
 
 class Layout:
-    """The slots of a spec's states, as its first initial state shows them.
+    """The slots of a spec's states, determined from the first initial state.
 
-    Components are taken apart at once; other attrs values, tuples and collections where the search finds that they take
-    many values, as one slot for all of these would be read whole by whatever reads a part of it.
+    Components are always split. Other attrs values, tuples and collections are split if the search finds that they take
+    many values, because a read of any part of a single slot counts as a read of all of it.
 
     Parameters:
         state: an initial state.
-        whole: paths of what to keep whole, because its shape is not the same in every state.
-        apart: patterns of paths of what to take apart although it is no component; see `pattern`.
-        read_when_copied: slots that count as read when they are copied.
-        many_values: a leaf that takes this many values is crowded.
+        whole: the paths of parts that must not be split, because their shape is not the same in every state.
+        apart: patterns for the paths of parts that are split although they are not components; see `pattern`.
+        read_when_copied: the slots that count as read when they are copied.
+        many_values: the number of values from which a leaf is crowded.
 
     Attributes:
         root: the state as a tree of nodes.
         domains: the values of each slot.
         members: for each slot of a member of a collection, the collection's path and the member.
-        crowded: patterns of what takes many values, is kept whole and could be taken apart.
-        kinds: what the values are made of.
+        crowded: path patterns of leaves that take many values and could be split.
+        kinds: the classes, functions and modules in the values.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class Layout:
         return len(self.domains)
 
     def row(self, state: Any) -> list[int]:
-        """The number of each slot's value in a state.
+        """The numbers of the values in all slots of a state.
 
         Raises:
-            ShapeChanged: a component is not shaped as in the initial state.
+            ShapeChanged: a component has a different shape than in the initial state.
         """
         numbers = [0] * self.slots
         self._number(self.root, state, numbers)
@@ -114,14 +114,14 @@ class Layout:
                     numbers[slot] = number
 
     def changes(self, before: Any, after: Any, row: Sequence[int]) -> dict[int, int]:
-        """In which slots two states differ, with the numbers of the second's values.
+        """The slots in which two states differ, each with the number of its value in the second state.
 
         Parameters:
-            before, after: the states. What they share is not looked at.
-            row: the numbers of the first's slots.
+            before, after: the states. Objects that they share are skipped.
+            row: the numbers of the values in the slots of the first state.
 
         Raises:
-            ShapeChanged: a component is not shaped as in the initial state.
+            ShapeChanged: a component has a different shape than in the initial state.
         """
         changes: dict[int, int] = {}
         self._differ(self.root, before, after, row, changes)
@@ -170,10 +170,10 @@ class Layout:
         return number
 
     def counted(self, node: Collection, value: Any) -> dict[int, int]:
-        """The number in the slot of each member of a value; all other slots of the collection hold 0.
+        """Map the slots of the members of a collection to their numbers; the other slots of the collection contain 0.
 
         Raises:
-            ShapeChanged: it is of another type, or has too many members for slots of their own.
+            ShapeChanged: the value is not of the collection's type, or has more than `MOST_MEMBERS` members.
         """
         if type(value) is not node.cls:
             raise ShapeChanged(node.path)
@@ -184,17 +184,17 @@ class Layout:
         return found
 
     def slot_of(self, node: Collection, member: object, asked: bool = False) -> int:
-        """The slot of a member of a collection, which is a new one if it was not met before.
+        """The slot of a member of a collection. A member that was not found before gets a new slot.
 
         Parameters:
             node: the collection.
-            member: of a value of the collection, or of none so far.
-            asked: whether code only asks for it, as in ``True in state.numbers``.
+            member: a member of the collection in some state, or a value that code looks up in it.
+            asked: whether code only looks up the value, as in ``True in state.numbers``.
 
         Raises:
-            ShapeChanged: the members become too many to have slots of their own; or one that code asked for equals a
-                member and is not the same, such as ``True`` and ``1``, so that one slot cannot stand for both.
-            SpecError: it equals another member and is not the same.
+            ShapeChanged: there are more than `MOST_MEMBERS` members; or a value that code looked up equals a member but
+                is distinguishable from it, as ``True`` is from ``1``, so that they cannot share a slot.
+            SpecError: the member equals another member but is distinguishable from it.
         """
         slot = node.members.get(member)
         if slot is None:
@@ -219,19 +219,19 @@ class Layout:
         return slot
 
     def is_known_as(self, node: Collection, member: object) -> bool:
-        """Whether the slot of a member is that of the very same value, as the one of ``1`` is not for ``True``."""
+        """Whether a member has a slot for exactly this value: the slot of ``1`` does not count for ``True``."""
         slot = node.members.get(member)
         return slot is not None and (self._known[slot] is member or difference(self._known[slot], member) is None)
 
     def add_members(self, members: Iterable[tuple[str, object]]) -> None:
-        """Give slots to members of collections, in order.
+        """Add slots for members of collections, in order.
 
         Parameters:
-            members: the path of the collection, and the member; see `members`. If it is `NO_VALUE`, the slot stays
-                unused.
+            members: pairs of a collection's path and a member; see the attribute `members`. If the member is
+                `NO_VALUE`, the slot stays unused.
 
         Raises:
-            KeyError: there is no such collection.
+            KeyError: no collection has this path.
         """
         for path, member in members:
             node = self._collections[path]
@@ -239,14 +239,14 @@ class Layout:
             self.slot_of(node, given, asked=given not in node.members)
 
     def state(self, numbers: Sequence[int]) -> Any:
-        """The state with these numbers in its slots. Components are shared with the states built before.
+        """Build the state with these numbers in its slots. It shares components with states that were built before.
 
-        Slots of members that are beyond the numbers hold 0.
+        If there are fewer numbers than slots, the remaining slots, which belong to members, contain 0.
         """
         return self._build(self.root, (*numbers, *[0] * (self.slots - len(numbers))))
 
     def keep(self, state: Any) -> None:
-        """Have states be built of the very objects that a state is made of, where they have the same values."""
+        """Use the parts of a state whenever a state with equal parts is built."""
         self._keep(self.root, state, (*(row := self.row(state)), *[0] * (self.slots - len(row))))
 
     def _keep(self, node: Node, value: Any, numbers: tuple[int, ...]) -> None:
@@ -261,11 +261,11 @@ class Layout:
             node.built[self._key(node, numbers)] = value
 
     def part(self, node: Node, numbers: Sequence[int]) -> Any:
-        """A part of the state with these numbers in its slots."""
+        """Build a part of the state with these numbers in its slots."""
         return self._build(node, (*numbers, *[0] * (self.slots - len(numbers))))
 
     def widest(self) -> Widest | None:
-        """The part that takes the most values of those that are read as a whole; None if there is none."""
+        """The part with the most values among the parts that are not split; None if all parts are split."""
         leaves = [node for node in self._nodes() if isinstance(node, Leaf)]
         if not leaves:
             return None
@@ -274,7 +274,7 @@ class Layout:
         return Widest(self._full(path), len(values[path]), type(values[path][-1]).__name__)
 
     def classes(self) -> frozenset[type]:
-        """The classes of the attrs values that are taken apart."""
+        """The classes of the attrs values that are split."""
         return frozenset(node.cls for node in self._nodes() if isinstance(node, Struct))
 
     def _nodes(self) -> Iterator[Node]:
@@ -289,10 +289,10 @@ class Layout:
                     waiting += elements
 
     def forget(self, sizes: Sequence[int]) -> None:
-        """Forget the numbers of all but the first values of each slot, and what was built from them.
+        """Remove all but the first values of each slot, and the parts that were built from the removed values.
 
         Parameters:
-            sizes: how many values of each slot stay; slots beyond are taken back.
+            sizes: the number of values that each slot keeps. Slots that have no entry are removed.
         """
         for path, member in self.members[len(self.members) - (self.slots - len(sizes)) :]:
             slot = self._collections[path].members.pop(member)
@@ -328,7 +328,7 @@ class Layout:
 
     @staticmethod
     def _key(node: Struct | Parts | Collection, numbers: tuple[int, ...]) -> Key:
-        """The numbers in all slots of a node that are not 0 for members of collections."""
+        """The numbers in all slots of a node, without the slots of members that contain 0."""
         if isinstance(node, Collection):
             return tuple([(slot, numbers[slot]) for slot in node.members.values() if numbers[slot]])
         if node.collections:
@@ -344,12 +344,12 @@ class Layout:
         return Leaf(path, slot)
 
     def _node(self, value: Any, path: str, apart: bool) -> Node:
-        """The node of a part of the state.
+        """Create the node of a part of the state.
 
         Parameters:
-            value: it, in the initial state.
-            path: where it is.
-            apart: whether it is to be taken apart, if it can be.
+            value: the part in the initial state.
+            path: the path of the part.
+            apart: whether to split the part if possible.
         """
         apart = (apart or pattern(path) in self._apart) and path not in self._whole
         cls = type(value)
@@ -392,12 +392,12 @@ class Layout:
 
 
 def pattern(path: str) -> str:
-    """A path without the indices in it, so that all elements of a tuple are alike."""
+    """Return a path without its indices, so that all elements of a tuple have the same pattern."""
     return re.sub(r"\[\d+\]", "[]", path)
 
 
 def _may_be_taken_apart(values: Sequence[Any]) -> bool:
-    """Whether values of a leaf are collections, or attrs values of one class or tuples of one length with parts."""
+    """Whether a leaf can be split: its values are collections, attrs values of one class, or tuples of one length."""
     kinds = {type(value) for value in values}
     if len(kinds) != 1:
         return False

@@ -1,7 +1,7 @@
-"""The objects that values and code lead to: one walk over them, and where each module comes from.
+"""The objects that values and code refer to: a walk over these objects, and the origin of each module.
 
-Three readers share this walk. `reach` asks what code an action can run, `mutation.changes` which functions a spec
-has, and `digest` whether a saved run is of the same spec. Nothing here runs the code of what it looks at.
+Three modules use this walk: `reach` to find the code that an action can run, `mutation.changes` to find the functions
+of a spec, and `digest` to check whether a saved run belongs to the same spec. Nothing here runs the code of an object.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from leadline.checker.support.inspection import is_a, stored
 
 
 class Origin(enum.Enum):
-    """Where code comes from."""
+    """The origin of code."""
 
     SPEC = enum.auto()
-    """The spec: its own files, and leadline's `model` and `invariants`, which are specs too."""
+    """The spec: its own files, and leadline's `model` and `invariants`, which also belong to specs."""
     LEADLINE = enum.auto()
     """The rest of leadline."""
     PYTHON = enum.auto()
@@ -41,11 +41,11 @@ _PYTHON = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", 
 
 @functools.cache
 def origin(module: str | None) -> Origin:
-    """Where a module comes from.
+    """The origin of a module.
 
     Parameters:
-        module: its name. A module without a file, such as one made at run time, is the spec's, unless it is built into
-            Python.
+        module: the name of the module. A module without a file, such as one created at run time, belongs to the spec,
+            unless it is built into Python.
     """
     file = getattr(sys.modules.get(module or ""), "__file__", None)
     if file is None or module == "__main__":
@@ -54,10 +54,10 @@ def origin(module: str | None) -> Origin:
 
 
 def origin_of_file(path: Path) -> Origin:
-    """Where a source file comes from.
+    """The origin of a source file.
 
     Parameters:
-        path: the file, resolved.
+        path: the resolved path of the file.
     """
     if any(path.is_relative_to(folder) for folder in _MODELS):
         return Origin.SPEC
@@ -69,12 +69,12 @@ def origin_of_file(path: Path) -> Origin:
 
 
 class Reference(NamedTuple):
-    """One object that another refers to.
+    """A reference from one object to another.
 
     Attributes:
-        name: how it is reached: ``.field``, ``[0]``, ``default 0``, ``cell limit``; "member" of a set, which has no
-            order; "referent" if only the garbage collector knows it.
-        value: the object.
+        name: how the object is reached: ``.field``, ``[0]``, ``default 0``, ``cell limit``; ``member`` for a member of
+            a set, which has no order; ``referent`` if only the garbage collector reports the reference.
+        value: the object that is referred to.
     """
 
     name: str
@@ -82,10 +82,10 @@ class Reference(NamedTuple):
 
 
 def referents(value: object) -> Iterator[Reference]:
-    """What a value refers to directly, in a defined order: contents, then fields, then the rest.
+    """The direct references of a value in a defined order: contents, then fields, then all others.
 
-    The order is that of the value itself: of a tuple, a dictionary, the bases of a class. Modules are left out: which
-    of their members count is for the caller to say; see `Walk.owners`.
+    Contents are in the order of the value itself, for example of a tuple, a dictionary, or the bases of a class. The
+    members of modules are left out, because the caller decides which of them count; see `Walk.owners`.
 
     Parameters:
         value: any object.
@@ -106,7 +106,7 @@ def referents(value: object) -> Iterator[Reference]:
 
 
 def _by_structure(value: object) -> Iterator[Reference]:
-    # the match is by the real class of the value; the methods called are those of the built-in classes
+    # the real class of the value decides, and only methods of built-in classes are called
     if is_a(value, FunctionType):
         yield from _of_function(cast(FunctionType, value))
         return
@@ -129,7 +129,7 @@ def _by_structure(value: object) -> Iterator[Reference]:
 
 
 def _fields(value: object) -> Iterator[Reference]:
-    """What a value's `__slots__` and `__dict__` hold."""
+    """References from the `__slots__` and the `__dict__` of a value."""
     for base in type(value).__mro__:
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else tuple(slots):
@@ -143,11 +143,11 @@ def _fields(value: object) -> Iterator[Reference]:
 _MISSING = object()
 
 _NOT_FIELDS = ("__dict__", "__weakref__")
-"""Slots for what refers to an object, or is looked at by itself."""
+"""Slots that are not fields: the attribute dictionary, which is searched separately, and the weak references."""
 
 
 def _of_class(cls: type) -> Iterator[Reference]:
-    """The bases of a class, in their order, and its own members."""
+    """References from a class: its bases in order, then its own members."""
     for place, base in enumerate(type.__getattribute__(cls, "__mro__")[1:]):
         yield Reference(f"base {place}", base)
     for name, inner in type.__getattribute__(cls, "__dict__").items():
@@ -155,7 +155,7 @@ def _of_class(cls: type) -> Iterator[Reference]:
 
 
 def _of_function(function: FunctionType) -> Iterator[Reference]:
-    """What a function holds: its defaults, its closure, and its attributes, such as ``__wrapped__``."""
+    """References from a function: its defaults, its closure, and its attributes, such as ``__wrapped__``."""
     for place, default in enumerate(function.__defaults__ or ()):
         yield Reference(f"default {place}", default)
     for name, default in (function.__kwdefaults__ or {}).items():
@@ -168,21 +168,21 @@ def _of_function(function: FunctionType) -> Iterator[Reference]:
 
 
 class Walk:
-    """Visits all that some values lead to, each object once.
+    """Visits all objects that some values refer to, directly or indirectly, each object once.
 
-    What a class or a module holds is too much to follow. So only members count whose names the visited code uses;
-    `members` says which these are.
+    Classes and modules have too many members to visit them all. Only members whose names the visited code uses are
+    visited; `members` selects them.
 
     Parameters:
-        visit: called with each object; follows what counts with `meet`, `own` and `use`.
-        members: given an owner, what of it to follow, by the names that are in use now.
+        visit: called with each object. It calls `meet`, `own` and `use` for everything that the object refers to.
+        members: called with a class or module; returns the members to visit, based on the names found so far.
 
     Attributes:
-        met: each object met, by identity, in the order of meeting. They are kept, so that nothing else gets the same
-            identity.
-        owners: the classes and modules whose members count, by identity.
+        met: each object found, by identity, in the order of discovery. The objects are kept alive, so that no other
+            object gets the same identity.
+        owners: the classes and modules whose members are searched, by identity.
         names: the names of attributes that the visited code uses.
-        any_name: whether the code may use any name, as it makes some when it runs.
+        any_name: whether the code may use any name, because it creates names at run time.
     """
 
     def __init__(
@@ -197,30 +197,30 @@ class Walk:
         self._looked_for: dict[int, tuple[int, bool]] = {}
 
     def meet(self, *values: object) -> None:
-        """Note values to visit; those that were met already are not visited again."""
+        """Add values to visit. Values that were added before are not visited again."""
         for value in values:
             if id(value) not in self.met:
                 self.met[id(value)] = value
                 self._waiting.append(value)
 
     def own(self, owner: type | ModuleType) -> bool:
-        """Note a class or a module whose members count; whether it is new."""
+        """Add a class or a module whose members are searched. Return whether it is new."""
         is_new = id(owner) not in self.owners
         self.owners[id(owner)] = owner
         return is_new
 
     def use(self, names: Iterable[str]) -> list[str]:
-        """Note names that code uses; those that are new, sorted."""
+        """Add names that the code uses. Return the new ones, sorted."""
         new = sorted(set(names) - self.names)
         self.names.update(new)
         return new
 
     def uses(self, name: str) -> bool:
-        """Whether the visited code may use an attribute of this name."""
+        """Whether the visited code may use an attribute with this name."""
         return self.any_name or name in self.names
 
     def run(self) -> None:
-        """Visit all that was met and not visited, and what this leads to, until there is nothing new."""
+        """Visit all values that were added, and everything that they refer to, until nothing new is found."""
         while self._waiting:
             while self._waiting:
                 self._visit(self._waiting.pop())

@@ -1,11 +1,12 @@
-"""Opcodes: what a function's bytecode does, and how precisely reads can be recorded because of that.
+"""Opcodes: the operations in a function's bytecode, and the precision of recording that they allow.
 
-Python calls a method of an object when a field is read, an operator is applied or the object is iterated over, so the
-recording sees these. It calls none for ``a is b``, for an ``except`` clause that hides an error, or for a pattern that
-asks whether a value is a sequence. `OPCODES` and `OPERATORS` list what is understood, with the precision that each
-allows. Whatever they do not list, such as an opcode of a newer Python, has the function given whole states.
+Python calls a method of an object when a field is read, an operator is applied or the object is iterated over, so these
+operations are recorded. It does not call a method for ``a is b``, for an ``except`` clause that hides an error, or for
+a pattern that tests whether a value is a sequence. `OPCODES` and `OPERATORS` list the operations that are understood,
+and the precision that each allows. A function with any other operation, such as an opcode of a newer Python version,
+gets whole states.
 
-This module also finds the names that lead to other functions; `reach` follows them.
+This module also finds the names by which the code refers to other functions; `reach` follows them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 _ALLOWING = {
     Precision.COPIES: _words(
-        # what moves values about, and jumps
+        # moving values, and jumps
         "COPY COPY_FREE_VARS DELETE_DEREF DELETE_FAST LOAD_CLASSDEREF LOAD_CLOSURE LOAD_COMMON_CONSTANT LOAD_CONST"
         " LOAD_DEREF LOAD_FAST LOAD_FAST_AND_CLEAR LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_FAST_CHECK"
         " LOAD_FAST_LOAD_FAST LOAD_FROM_DICT_OR_DEREF LOAD_FROM_DICT_OR_GLOBALS LOAD_GLOBAL LOAD_LOCALS LOAD_NAME"
@@ -44,39 +45,39 @@ _ALLOWING = {
         " POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_TRUE"
         " POP_JUMP_FORWARD_IF_FALSE POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_FORWARD_IF_TRUE"
         " POP_JUMP_IF_FALSE POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE POP_JUMP_IF_TRUE"
-        # what calls a method of the object that it works on
+        # operations that call a method of their operand
         " BINARY_OP BINARY_SLICE BINARY_SUBSCR COMPARE_OP CONTAINS_OP CONVERT_VALUE DELETE_ATTR DELETE_SUBSCR"
         " FORMAT_SIMPLE FORMAT_VALUE FORMAT_WITH_SPEC GET_ITER GET_LEN LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR"
         " STORE_ATTR STORE_SLICE STORE_SUBSCR TO_BOOL UNARY_INVERT UNARY_NEGATIVE UNARY_NOT UNARY_POSITIVE"
         " FOR_ITER END_FOR POP_ITER UNPACK_EX UNPACK_SEQUENCE"
-        # what builds objects out of those given, without looking at them, or by iterating over them
+        # building objects from others without reading them, or by iterating over them
         " BUILD_CONST_KEY_MAP BUILD_LIST BUILD_MAP BUILD_SET BUILD_SLICE BUILD_STRING BUILD_TUPLE DICT_MERGE"
         " DICT_UPDATE LIST_APPEND LIST_EXTEND LIST_TO_TUPLE MAP_ADD SET_ADD SET_UPDATE"
         # calls, functions, classes and generators
         " CALL CALL_FUNCTION_EX CALL_INTRINSIC_1 CALL_INTRINSIC_2 CALL_KW LOAD_BUILD_CLASS MAKE_FUNCTION"
         " SET_FUNCTION_ATTRIBUTE SETUP_ANNOTATIONS GET_YIELD_FROM_ITER RETURN_CONST RETURN_GENERATOR RETURN_VALUE SEND"
         " END_SEND CLEANUP_THROW YIELD_VALUE LOAD_ASSERTION_ERROR RAISE_VARARGS RERAISE"
-        # tests whose right side decides, see `IdentityTest`; and patterns that ask `isinstance`
+        # tests that depend on their right side, see `IdentityTest`; and patterns that call `isinstance`
         " IS_OP MATCH_CLASS MATCH_KEYS"
     ),
-    Precision.ELEMENTS: _words("MATCH_MAPPING MATCH_SEQUENCE"),  # ask for a flag of the type, which nothing sees
+    Precision.ELEMENTS: _words("MATCH_MAPPING MATCH_SEQUENCE"),  # read a flag of the type, which cannot be recorded
     Precision.FIELDS: _words(
-        # a handler may hide the error by which a copied element or a view makes itself known
+        # a handler may hide the exception that a copied element or a view raises
         "BEFORE_WITH CHECK_EG_MATCH CHECK_EXC_MATCH LOAD_SPECIAL POP_EXCEPT PREP_RERAISE_STAR PUSH_EXC_INFO"
         " WITH_EXCEPT_START"
-        # what one call leaves for the next, or changes while a loop runs
+        # values that one call leaves for the next, or that change while a loop runs
         " DELETE_GLOBAL STORE_GLOBAL"
     ),
     Precision.STATES: _words("IMPORT_FROM IMPORT_NAME"),
 }
 
 OPCODES = {name: precision for precision, names in _ALLOWING.items() for name in names}
-"""The opcodes of the supported versions of Python that are understood, by the precision that they allow. Those of
-coroutines and of template strings are left out."""
+"""The precision that each opcode allows, for the opcodes of the supported Python versions that are understood. Opcodes
+of coroutines and of template strings are left out."""
 
 OPERATORS = frozenset(_words("+ - * / // % ** @ & | ^ << >> += -= *= /= //= %= **= @= &= |= ^= <<= >>= []"))
-"""The operators that are understood. Views answer each as the values that they stand for do, those that change their
-left side in place too; see `collection_views.SetView`. For ``%`` see `Code.remainders`."""
+"""The operators that are understood. On views they have the same results as on the real values, also those that change
+their left side in place; see `collection_views.SetView`. For ``%`` see `Code.remainders`."""
 
 _INTRINSICS = frozenset(
     _words(
@@ -84,7 +85,7 @@ _INTRINSICS = frozenset(
         " INTRINSIC_SET_FUNCTION_TYPE_PARAMS INTRINSIC_SUBSCRIPT_GENERIC INTRINSIC_TYPEALIAS"
     )
 )
-"""The operations of ``CALL_INTRINSIC_1`` and ``CALL_INTRINSIC_2`` that are understood, by their names in Python."""
+"""The operations of ``CALL_INTRINSIC_1`` and ``CALL_INTRINSIC_2`` that are understood, by their CPython names."""
 
 _SKIPPED = (
     *("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "LOAD_CLOSURE", "MAKE_CELL", "NOP", "NOT_TAKEN"),
@@ -93,11 +94,11 @@ _SKIPPED = (
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _OTHER_ATTRIBUTES = ("STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR", "IMPORT_FROM")
 _JUMP_TARGET: Instruction = ("JUMP_TARGET", None)
-"""Stands before an instruction that is jumped to: what it works on may come from elsewhere."""
+"""Precedes an instruction that is the target of a jump: its operands may come from another branch."""
 
 _LOADS = frozenset(("LOAD_COMMON_CONSTANT", "LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME"))
 _SINGLETONS = (type(None), bool, type(NotImplemented), type(Ellipsis), type, enum.Enum)
-"""Types whose equal values are one object, so that ``is`` finds out no more than ``==`` does."""
+"""Types whose equal values are always the same object, so that ``is`` and ``==`` have the same result."""
 
 _UNKNOWN = object()
 
@@ -106,28 +107,29 @@ class IdentityTest(NamedTuple):
     """A test such as ``left is right``.
 
     Attributes:
-        taken_by: the names of the attributes by which, besides indices, the left side is taken out of a state; None if
-            it may come from elsewhere. If all are fields, it is not a copied element: what a lazy state gives for an
-            index is read.
-        right: the instructions of the right side; None if they are too intricate.
+        taken_by: the names of the attributes through which the left side is taken out of a state, apart from indices;
+            None if it may have another source. If all of them are fields, the left side is not a copied element,
+            because indexing a lazy state reads the element.
+        right: the instructions of the right side; None if they are too complex.
     """
 
     taken_by: frozenset[str] | None
     right: tuple[Instruction, ...] | None
 
     def told_apart(self, names: Mapping[str, Any]) -> type | None:
-        """The type of the right side's value, if it can only be one that tells no equal values apart.
+        """The type of the value on the right side, if it is a type for which the test cannot distinguish equal values.
 
         Parameters:
-            names: what global names stand for.
+            names: the values of the global names.
 
         Returns:
-            `type` for a class or the class of something, whatever its metaclass; None if it may be any object.
+            The type; `type` for a class or the class of an object, whatever its metaclass; None if the right side may
+            be any object.
         """
         if self.right is None:
             return None
         (name, argument), *rest = self.right
-        if name == "LOAD_COMMON_CONSTANT":  # the compiler's own question whether `any`, `all` or `tuple` is Python's
+        if name == "LOAD_COMMON_CONSTANT":  # the compiler tests whether `any`, `all` or `tuple` is the built-in one
             return kind_of(argument)
         if rest and rest[-1] == ("LOAD_ATTR", "__class__"):
             return type
@@ -142,36 +144,36 @@ class IdentityTest(NamedTuple):
 
 
 class Remainder(NamedTuple):
-    """A use of ``%``, which formats if its left side is text: then a view of a tuple is not what its tuple is.
+    """A use of ``%``. If its left side is a str, it formats text, for which a view of a tuple is not a valid tuple.
 
     Attributes:
-        left, right: the instructions of its sides; None if they are too intricate.
+        left, right: the instructions of the two sides; None if they are too complex.
     """
 
     left: tuple[Instruction, ...] | None
     right: tuple[Instruction, ...] | None
 
     def is_number(self, names: Mapping[str, object]) -> bool:
-        """Whether one side can only be a number: then nothing is formatted, or what is formatted is no tuple.
+        """Whether one side is always a number. Then the operator does not format text, or does not format a tuple.
 
         Parameters:
-            names: what global names stand for.
+            names: the values of the global names.
         """
         return any(side is not None and _is_number(side, names) for side in (self.left, self.right))
 
 
 class Code(NamedTuple):
-    """What a function's instructions do, those of the functions within it included.
+    """A summary of the instructions of a function and of the functions nested in it.
 
     Attributes:
-        global_names: the global names that they use, each with the attributes that are taken of it at once, as in
+        global_names: the global names that are used, each with the attributes that follow it, as in
             ``itertools.chain``.
-        attributes: the names of all attributes that they use, and text that may be one.
-        stored: the names of attributes that they assign to.
-        remainders: where they use ``%``.
-        precision: how precisely reads can be recorded, as far as the instructions alone decide it.
-        because: the construct that lowers it; None if nothing does.
-        identity_tests: the tests by identity in them.
+        attributes: the names of all attributes that are used, and strings that may be names of attributes.
+        stored: the names of attributes that are assigned to.
+        remainders: the uses of ``%``.
+        precision: how precisely reads can be recorded, judging by the instructions alone.
+        because: the construct that lowers the precision; None if nothing does.
+        identity_tests: the tests with ``is`` and ``is not``.
     """
 
     global_names: frozenset[tuple[str, ...]]
@@ -188,8 +190,8 @@ def read(code: CodeType, given_states: bool) -> Code:
     """Read the instructions of a function.
 
     Parameters:
-        code: the function's.
-        given_states: whether it is an action's, so that its first parameter is a state.
+        code: the code of the function.
+        given_states: whether it is the function of an action, whose first parameter is a state.
     """
     return _read(code, _rooted_names(code) if given_states else {})
 
@@ -235,7 +237,7 @@ def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
 
 
 def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:
-    """The precision that a function's own opcodes allow, and what lowers it."""
+    """The precision that a function's own opcodes allow, and the construct that lowers it, if any."""
     because: Construct | None = None
     found, line = Precision.COPIES, code.co_firstlineno
     for instruction in dis.get_instructions(code):
@@ -248,7 +250,7 @@ def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:
 
 
 def _allowed_by(instruction: dis.Instruction) -> tuple[Precision, str]:
-    """The precision that an instruction allows, and what it is, for a person."""
+    """The precision that an instruction allows, and a description of the instruction for users."""
     name, what = instruction.opname, instruction.opname
     if name == "BINARY_OP":
         what = f"operator {instruction.argrepr}"
@@ -261,7 +263,7 @@ def _allowed_by(instruction: dis.Instruction) -> tuple[Precision, str]:
 
 
 def _constants(constants: Iterable[Any]) -> Iterator[Any]:
-    """Constants, and the elements of tuples and sets among them, such as a class pattern's keywords."""
+    """Yield constants, and the elements of tuples and sets among them, such as the keywords of a class pattern."""
     for constant in constants:
         yield constant
         if isinstance(constant, tuple | frozenset):
@@ -280,7 +282,7 @@ _WORDS = {
 
 
 def _instructions(code: CodeType) -> Iterator[Instruction]:
-    """The instructions that matter, by their names in Python 3.11 whatever the version."""
+    """The relevant instructions, under the same names in all versions of Python."""
     for instruction in dis.get_instructions(code):
         name, argument = instruction.opname.replace("_BORROW", "").replace("_CHECK", ""), instruction.argval
         if instruction.is_jump_target:
@@ -298,7 +300,7 @@ def _instructions(code: CodeType) -> Iterator[Instruction]:
 
 
 def _operand(before: Sequence[Instruction]) -> int | None:
-    """Where the instructions that give the last value begin; None if they are too intricate."""
+    """The index of the first instruction that computes the last value; None if the instructions are too complex."""
     if not before:
         return None
     name, argument = before[-1]
@@ -314,7 +316,7 @@ def _operand(before: Sequence[Instruction]) -> int | None:
 
 
 def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | None, tuple[Instruction, ...] | None]:
-    """The instructions that give the two last values; None of each that is too intricate."""
+    """The instructions that compute each of the last two values; None for a value if they are too complex."""
     middle = _operand(before)
     if middle is None:
         return None, None
@@ -323,9 +325,9 @@ def _sides(before: Sequence[Instruction]) -> tuple[tuple[Instruction, ...] | Non
 
 
 def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> bool:
-    """Whether some instructions give a number, or an object of a class of its own, but neither text nor a tuple.
+    """Whether the result of some instructions can be neither a str nor a tuple, as it is a number or a similar object.
 
-    Neither text nor tuples have ``-`` and most other operators. They have ``+``, but not with a number.
+    A str or a tuple does not support ``-`` and most other operators. It supports ``+``, but not with a number.
     """
     (first, value), (name, argument) = operand[0], operand[-1]
     if len(operand) == 1:
@@ -341,7 +343,7 @@ def _is_number(operand: Sequence[Instruction], names: Mapping[str, object]) -> b
 
 
 def _taken_by(before: Sequence[Instruction], roots: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
-    """The attributes by which the last value is taken out of a state; None if it may come from elsewhere."""
+    """The attributes through which the last value is taken out of a state; None if it may have another source."""
     begin = _operand(before)
     return None if begin is None else _of_chain(before[begin:], roots)
 
@@ -358,7 +360,7 @@ def _of_chain(operand: Sequence[Instruction], roots: Mapping[str, frozenset[str]
 
 
 def _rooted_names(code: CodeType) -> dict[str, frozenset[str]]:
-    """The local names that always stand for the state or a part of it, with the attributes by which that is taken."""
+    """The local names that always refer to the state or a part of it, with the attributes that lead to the part."""
     instructions = list(_instructions(code))
     assigned: dict[str, list[Sequence[Instruction]]] = {}
     for place, (name, argument) in enumerate(instructions):
@@ -385,7 +387,7 @@ def _rooted_names(code: CodeType) -> dict[str, frozenset[str]]:
 
 
 def _assigned_within(code: CodeType) -> Iterator[str]:
-    """The names of an enclosing function that a function within it assigns to."""
+    """The variables of enclosing functions that a nested function assigns to or deletes."""
     yield from (argument for name, argument in _instructions(code) if name in ("STORE_DEREF", "DELETE_DEREF"))
     for inner in code.co_consts:
         if isinstance(inner, CodeType):

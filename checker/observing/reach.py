@@ -1,9 +1,9 @@
 """Reach: all code that an action or a predicate can run, and how precisely its reads can be recorded.
 
-What recording sees is known of Python's operators, of the functions listed here, and of nothing else. A function that
-stays with those is recorded with full precision; one that reaches anything else is recorded less precisely, which is
-slower and as exact; see `Precision`. The code that a function can reach is overestimated: whatever its names stand for,
-and every method with one of the names, of every class that is met on the way.
+Only Python's operators and the functions listed here are known to have all their reads recorded. A function that uses
+nothing else is recorded with full precision. Any other function is recorded less precisely, which is slower but still
+correct; see `Precision`. The code that a function can reach is overestimated: it includes everything that the names in
+the code can refer to, and every method with one of these names in every class found on the way.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BUILTINS = {
     ),
     Precision.FIELDS: "bytearray callable delattr dir getattr hasattr memoryview setattr type vars",
 }
-"""Built-in functions by the precision that they allow; exceptions allow any. All others allow that of states."""
+"""Built-in functions by the precision that they allow. Exceptions allow any precision; all others only `STATES`."""
 
 _LIBRARIES = {
     Precision.COPIES: (
@@ -68,11 +68,11 @@ _LIBRARIES = {
         " leadline.checker.engines.learning.warm_up leadline.checker.observing.lazy"
         " leadline.checker.properties.Property leadline.checker.update.put"
     ),
-    Precision.ELEMENTS: "collections.ChainMap itertools.accumulate",  # ask whether an argument is None
+    Precision.ELEMENTS: "collections.ChainMap itertools.accumulate",  # test whether an argument is None
     Precision.FIELDS: (
-        # they read fields as any code does; in place of tuples and sets they may want the real ones
+        # these read fields in the usual way, but may require real tuples and sets
         "attr attrs cattr cattrs frozendict immutables networkx numpy pyrsistent sortedcontainers"
-        " collections.abc.Generator _collections_abc.Generator"  # which the iterators of views are
+        " collections.abc.Generator _collections_abc.Generator"  # the class of the iterators of views
         " _bisect _blake2 _collections _copyreg _csv _datetime _functools _hashlib _heapq _json _md5 _operator _pickle"
         " _queue _random _sha1 _sha2 _sha256 _sha3 _sha512 _statistics _string _struct _typing _weakref _weakrefset"
         " _zoneinfo array base64 binascii bisect builtins calendar collections contextlib copy copyreg csv dataclasses"
@@ -82,11 +82,11 @@ _LIBRARIES = {
     ),
     Precision.STATES: "_operator.is_ _operator.is_not",
 }
-"""Modules, and members of modules, by the precision that they allow. All others allow that of states: they may be
-written in C and read a value's memory, or look at the running functions."""
+"""Modules, and members of modules, by the precision that they allow. All others allow only `STATES`: they may be
+written in C and read the memory of a value, or inspect the running functions."""
 
 _NAMES_AT_RUN_TIME = "getattr setattr delattr attrgetter methodcaller format format_map vformat"
-"""What leads to attributes whose names may not be in the code."""
+"""Functions and methods that access attributes whose names may not occur in the code."""
 
 _ATTRIBUTES = {
     Precision.COPIES: (
@@ -96,17 +96,17 @@ _ATTRIBUTES = {
     Precision.STATES: (
         "__delattr__ __delete__ __get__ __getattribute__ __init__ __set__ __setattr__ __setstate__ __subclasses__"
         " _getframe getrefcount setprofile settrace"
-        # what shows the variables of a function that runs
+        # attributes that give access to the variables of a running function
         " ag_frame cell_contents cr_frame f_back f_builtins f_globals f_locals gi_frame gi_yieldfrom tb_frame"
     ),
 }
-"""Attributes by the precision that they allow. Other special methods, called by name, allow that of fields."""
+"""Attributes by the precision that they allow. Any other special name used as an attribute allows only `FIELDS`."""
 
 _WRITERS = ("abc", "attr", "attrs", "collections", "dataclasses", "enum", "functools", "reprlib", "typing")
-"""Libraries that write methods of other classes, all of which look at their arguments in ways that are seen."""
+"""Libraries that generate methods of other classes. All reads of these methods are recorded."""
 
 _GETTERS = ("__getattr__", "__getitem__")
-"""Methods by which a class may give copied elements for attributes and indices."""
+"""Methods with which a class may return copied elements for attributes and indices."""
 
 _DATA = (int, str, bytes, float, complex, type(None), type(NotImplemented), type(Ellipsis), range, slice)
 
@@ -124,17 +124,17 @@ _OF_BUILTIN, _OF_LIBRARY, _OF_ATTRIBUTE = map(_by_name, (_BUILTINS, _LIBRARIES, 
 
 
 class Reach:
-    """What the code that a function can reach allows: follows all that it can get hold of, until there is nothing new.
+    """Finds all code that a function can reach, and the precision of recording that this code allows.
 
     Parameters:
-        function: an action's or a predicate's.
-        given: what it is called with: a state, what other states hold, an action's arguments.
-        copies: whether it is an action's, which may copy elements without looking at them.
+        function: the function of an action or a predicate.
+        given: the objects that are passed to it: a state, values in other states, and the arguments of an action.
+        copies: whether the function belongs to an action, which may copy elements without reading them.
 
     Attributes:
-        precision: how precisely its reads can be recorded.
+        precision: how precisely the reads of the function can be recorded.
         because: the construct that lowers the precision; None if nothing does.
-        told_apart: the types of the values that ``is`` may compare a copied element with.
+        told_apart: the types of the values that ``is`` may compare with a copied element.
     """
 
     def __init__(self, function: object, given: Sequence[object], copies: bool) -> None:
@@ -154,7 +154,7 @@ class Reach:
         self.extend([function, *given])
 
     def __getstate__(self) -> dict[str, object]:
-        """What is sent to another process: not what was met, which is known by identity, but where to begin anew."""
+        """Return the attributes without the objects found, which are stored by identity and found again when needed."""
         return {name: value for name, value in vars(self).items() if name not in ("_walk", "_named_in")}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -163,7 +163,7 @@ class Reach:
         self._named_in = {}
 
     def extend(self, values: Sequence[object]) -> None:
-        """Follow what the function can get hold of besides."""
+        """Search further objects that the function can reach."""
         self._walk.meet(*([] if self._walk.met else self._roots), *values)
         self._roots += values
         self._walk.run()
@@ -174,25 +174,25 @@ class Reach:
             self._lower(Precision.FIELDS, f"{name}, a global name that may be assigned as an attribute")
 
     def _meet(self, *values: object) -> None:
-        """Note what the code can get hold of. If that is the action itself, it may be called with any state."""
+        """Add values that the code can reach. If the action itself is among them, it may be called with any state."""
         self._reenters |= self._action is not None and any(value is self._action for value in values)
         self._walk.meet(*values)
 
     def _lower(self, precision: Precision, text: str, code: CodeType | None = None, wanted: str = "") -> None:
-        """Allow no more than a precision.
+        """Limit the precision.
 
         Parameters:
-            precision: the precision.
-            text: the construct that allows no more.
-            code: the code that contains it; None if unknown.
-            wanted: the name of its opcode, or the argument; empty if unknown.
+            precision: the highest precision that is allowed.
+            text: the construct that requires this limit.
+            code: the code that contains the construct; None if unknown.
+            wanted: the name or the argument of the construct's opcode; empty if unknown.
         """
         if precision < self.precision:
             because = Construct(text) if code is None else Construct.of(text, code, _line_of(wanted, code))
             self.precision, self.because = precision, because
 
     def _members(self, owner: type | ModuleType) -> list[object]:
-        """What names that the code uses stand for in a class or a module; special methods too."""
+        """The members of a class or a module that the code uses by name, and its special methods."""
         found = [
             value
             for name, value in vars(owner).items()
@@ -203,7 +203,7 @@ class Reach:
         return found
 
     def _use(self, names: Iterable[str], text: str, code: CodeType | None = None) -> None:
-        """Note the names of attributes that code uses."""
+        """Add names of attributes that the code uses, and limit the precision accordingly."""
         for name in self._walk.use(names):
             allows = _OF_ATTRIBUTE.get(name, Precision.FIELDS if _is_special(name) else Precision.COPIES)
             self._lower(allows, text, code, name)
@@ -293,7 +293,7 @@ class Reach:
         if not self._is_library(type(cls).__module__):
             self._meet(type(cls))
         if vars(cls).get("_is_protocol"):
-            self._lower(Precision.FIELDS, f"protocol {cls.__name__}")  # which may ask whether a field is set
+            self._lower(Precision.FIELDS, f"protocol {cls.__name__}")  # a protocol may test whether a field is set
         self._use(vars(cls).get("__match_args__", ()), f"a pattern of {cls.__name__}")
         fields = vars(cls).get("__attrs_attrs__", ())
         self._computed.update(vars(cls).keys() - {field.name for field in fields})
@@ -315,16 +315,17 @@ class Reach:
         self._meet(*(found.value for found in referents(value)))
 
     def _note_names(self, values: Iterable[object], code: CodeType, name: str) -> None:
-        """Note that a function's code has a name for some values. They stay alive as long as the function."""
+        """Note that a function's code refers to some values by a name. The function keeps the values alive."""
         for value in values:
             self._named_in.setdefault(id(value), (code, name))
 
     def _lower_for_library(self, module: str, name: str, value: object) -> None:
-        """Allow no more than a library does, or a member of it.
+        """Limit the precision to the one that a library, or a member of it, allows.
 
         Parameters:
-            module, name: the library, and the name of the member; empty for the library itself.
-            value: the member or the library.
+            module: the name of the module.
+            name: the name of the member; empty for the module itself.
+            value: the member or the module.
         """
         full_name = f"{module}.{name}".rstrip(".")
         if module == "builtins":
@@ -340,7 +341,7 @@ class Reach:
 
 
 def _member(value: object, attributes: Iterable[str]) -> object:
-    """What attributes of a module lead to; of anything else, the thing itself."""
+    """Follow a chain of attributes as long as they are members of modules. Return the last value."""
     for attribute in attributes:
         if not is_a(value, ModuleType) or attribute not in vars(value):
             break
@@ -349,7 +350,7 @@ def _member(value: object, attributes: Iterable[str]) -> object:
 
 
 def _line_of(wanted: str, code: CodeType) -> int | None:
-    """The line of the first instruction with an opcode or an argument of this name; None if there is none."""
+    """The line of the first instruction whose opcode or argument has this name; None if there is none."""
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
         if instruction.positions is not None:
@@ -360,7 +361,7 @@ def _line_of(wanted: str, code: CodeType) -> int | None:
 
 
 def _is_own_code(value: Any) -> bool:
-    """Whether a member of a class is code of the spec's."""
+    """Whether a member of a class is code of the spec."""
     if is_a(value, FunctionType) and value.__globals__.get("__name__") == lazy.__name__:
         return _is_own_code(value.__wrapped__)
     if is_a(value, FunctionType):
@@ -369,7 +370,7 @@ def _is_own_code(value: Any) -> bool:
 
 
 def _is_code(value: Any) -> bool:
-    """Whether a class's or a module's member may run when it is not named."""
+    """Whether a special member of a class or a module can run although the code does not name it."""
     return (callable(value) or hasattr(type(value), "__get__")) and not is_a(value, *_DESCRIPTORS, type)
 
 
@@ -378,7 +379,7 @@ def _is_special(name: str) -> bool:
 
 
 def _is_generated(function: FunctionType) -> bool:
-    """Whether attrs or dataclasses wrote a method of a class."""
+    """Whether a method was generated by attrs or dataclasses."""
     code = function.__code__
     return code.co_filename.startswith("<attrs generated") or (
         code.co_filename == "<string>" and code.co_qualname.startswith("__create_fn__.<locals>.")
@@ -386,19 +387,19 @@ def _is_generated(function: FunctionType) -> bool:
 
 
 def _is_written_by_library(value: Any) -> bool:
-    """Whether a class's member is a method that a library wrote."""
+    """Whether a member of a class is a method that a library in `_WRITERS` defines."""
     function = stored(value, "__func__", value)
     module = function.__globals__.get("__name__", "") if is_a(function, FunctionType) else ""
     return module.partition(".")[0] in _WRITERS and origin(module) is not Origin.SPEC
 
 
 def _packages(function: object, state: object) -> frozenset[str]:
-    """The packages that a function and the class of its states are installed with, if they are: they are the spec's."""
+    """The packages that contain a function and the class of its states. They belong to the spec, even if installed."""
     names = {_package_of(str(value.__module__)) for value in (function, type(state))}
     return frozenset(names - {"leadline.checker"})
 
 
 def _package_of(module: str) -> str:
-    """The installed package of a module. The parts of leadline count as packages of their own."""
+    """The top-level package of a module. The subpackages of leadline count as separate packages."""
     names = module.split(".")
     return ".".join(names[: 1 + (names[0] == "leadline")])

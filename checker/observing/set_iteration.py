@@ -1,11 +1,11 @@
-"""Set iteration: calls of a spec's functions in which sets iterate in another order than they do by themselves.
+"""Set iteration: calls of a spec's functions in which sets iterate in a different order than usual.
 
-The order of a set of strings differs between processes, so nothing may depend on it. To find out, the spec's functions
-are compiled from their source once more, with a call of `_Hooks` wherever Python iterates over a value or gives it to
-a function: then a set is passed on in another order. While `Reordering.active` runs, the spec's functions have this
-code, in place, so that all their callers get it.
+The order of a set of strings differs between processes, so the result of a function must not depend on it. To test
+this, the spec's functions are compiled again from their source, with a call of a hook wherever Python iterates over a
+value or passes it to a function. The hooks are the methods of `Reordering`; they replace a set by its members in a
+different order. Within `Reordering.active`, the spec's functions have this code, so that all callers use it.
 
-What the hooks do not see, such as text made of a set, is noted in `Reordering.not_understood`.
+Operations that the hooks do not support, such as converting a set to text, are noted in `Reordering.not_understood`.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from leadline.checker.observing.objects import Origin, origin
 from leadline.checker.support.inspection import is_a
 
 Order = Callable[[list[object]], list[object]]
-"""Takes the members of a set in the order of the set, and gives them in another one."""
+"""Takes the members of a set in the order of the set, and returns them in a different order."""
 
 ORDERS: tuple[Order, ...] = (lambda members: members[::-1], lambda members: members[1:] + members[:1])
-"""Orders such that the two members of a pair change places, and the first and the last of more members change."""
+"""The orders that are tested. Each swaps two members; with more members, each moves the first and the last one."""
 
 Pattern = tuple["Pattern", ...] | Literal["*"] | None
-"""How a value is unpacked: for each part, how that is unpacked. None: not at all; a star: any number of parts."""
+"""How a value is unpacked: a pattern for each part; None if it is not unpacked; a star for any number of parts."""
 
 _HOOK = "__leadline_set_iteration__"
 
 _NOT_UNDERSTOOD = frozenset(
     ("eval", "exec", "compile", "globals", "hash", "id", "cached_property", "__import__", "import_module")
 )
-"""Names that lead to code without hooks, to values that differ between processes, or to values kept between calls."""
+"""Names that refer to code without hooks, to values that differ between processes, or to values kept between calls."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -63,7 +63,7 @@ _SET_METHODS = _words(
     " isdisjoint issubset issuperset remove symmetric_difference symmetric_difference_update union update __and__"
     " __or__ __sub__ __xor__ __eq__ __ne__ __le__ __lt__ __ge__ __gt__ __iand__ __ior__ __isub__ __ixor__"
 )
-"""Methods of sets whose results do not depend on an order."""
+"""Methods of sets whose results do not depend on the order of their members."""
 
 _KEEPING_METHODS = _words(
     "add append appendleft copy count discard get index insert items keys pop popleft remove setdefault values"
@@ -86,11 +86,11 @@ _CACHED = functools._lru_cache_wrapper
 
 
 class NotUnderstood(Exception):
-    """The functions of a spec cannot be called with hooks. The message says why."""
+    """Raised when the functions of a spec cannot be called with hooks. The message gives the reason."""
 
 
 class _OtherOrder(frozenset[object]):
-    """A set that iterates in another order, for functions without hooks."""
+    """A copy of a frozenset that iterates in a different order, for functions without hooks."""
 
     ordered: list[object]
 
@@ -99,7 +99,7 @@ class _OtherOrder(frozenset[object]):
 
 
 class _OtherOrderOfSet(set[object]):
-    """The same for a set that can change, of which it is a copy."""
+    """A copy of a set that iterates in a different order, for functions without hooks."""
 
     ordered: list[object]
 
@@ -108,17 +108,17 @@ class _OtherOrderOfSet(set[object]):
 
 
 class Reordering:
-    """The functions of some modules with hooks.
+    """The functions of some modules, with hooks that reorder sets. The public methods are the hooks.
 
     Parameters:
         modules: the modules.
-        needed: the functions that must be among them.
+        needed: the functions that must have hooks.
 
     Attributes:
-        not_understood: what the hooks met that they do not understand; empty if nothing.
+        not_understood: an operation that a hook met and does not support; empty if there was none.
 
     Raises:
-        NotUnderstood: a function in `needed` has no source, or the code uses a name that is not understood.
+        NotUnderstood: a function in `needed` has no source, or the code uses a name that is not supported.
     """
 
     def __init__(self, modules: Iterable[ModuleType], needed: Iterable[object]) -> None:
@@ -140,7 +140,7 @@ class Reordering:
 
     @contextmanager
     def active(self, order: Order) -> Iterator[None]:
-        """Have the functions iterate over sets in another order while this block runs."""
+        """Make the functions iterate over sets in the given order within the block."""
         self._order = order
         setattr(builtins, _HOOK, self)
         try:
@@ -151,17 +151,17 @@ class Reordering:
             self.restore()
 
     def restore(self) -> None:
-        """Give the functions their own code back, also after an interrupt while `active` did so."""
+        """Restore the functions' original code. Can be repeated, in case an interrupt ended `active` too early."""
         for function, code, _ in self._functions:
             function.__code__ = code
         vars(builtins).pop(_HOOK, None)
 
     def each(self, value: object) -> object:
-        """What is iterated over in place of a value."""
+        """Return the object that is iterated over instead of a value."""
         return self._ordered(value) if _is_set(value) else value
 
     def unpacked(self, value: object, pattern: Pattern) -> object:
-        """What is unpacked in place of a value, as in ``(a, b), *c = value``."""
+        """Return the object that is unpacked instead of a value, as in ``(a, b), *c = value``."""
         if not isinstance(pattern, tuple):
             return value
         value = self.each(value)
@@ -173,21 +173,21 @@ class Reordering:
         return list(map(self.unpacked, value, pattern)) if len(value) == len(pattern) else value
 
     def each_unpacked(self, value: Iterable[object], pattern: Pattern) -> Iterator[object]:
-        """What is iterated over in place of a value, where each item is unpacked."""
+        """Return the iterator that is used instead of a value whose items are unpacked."""
         return (self.unpacked(item, pattern) for item in cast(Iterable[object], self.each(value)))
 
     def shown(self, value: object) -> object:
-        """A value that becomes text."""
+        """Return a value that is converted to text, and note if it contains a set."""
         if _holds_set(value):
             self.not_understood = "text of a set"
         return value
 
     def remainder(self, left: object, right: object) -> object:
-        """A use of ``%``, which formats text."""
+        """Return the result of ``%``, which may format text."""
         return operator.mod(left, self.shown(right) if isinstance(left, str | bytes) else right)
 
     def called(self, function: object) -> object:
-        """What is called in place of a function, a class or another object."""
+        """Return the object that is called instead of a function, a class or another callable."""
         if is_a(function, MethodType):
             bound = cast(MethodType, function)
             function = MethodType(cast(Callable[..., object], _without_cache(bound.__func__)), bound.__self__)
@@ -204,7 +204,7 @@ class Reordering:
         return function if self._has_hooks(function) else self._passing(cast(Callable[..., object], function))
 
     def _has_hooks(self, function: object) -> bool:
-        """Whether a function has hooks, or does not iterate over what it is given."""
+        """Whether a function has hooks, or does not iterate over its arguments in a way that matters."""
         if is_a(function, MethodType):
             function = cast(MethodType, function).__func__
         if is_a(function, MethodDescriptorType, WrapperDescriptorType):
@@ -220,7 +220,7 @@ class Reordering:
         return origin(type(function).__module__) in (Origin.SPEC, Origin.LEADLINE)
 
     def _method(self, method: BuiltinFunctionType) -> object:
-        """What is called in place of a method of a built-in object."""
+        """Return the function that is called instead of a method of a built-in object."""
         owner, name = method.__self__, method.__name__
         if _is_set(owner):
             if name == "pop":
@@ -237,7 +237,7 @@ class Reordering:
         return method if name in _KEEPING_METHODS else self._passing(method)
 
     def _showing(self, function: Callable[..., object]) -> Callable[..., object]:
-        """A function that makes text of what it is given."""
+        """Wrap a function that converts its arguments to text."""
 
         def call(*args: object, **named: object) -> object:
             for value in (*args, *named.values()):
@@ -247,7 +247,7 @@ class Reordering:
         return call
 
     def _passing(self, function: Callable[..., object]) -> Callable[..., object]:
-        """A function that gets sets in the other order."""
+        """Wrap a function without hooks, so that it gets sets in the different order."""
 
         def call(*args: object, **named: object) -> object:
             return function(*map(self._passed, args), **{name: self._passed(value) for name, value in named.items()})
@@ -255,7 +255,7 @@ class Reordering:
         return call
 
     def _passed(self, value: object) -> object:
-        """What a function without hooks gets in place of a value."""
+        """Return the object that is passed to a function without hooks instead of a value."""
         if _is_set(value):
             if len(cast(set[object], value)) < 2:
                 return value
@@ -275,16 +275,16 @@ class Reordering:
         return member
 
     def _from_iterable(self, values: Iterable[object]) -> object:
-        """What `itertools.chain.from_iterable` gives."""
+        """Return the result of `itertools.chain.from_iterable`."""
         return chain.from_iterable(cast(Iterable[Iterable[object]], self.each_unpacked(values, ())))
 
 
 _ITERATING = (list, tuple, dict, enumerate, zip, map, filter, reversed, str)
-"""Classes that may be given to functions, such as `map`, to be called."""
+"""Classes that may be passed to functions such as `map`, which call them."""
 
 
 def _without_cache(function: object) -> object:
-    """A function itself, without a cache around it, which holds results of calls without hooks."""
+    """Return a function without its cache, whose entries come from calls without hooks."""
     return getattr(function, "__wrapped__") if is_a(function, _CACHED) else function  # noqa: B009
 
 
@@ -295,13 +295,13 @@ def _is_builtin_method(function: object) -> bool:
 
 
 def _is_set(value: object) -> bool:
-    """Whether a value is a set that iterates in the way of sets."""
+    """Whether a value is a set that does not override the iteration of built-in sets."""
     cls: type = type(value)
     return is_a(value, set, frozenset) and getattr(cls, "__iter__") in (set.__iter__, frozenset.__iter__)  # noqa: B009
 
 
 def _holds_set(value: object) -> bool:
-    """Whether a value is, or holds, a set of at least two members."""
+    """Whether a value is, or contains, a set with at least two members."""
     if is_a(value, set, frozenset):
         return len(cast(set[object], value)) > 1 or any(map(_holds_set, cast(set[object], value)))
     if isinstance(value, tuple | list):
@@ -316,10 +316,10 @@ def _holds_set(value: object) -> bool:
 
 
 def _with_hooks(file: str) -> dict[CodeType, CodeType]:
-    """For each function in a file, its code with hooks.
+    """Map the code of each function in a file to its code with hooks.
 
     Raises:
-        NotUnderstood: the file cannot be read, or uses a name that is not understood.
+        NotUnderstood: the file cannot be read, or uses a name that is not supported.
     """
     source = "".join(linecache.getlines(file))
     try:
@@ -334,7 +334,7 @@ def _with_hooks(file: str) -> dict[CodeType, CodeType]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """The code of the functions within some code, in the order of the source."""
+    """The code of all functions nested in some code, in the order of the source."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield constant
@@ -357,7 +357,7 @@ class _Hooks(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if node.attr in _NOT_UNDERSTOOD - {"id", "hash", "compile"}:  # which others have too, such as messages
+        if node.attr in _NOT_UNDERSTOOD - {"id", "hash", "compile"}:  # objects such as messages may have these fields
             raise NotUnderstood(f"{self._file} uses {node.attr}")
         self.generic_visit(node)
         return node
@@ -439,6 +439,6 @@ def _constant(pattern: Pattern) -> ast.expr:
 
 
 def _hook(name: str, *values: ast.expr) -> ast.expr:
-    """A call of a hook."""
+    """Create a call of a hook."""
     hooks = ast.Name(_HOOK, ast.Load())
     return ast.copy_location(ast.Call(ast.Attribute(hooks, name, ast.Load()), list(values), []), values[0])

@@ -1,4 +1,4 @@
-"""Stand-ins for tuples, whose elements are read one by one, and for elements that are copied with others."""
+"""Stand-ins for tuples, which record reads of their elements one by one, and for elements that are only copied."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from leadline.checker.observing.reader import Reader
 
 
 class LookedAt(BaseException):
-    """A copied element was looked at. Not an `Exception`, so that few specs catch it; those that do are found out."""
+    """Raised when the value of a copied element is used.
+
+    It is not an `Exception`, so that few specs catch it. `Reader.looked_at` shows whether a spec did.
+    """
 
 
 class Unread(StandIn):
-    """Stands for an element of a component tuple that is copied with others and may never be looked at.
+    """Represents an element of a component tuple that is copied and may never be used otherwise.
 
-    ``(*values[:place], new, *values[place + 1 :])`` copies every other element of a tuple. As long as nobody looks at
-    the copies, they are not read. Whatever looks at this object raises `LookedAt`, and notes it with the recorder in
-    case the spec catches that. ``is``, `type` and few others cannot be seen here; `constructs` knows them.
+    ``(*values[:place], new, *values[place + 1 :])`` copies all elements of a tuple but one. The copies do not count as
+    read unless their values are used. Any use of this object raises `LookedAt`, and is noted in the recorder in case
+    the spec catches the exception. ``is``, `type` and a few other operations cannot be detected here; `opcodes` and
+    `reach` deal with them.
 
     Parameters:
-        recorder: of the call that copies it.
-        slot: the slot that it is copied from.
+        recorder: the recorder of the call.
+        slot: the slot that the element is copied from.
     """
 
     __slots__ = ("recorder", "slot")
@@ -51,18 +55,18 @@ class Unread(StandIn):
     __get__ = __set_name__ = __instancecheck__ = __subclasscheck__ = __mro_entries__ = __buffer__ = _look
 
 
-_recorder, _slot = (vars(Unread)[name] for name in Unread.__slots__)  # an instance has no attributes to ask for
+_recorder, _slot = (vars(Unread)[name] for name in Unread.__slots__)  # `Unread` does not allow attribute access
 recorder_of, slot_of = _recorder.__get__, _slot.__get__
 _set_recorder, _set_slot = _recorder.__set__, _slot.__set__
 
 
 class TupleView(StandIn, Sequence[object]):
-    """Stands in for a component tuple whose elements are read only when they are asked for.
+    """Represents a component tuple whose elements are read only when they are accessed.
 
     Parameters:
-        recorder: of the call that it is made for.
-        offset: which state its nodes are of; see `recording.Recorder.read`.
-        items: the elements: a node stands for what the state has there, anything else for itself.
+        recorder: the recorder of the call.
+        offset: selects the state that the nodes belong to; see `recording.Recorder.read`.
+        items: the elements. A node represents that part of the state; any other object is the element itself.
     """
 
     __slots__ = ("_items", "_offset", "_recorder")
