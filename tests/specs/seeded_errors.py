@@ -7,53 +7,24 @@ state and of what is applied, so they are spread evenly over the search.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
 import attrs
 import numpy as np
 
-from leadline.checker import Spec, action, invariant, step_invariant
 from leadline.checker.engines.compiled import search
 from leadline.checker.engines.learning.comparison import Comparison
 from leadline.checker.settings import CompiledSettings
 from tests.specs.going_wrong import ONLY_LEARNED
+from tests.specs.grid import grid
 
 ONE_IN = 1000
 
 
 class Noticed(Exception):
     """An application that is wrong was compared with a call."""
-
-
-@attrs.frozen
-class Grid:
-    size: int
-    x: int = 0
-    y: int = 0
-
-
-@action(by=(1, 2, 3))
-def right(state: Grid, by: int) -> Iterator[Grid]:
-    if state.x + by < state.size:
-        yield attrs.evolve(state, x=state.x + by)
-
-
-@action(by=(1, 2, 3))
-def up(state: Grid, by: int) -> Iterator[Grid]:
-    if state.y + by < state.size:
-        yield attrs.evolve(state, y=state.y + by)
-
-
-@invariant("the grid ends")
-def inside(state: Grid) -> bool:
-    return state.x < state.size and state.y < state.size
-
-
-@step_invariant("only one coordinate grows at a time")
-def one_grows(before: Grid, after: Grid) -> bool:
-    return not (after.x > before.x and after.y > before.y)
 
 
 def is_noticed(size: int, seed: int) -> bool:
@@ -63,7 +34,6 @@ def is_noticed(size: int, seed: int) -> bool:
         size: the size of a grid; the search has its square of states, and about 16 applications for each.
         seed: chooses which applications are wrong, and which are drawn.
     """
-    spec = Spec(name="grid", initial_states=lambda _: [Grid(size)], actions=[right, up], properties=[inside, one_grows])
     tuning = attrs.evolve(ONLY_LEARNED, verify=None, block=2000, verify_seed=seed)
     compare_action, compare_property = Comparison.action, Comparison.property
 
@@ -85,7 +55,7 @@ def is_noticed(size: int, seed: int) -> bool:
         mock.patch.object(Comparison, "property", property_compared),
     ):
         try:
-            search.explore(spec, settings=CompiledSettings(workers=1, tuning=tuning))
+            search.explore(grid(size), settings=CompiledSettings(workers=1, tuning=tuning))
         except Noticed:
             return True
     return False
