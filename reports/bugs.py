@@ -1,4 +1,4 @@
-"""The archive of known bugs: claims about tickets, and the searches that must confirm them.
+"""The archive of known bugs: the claims made in tickets, and the searches that must confirm them.
 
 The file gives a bug's releases, its configuration and the property that it violates, but no result of a search. Every
 affected release must violate the property. The release that fixed it, and later ones, must not. If the old rule is
@@ -38,15 +38,15 @@ class Bug:
 
     Attributes:
         ticket: its ticket, or its KIP if it has no ticket.
-        also: other tickets and KIPs about it.
+        also: further tickets and KIPs about the same bug.
         sentence: what happens.
         property: the property that it violates.
-        affected: the releases that have it, by their names in the catalog.
+        affected: the catalog names of the releases that have the bug.
         fixed: the releases that fixed it: the first one, or the first with ZooKeeper and the first with KRaft.
         bounds: the bounds that differ from the release's defaults.
         rules: the rules that the fix changed, with their old values.
         defaults: the configuration defaults that the fix changed, with their old values, if it changed no rules.
-        besides: other bugs of the archive, which are fixed in all searches because they would be found first.
+        besides: bugs of the archive that are fixed in all searches for this bug, because they would be found first.
         note: further facts, such as disputed versions.
     """
 
@@ -65,7 +65,7 @@ class Bug:
 
 @attrs.frozen(kw_only=True)
 class UnmodelledBug:
-    """A bug that the model cannot show, and why."""
+    """A bug that the model cannot show, with the reason."""
 
     ticket: str
     also: list[str] = attrs.field(factory=list)
@@ -79,7 +79,7 @@ class BugSearch:
 
     Attributes:
         bug: the bug.
-        spec: the spec, with its bounds and the one property.
+        spec: the spec to search, with its bounds; its only property is the one that the bug violates.
         expected: the expected verdict.
         part: which release is searched: ``affected``, ``fixed``, ``later``, or ``put back`` for the release that fixed
             the bug with the old rule restored.
@@ -91,13 +91,13 @@ class BugSearch:
     part: str
 
     def searched(self, progress: Progress | None = None) -> BugResult:
-        """Search, up to the first counterexample."""
+        """Run the search until it finds a counterexample or has seen all states."""
         return BugResult(self, ENGINES["compiled"](self.spec, Limits(), progress))
 
 
 @attrs.frozen(eq=False)
 class BugResult:
-    """A search for a bug, with its result."""
+    """A search for a bug together with its result."""
 
     run: BugSearch
     result: Result
@@ -114,7 +114,7 @@ class BugResult:
 
     @property
     def trace_length(self) -> int | None:
-        """The number of states of the counterexample; None if there is none."""
+        """The number of states in the counterexample; None if there is no counterexample."""
         traces = self.result.properties[0].traces
         return len(traces[0]) if traces and self.result.verdict is Verdict.VIOLATED else None
 
@@ -124,7 +124,7 @@ class BugsReport:
     """The results of searches for known bugs.
 
     Attributes:
-        outcomes: the searches with their results, those for one bug next to each other.
+        outcomes: the searches with their results, grouped by bug.
         unreached: the bugs that the model cannot show.
     """
 
@@ -134,19 +134,19 @@ class BugsReport:
 
 @attrs.frozen(kw_only=True)
 class Archive:
-    """All bugs: those that the model shows, and those that it cannot show."""
+    """The archive of known bugs: the bugs that the model shows, and the bugs that it cannot show."""
 
     bugs: list[Bug]
     unreached: list[UnmodelledBug] = attrs.field(factory=list)
 
     def about(self, ticket: str | None) -> tuple[list[Bug], list[UnmodelledBug]]:
-        """The bugs of a ticket or KIP.
+        """Return the bugs that a ticket or KIP is about.
 
         Parameters:
             ticket: the ticket or KIP, in upper or lower case; None for all bugs.
 
         Raises:
-            LeadlineError: there are none. The message suggests similar names.
+            LeadlineError: no bug has this ticket or KIP. The message suggests similar names.
         """
         if ticket is None:
             return self.bugs, self.unreached
@@ -160,10 +160,10 @@ class Archive:
         return bugs, unreached
 
     def runs(self, bug: Bug) -> list[BugSearch]:
-        """The searches for a bug.
+        """Return the searches for a bug.
 
         Raises:
-            LeadlineError: an unknown release, rule, property or bound.
+            LeadlineError: the bug names an unknown release, rule, property or bound.
         """
         return [*self._runs(bug)]
 
@@ -202,13 +202,13 @@ def _column(name: str) -> Column:
 
 
 def _fix_of(bug: Bug, column: Column) -> dict[str, str]:
-    """The rules to change in a release so that it does not have a bug, with the values of the release that fixed it."""
+    """Return the rules to change in a release to fix a bug, with their values in the release that fixed it."""
     fixed = _column(bug.fixed[0])
     return {rule: fixed.values[rule] for rule, value in bug.rules.items() if column.values[rule] == value}
 
 
 def _later(bug: Bug) -> Iterator[Column]:
-    """The releases after those that fixed a bug, except those with an old rule, as KRaft may have a bug again."""
+    """Yield the releases after the fix, except releases with one of the old rules: KRaft may have the bug again."""
     fixed = [_column(name) for name in bug.fixed]
     first = min(RELEASES.index(column) for column in fixed)
     known = {_column(name).name for name in (*bug.affected, *bug.fixed)}
@@ -218,7 +218,7 @@ def _later(bug: Bug) -> Iterator[Column]:
 
 
 def read_archive(path: Path = SHIPPED) -> Archive:
-    """Read an archive of bugs from a TOML file. Raises LeadlineError: it cannot be read or is invalid."""
+    """Read an archive of bugs from a TOML file. Raise LeadlineError if the file cannot be read or is invalid."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook_func(lambda kind: bool(kind == Values), lambda value, _: dict(value))
     try:
@@ -232,10 +232,10 @@ def read_archive(path: Path = SHIPPED) -> Archive:
 
 
 def bugs_object(outcomes: Sequence[BugResult], unreached: Sequence[UnmodelledBug]) -> dict[str, object]:
-    """The results as an object for `json.dumps`.
+    """Return the results as an object for `json.dumps`.
 
     Parameters:
-        outcomes: the searches with their results, those for one bug next to each other.
+        outcomes: the searches with their results, grouped by bug.
         unreached: the bugs that the model cannot show.
     """
     bugs = []

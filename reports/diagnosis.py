@@ -1,10 +1,10 @@
-"""Diagnosis: what decides a violation, found by searching again with one thing changed.
+"""Find the cause of a violation: change the spec in one respect, search it again, and see if the violation is gone.
 
-For a release of Kafka, the changes are a rule as a later release has it, and a configuration that promises more. For
-any other spec, they are the steps of the counterexample: each is left out of the spec, one at a time. A change *mends*
-the violation if the property holds in the whole space of the changed spec, and not because its premise is never true
-there or because the other steps of the counterexample never happen. Nothing is looked up, except the tickets of a rule
-that was found.
+For a release of Kafka, a change is either the value of a rule in a later release or a configuration that promises more.
+For any other spec, a change leaves one step of the counterexample out of the spec. A change *mends* the violation if
+the property holds in the whole state space of the changed spec. It does not count if the premise of the property is
+never true there, or if the remaining steps of the counterexample never happen. All results come from searches; only the
+tickets of a rule are looked up in the archive of bugs.
 """
 
 from __future__ import annotations
@@ -31,31 +31,32 @@ from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.loading import load_spec
 
 SECONDS = 10.0
-"""Seconds that a diagnosis may take by default."""
+"""The default time limit of a diagnosis, in seconds."""
 
 PRICES = {
     "acks": "producers wait for every member of the ISR",
     "min_insync_replicas": "producers with acks=all cannot write while the ISR has one member",
     "unclean_leader_election": "the partition has no leader while no member of the ISR is alive",
 }
-"""The price of each configuration value in `_stricter`."""
+"""The disadvantage of each configuration value that `_stricter` suggests."""
 
 MOST_BEHAVIOURS = 100
-"""Behaviours with the steps of the counterexample that are looked at, where steps have several next states."""
+"""The most behaviours examined for the steps of one counterexample. Steps with several next states lead to several."""
 
 Answer = Literal["mends", "does not mend", "not decided"]
 
 
 @attrs.frozen
 class Change:
-    """A change of a spec, and whether it mends a violation.
+    """A change to a spec, and whether it mends a violation.
 
     Attributes:
-        kind: what is changed: rules of a release, its configuration, or a step, which is left out.
+        kind: the kind of change: to rules of a release, to its configuration, or a step that is left out.
         name: the change in the notation of the command line, such as ``diverging_fetch=ignored``, or the step.
         answer: whether it mends the violation.
-        about: for rules, where they are as changed; for a configuration, its price; for a step, its sentence.
-        tickets: the bugs in the archive that have the rule; empty for other changes.
+        about: for rules, the first releases that have the changed values; for a configuration, its disadvantage; for a
+            step, its description.
+        tickets: the bugs in the archive that are due to the rule; empty if the change is not to a rule.
     """
 
     kind: Literal["rule", "configuration", "step"]
@@ -67,7 +68,7 @@ class Change:
 
 @attrs.frozen
 class Diagnosis:
-    """What decides the violation of a property.
+    """The changes that were tried in order to explain the violation of a property.
 
     Attributes:
         name: the property's name.
@@ -84,16 +85,16 @@ class Diagnosis:
 
     @property
     def undecided(self) -> list[Change]:
-        """The changes of which the time limit left open whether they mend the violation."""
+        """The changes that could not be decided within the time limit."""
         return [change for change in self.changes if change.answer == "not decided"]
 
 
 def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None = None) -> Diagnosis | None:
-    """Find what decides the first violation of a result.
+    """Find the changes that mend the first violation of a result.
 
     Parameters:
         result: the result of a search.
-        seconds: how long this may take.
+        seconds: the time limit in seconds.
         progress: called from time to time with the counts of the search that is running.
 
     Returns:
@@ -111,7 +112,7 @@ def diagnose(result: Result, seconds: float = SECONDS, progress: Progress | None
 
 @attrs.frozen
 class _Search:
-    """Searches of changed specs for one violation, until a moment of `time.monotonic`."""
+    """The searches of changed specs for one violation. They end when `time.monotonic` reaches `until`."""
 
     spec: Spec[object]
     item: Property
@@ -120,11 +121,11 @@ class _Search:
     progress: Progress | None
 
     def answer(self, changed: Spec[object], happening: Collection[str] = ()) -> Answer:
-        """Whether a changed spec mends the violation.
+        """Return whether a changed spec mends the violation.
 
         Parameters:
             changed: the changed spec.
-            happening: the actions that must be enabled in some state of it.
+            happening: the actions that must be enabled in at least one of its states.
         """
         left = self.until - time.monotonic()
         if left <= 0:
@@ -142,7 +143,7 @@ class _Search:
         return "mends" if result.verdict is Verdict.HOLDS and not is_vacuous else "does not mend"
 
     def _trace_is_in(self, spec: Spec[object]) -> bool:
-        """Whether the steps of the counterexample violate the property in a changed spec too, which spares a search."""
+        """Return whether the counterexample violates the property in a changed spec too. Then no search is needed."""
         named = {repr(instance): instance for instance in spec.instances}
         steps = [named.get(repr(instance)) for instance in self.trace.instances]
         behaviours = [[state] for state in spec.initials()]
@@ -167,7 +168,7 @@ def _column_of(spec: Spec[object]) -> Column | None:
 
 
 def _of_release(search: _Search, column: Column) -> Iterator[Change]:
-    """One rule at a time; all together, and fewer, if none alone mends the violation; then one configuration value."""
+    """Try each rule alone, then several rules together if no single rule mends the violation, then configurations."""
     single: list[Change] = []
     for rule, values in _later_values(column).items():
         for value in values:
@@ -183,14 +184,14 @@ def _of_release(search: _Search, column: Column) -> Iterator[Change]:
 
 
 def _base(column: Column) -> Column:
-    """The release or design that a column with other rules is made from."""
+    """Return the release or design whose rules were changed to make a column."""
     base = column_of(column.name.partition("+")[0])
     assert base is not None, "the name of a column begins with that of its base"
     return base
 
 
 def _after(column: Column) -> Sequence[Column]:
-    """The releases after a release; all of them for a design."""
+    """Return the releases after a given release; for a design of a KIP, all releases."""
     base = _base(column)
     for number, each in enumerate(RELEASES, start=1):
         if each.values == base.values and each.controller == base.controller:
@@ -199,7 +200,7 @@ def _after(column: Column) -> Sequence[Column]:
 
 
 def _together(search: _Search, column: Column) -> Iterator[Change]:
-    """The rules of the first later release that mend the violation, without those that are not needed for it."""
+    """Find the first later release whose rules mend the violation, and drop the unnecessary rules."""
     kept: dict[str, str] = {}
     for each in _after(column):
         rules = {rule: value for rule, value in each.values.items() if column.values[rule] != value}
@@ -215,7 +216,7 @@ def _together(search: _Search, column: Column) -> Iterator[Change]:
 
 
 def _later_values(column: Column) -> dict[str, list[str]]:
-    """The rules that later releases changed, with their values there, oldest first. Rules of known bugs come first."""
+    """Map the rules that later releases changed to their new values, oldest first. Rules of known bugs come first."""
     changed = {}
     for rule in RULES:
         values = dict.fromkeys(each.values[rule.name] for each in _after(column))
@@ -237,13 +238,13 @@ def _with_one_rule(search: _Search, column: Column, rule: str, value: str) -> Ch
 
 
 def _mending(column: Column, rules: Mapping[str, str]) -> Change:
-    """The change to rules that mend the violation."""
+    """Return the change for rules that mend the violation."""
     name = ",".join(f"{rule}={value}" for rule, value in rules.items())
     return Change("rule", name, "mends", _releases_with(column, rules), _tickets(column, rules))
 
 
 def _releases_with(column: Column, rules: Mapping[str, str]) -> str:
-    """The first later release with ZooKeeper and the first with KRaft that have rules as changed."""
+    """Return the first later release with ZooKeeper, and the first with KRaft, in which the rules have these values."""
     first: dict[str, str] = {}
     for each in _after(column):
         if all(each.values[rule] == value for rule, value in rules.items()):
@@ -257,13 +258,13 @@ def _bugs() -> tuple[Bug, ...]:
 
 
 def _tickets(column: Column, rules: Iterable[str]) -> tuple[str, ...]:
-    """The bugs of the archive that have one of some rules as the release has it."""
+    """Return the bugs of the archive that are due to one of the given rules with the value it has in the release."""
     own = [bug for bug in _bugs() if any(column.values[rule] == bug.rules.get(rule) for rule in rules)]
     return tuple(dict.fromkeys(bug.ticket for bug in own))
 
 
 def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
-    """Configuration values that promise more than the given ones."""
+    """Yield configuration values that promise more than those of the given bounds."""
     if getattr(bounds, "acks", "all") != "all":
         yield "acks", "all"
     if getattr(bounds, "min_insync_replicas", 2) < 2 <= getattr(bounds, "brokers", 0):
@@ -277,18 +278,18 @@ def _stricter(bounds: object) -> Iterator[tuple[str, int | bool | str]]:
 
 @attrs.frozen(eq=False)
 class _WithoutInstance(Action[object, ...]):
-    """An action without one of its instances."""
+    """An action from which one instance has been removed."""
 
     left_out: tuple[object, ...] = ()
 
     def instances(self, bounds: object) -> list[ActionInstance[object]]:
-        """All instances but the one left out."""
+        """Return all instances except the one that is left out."""
         every = super().instances(bounds)
         return [instance for instance in every if instance.values != self.left_out]
 
 
 def _of_steps(search: _Search) -> Iterator[Change]:
-    """Each action instance of the counterexample, left out of the spec."""
+    """Try to leave each action instance of the counterexample out of the spec, one at a time."""
     for instance in dict.fromkeys(search.trace.instances):
         actions = tuple(_without(action, instance) for action in search.spec.actions)
         others = {step.action for step in search.trace.steps} - {instance.action.name}
@@ -303,12 +304,12 @@ def _without(action: Action[object, ...], instance: ActionInstance[object]) -> A
 
 
 def has_rules(spec: Spec[object]) -> bool:
-    """Whether a spec is made from the table of rules of Kafka's releases."""
+    """Return whether a spec is built from the table of rules of Kafka's releases."""
     return _column_of(spec) is not None
 
 
 def lines(diagnosis: Diagnosis) -> Sequence[str]:
-    """A diagnosis in words; empty if no change mends the violation, and all were decided."""
+    """Return a diagnosis in words; empty if all changes were decided and none mends the violation."""
     said = [f"{diagnosis.name} {_words(change)}" for change in diagnosis.mending]
     if diagnosis.undecided:
         names = ", ".join(change.name for change in diagnosis.undecided)

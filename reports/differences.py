@@ -1,7 +1,7 @@
-"""The differences between two specs: their rules and bounds, and the ends of their behaviours.
+"""The differences between two specs: in their rules and bounds, and in the last steps of their behaviours.
 
-A protocol is a constant of the state: an attrs value of functions and plain values. Fields that differ are named; in
-the `kafka` family, by the table of rules (`leadline.model.kafka.rules`).
+A protocol is a constant of the state: an attrs object whose fields are functions and plain values. The report names the
+fields that differ. In the `kafka` family, it takes their names from the table of rules (`leadline.model.kafka.rules`).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from leadline.reports.traces.rows import written
 S = TypeVar("S")
 
 NOT_RULES = frozenset({"name", "summary"})
-"""Fields with the name and summary of a protocol, which are not rules."""
+"""The fields of a protocol that are not rules: its name and summary."""
 
 
 def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
-    """The rules and bounds in which two specs differ.
+    """Return the rules and bounds in which two specs differ.
 
     Returns:
-        Lines such as ``rule truncates_to: own high watermark → end of agreement`` and ``bound acks: 1 → all``. Of a
-        rule of Kafka's releases, the first line has its question, and two more its answers with their sources.
-        Empty if the states are of different classes.
+        Lines such as ``rule truncates_to: own high watermark → end of agreement`` and ``bound acks: 1 → all``. A rule
+        of Kafka's releases has three lines: its question, and the two answers with their sources. Empty if the states
+        of the two specs have different classes.
     """
     one, other = first.initials()[0], second.initials()[0]
     kind: type[object] = type(one)
@@ -46,13 +46,13 @@ def differing_rules(first: Spec[S], second: Spec[S]) -> list[str]:
 
 
 def complaint(parting: Parting) -> str | None:
-    """Why the end of the second behaviour violates the property that the first one violates; None if it does not."""
+    """Return why the second behaviour ends in a violation of the first one's property; None if it does not."""
     about = parting.first.about
     return None if about is None else complaint_at_end(parting.second.spec, about, parting.second.states)
 
 
 def ending(parting: Parting) -> str:
-    """A sentence that says how the second behaviour ends."""
+    """Return a sentence that says how the second behaviour ends."""
     name, about = visible(parting.second.spec.name), parting.first.about
     if parting.refused is not None:
         return f"{name} does not take {visible(repr(parting.refused))} here"
@@ -78,7 +78,7 @@ def _rules(was: object, now: object) -> Iterator[str]:
 
 
 def _fields(was: object, now: object) -> Iterator[tuple[str, str, str]]:
-    """The fields in which two attrs values of one class differ, each with both values in words."""
+    """Yield the name and both values, in words, of each field in which two attrs objects of one class differ."""
     kind: type = type(was)
     if type(now) is kind and attrs.has(kind):
         for field in attrs.fields(kind):

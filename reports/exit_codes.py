@@ -8,4 +8,4 @@ USAGE = 2
 INCOMPLETE = 3
 
 OF_VERDICT = {"holds": AS_EXPECTED, "violated": VIOLATED, "incomplete": INCOMPLETE}
-"""Exit codes by the name of the verdict, so that the command starts without importing the engines."""
+"""The exit code of each verdict. The keys are names, so that the command can start without importing the engines."""

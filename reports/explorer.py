@@ -1,10 +1,10 @@
 """A server of pages to explore a spec's state space, one step at a time.
 
-A page's address contains the whole path: the numbers of the choices, starting with an initial state. So the server
-keeps no state, every page can be linked to, and the browser's back button undoes a step.
+A page's address contains the complete path: the number of the initial state and the number of each choice after it.
+Therefore the server keeps no state, every page can be linked to, and the browser's back button undoes a step.
 
 The server is Python's `http.server`. It listens on the loopback interface only, answers only GET requests, and reads no
-files. A framework would be a further dependency for only two addresses.
+files. It has only two addresses, which do not justify a web framework as a dependency.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Path = tuple[int, ...]
 """The number of an initial state, followed by the index of each choice in `Spec.successors`."""
 
 MOST_CONNECTIONS = 32
-"""Connections that are answered at the same time; further ones are closed."""
+"""The most connections that are answered at the same time. Further connections are closed."""
 
 PATIENCE_SECONDS = 10.0
-"""Seconds that a connection may be silent before it is closed."""
+"""The time in seconds after which a silent connection is closed."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -46,17 +46,17 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 }
-"""What every answer forbids a browser: to guess types, to show the page in a frame, to load anything else."""
+"""Headers of every response. They forbid browsers to guess content types, use frames, or load further resources."""
 
 MOST_STEPS = 1_000
-"""The most states of a path. Longer addresses are refused."""
+"""The most states in a path. Longer paths are refused."""
 
 MOST_DIGITS = 9
-"""Digits of the number of a choice; a longer one is refused."""
+"""The most digits in the number of a choice. Longer numbers are refused."""
 
 
 def path_of(trace: Trace[object]) -> Path:
-    """The path of a trace.
+    """Return the path of a trace.
 
     Raises:
         TraceError: the trace is too long, or the spec does not allow it.
@@ -73,10 +73,10 @@ def path_of(trace: Trace[object]) -> Path:
 
 
 def trace_of(spec: Spec[object], path: Path) -> Trace[object]:
-    """The trace of a path, about the first property that its last state or step violates.
+    """Return the trace of a path. Its property is the first one that its last state or step violates.
 
     Raises:
-        TraceError: there is no such choice.
+        TraceError: the path contains a choice that does not exist.
         SpecError: the spec misbehaved.
     """
     first, *rest = path or (0,)
@@ -103,7 +103,7 @@ def _complaint(spec: Spec[object], item: Property, states: Sequence[object]) -> 
 
 
 def verdicts(trace: Trace[object]) -> list[StateVerdict]:
-    """The verdict of each property on the last state or step of a trace."""
+    """Return the verdict of each property on the last state or step of a trace."""
     found = []
     for item in trace.spec.checks:
         complains = _complaint(trace.spec, item, trace.states) is not None
@@ -123,7 +123,7 @@ def verdicts(trace: Trace[object]) -> list[StateVerdict]:
 
 
 def walk_page(spec: Spec[object], path: Path) -> str:
-    """The page of a path: the trace so far, the verdict of each property, and the enabled steps of each state.
+    """Return the page of a path: the trace so far, the verdict of each property, and the enabled steps of each state.
 
     Raises:
         LeadlineError: see `trace_of`.
@@ -155,7 +155,7 @@ class Answer:
 
 
 def answer(spec: Spec[object], target: str) -> Answer:
-    """The answer to a GET request.
+    """Return the response to a GET request.
 
     Parameters:
         spec: the spec that is explored.
@@ -194,7 +194,7 @@ Request = socket.socket | tuple[bytes, socket.socket]
 
 
 class _Server(ThreadingHTTPServer):
-    """A server with a limit on its connections, each of which has a thread."""
+    """A server that runs each connection in a thread and limits the number of connections."""
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
@@ -214,11 +214,11 @@ class _Server(ThreadingHTTPServer):
 
 
 def server(spec: Spec[object], port: int, note: Callable[[str], None] = lambda _: None) -> ThreadingHTTPServer:
-    """A server of a spec's state space on the loopback interface. `serve_forever` runs it.
+    """Create a server on the loopback interface to explore a spec's state space. Its method `serve_forever` runs it.
 
     Parameters:
         spec: the spec.
-        port: its port; 0: any free port.
+        port: the port to listen on; 0: any free port.
         note: called with a message if a request fails unexpectedly.
 
     Raises:
@@ -239,14 +239,14 @@ def server(spec: Spec[object], port: int, note: Callable[[str], None] = lambda _
             if given.kind == "application/json":
                 self.send_header("Content-Disposition", 'attachment; filename="trace.itf.json"')
             self.end_headers()
-            with contextlib.suppress(ConnectionError):  # the browser did not wait for the page
+            with contextlib.suppress(ConnectionError):  # the browser closed the connection early
                 self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """Do not log requests."""
+            """Override the base class so that requests are not logged."""
 
     def _given(handler: BaseHTTPRequestHandler) -> Answer:
-        # protects against DNS rebinding: a web page elsewhere must not read from this server
+        # protects against DNS rebinding: web pages of other sites must not read from this server
         if handler.headers.get("Host", "").rpartition(":")[0] not in (LOOPBACK, "localhost"):
             return Answer(HTTPStatus.FORBIDDEN, "text/plain", "use the address 127.0.0.1\n")
         try:

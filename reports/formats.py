@@ -1,7 +1,7 @@
-"""The registry of report formats: for each, the class that it needs and the function that writes it.
+"""The registry of report formats. Each format has the class of its input and the function that writes it.
 
-There is a table for each kind of report: a trace, a run, a suite, an audit, the archive of bugs, a matrix, two specs,
-mutants, saved results. The commands take their options from it.
+Each kind of report has a table of formats: traces, runs, suites, audits, the archive of bugs, matrices, differences
+between two specs, mutants, and saved results. The commands take their options from these tables.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Format(Generic[T]):
-    """A format.
+    """A report format.
 
     Attributes:
         needs: the class of the values that can be written in it.
         write: returns the text for a value.
-        help: what the text is, for the help of a command.
-        metavar: what its option takes: ``FILE``, or ``DIR`` for a file ``index.html`` in a folder; empty if the text is
-            written to standard output.
+        help: a description of the text for the help of a command.
+        metavar: the argument of its option: ``FILE``, or ``DIR`` for a file ``index.html`` in a folder; empty if the
+            text is written to standard output.
         appends: whether the text is added to the end of the file.
-        required: whether its option has to be given.
+        required: whether its option is required.
     """
 
     needs: type[T]
@@ -69,18 +69,18 @@ class Format(Generic[T]):
     required: bool = False
 
     def text(self, *values: object) -> str | None:
-        """The text for the first of some values that has the class needed; None if none has it."""
+        """Return the text for the first value that is an instance of `needs`; None if there is no such value."""
         return next((self.write(value) for value in values if isinstance(value, self.needs)), None)
 
 
 @attrs.frozen(eq=False)
 class FinishedRun:
-    """A run that has ended.
+    """A finished run.
 
     Attributes:
         result: its result.
-        view: what reports show of it.
-        trace_files: the trace files written for each property, by its name.
+        view: the content of its reports.
+        trace_files: the trace files that were written, by the name of the property.
     """
 
     result: Result
@@ -142,7 +142,7 @@ TRACE_FORMATS: dict[str, Format[Story] | Format[Trace[object]]] = {
     "itf": Format(Trace, lambda trace: json_text(encode_trace(trace), indent=1), "the Informal Trace Format"),
     "json": Format(Story, lambda story: json_text(story_object(story), indent=1), "what the text shows"),
 }
-"""Formats of a trace. Those that need a `Trace` are not available when its spec is not."""
+"""Formats of a trace. Formats that need a `Trace` are only available if the spec of the trace can be loaded."""
 
 RUN_FORMATS: dict[str, Format[FinishedRun]] = {
     "json": Format(
@@ -242,7 +242,7 @@ MATRIX_FORMATS: dict[str, Format[Tables]] = {
 DIFF_FORMATS: dict[str, Format[Parting]] = {
     "html": Format(Parting, diff_page, "Write an HTML page with both traces side by side."),
 }
-"""Formats of a behaviour of one spec that another does not have."""
+"""Formats of the difference between two specs: a behaviour that only one of them has."""
 
 MUTANTS_FORMATS: dict[str, Format[Reports]] = {
     "json": Format(

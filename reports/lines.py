@@ -1,4 +1,4 @@
-"""Lines of text that cannot control the terminal that shows them or the CI system that reads the log."""
+"""Print lines of text in a form that terminals and CI systems do not interpret as commands."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import click
 from leadline.checker.support.escapes import visible
 
 _AT_START = re.compile(r"^(\s*)::")
-"""What GitHub reads as a command at the start of a line, after any white space."""
+"""Matches the text that GitHub interprets as a command at the start of a line, after optional white space."""
 
 _ANYWHERE = re.compile(r"##(?=\w*\[)")
-"""What GitHub, Azure Pipelines and TeamCity read as a command anywhere in a line."""
+"""Matches the text that GitHub, Azure Pipelines and TeamCity interpret as a command anywhere in a line."""
 
 
 def inert(text: str, *, starts: bool = True) -> str:
-    r"""A part of a line without hidden characters, which no CI system reads as a command.
+    r"""Return text without hidden characters that no CI system interprets as a command.
 
     Parameters:
-        text: the part.
-        starts: whether the line starts with it.
+        text: a line or a part of a line.
+        starts: whether the text is at the start of the line.
 
     Example:
         >>> print(inert("::stop-commands::x"), inert("a ##[group]b\x1b"))
@@ -35,14 +35,14 @@ def say(text: str, *, err: bool = False) -> None:
     """Print lines of plain text.
 
     Parameters:
-        text: the lines. Names and values in them must be `visible`; otherwise they may start a line of their own.
+        text: the lines. Names and values in them must be `visible`; otherwise they may contain line breaks.
         err: whether to print on standard error.
     """
     click.echo("\n".join(map(inert, text.removesuffix("\n").split("\n"))), err=err)
 
 
 def json_text(content: object, *, indent: int) -> str:
-    """An object as JSON in ASCII, which no CI system reads as a command. JSON parsers read its strings unchanged."""
+    """Return an object as ASCII JSON that no CI system interprets as a command. JSON parsers read the same strings."""
     return _ANYWHERE.sub(r"#\\u0023", json.dumps(content, indent=indent)) + "\n"  # "##" occurs only in strings
 
 

@@ -1,4 +1,4 @@
-"""Finding a spec, by its name in the catalog or in a Python file of the user."""
+"""Find a spec by its name in the catalog, or in a Python file of the user."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from leadline.invariants.catalog import CATALOG, find, mutations
 from leadline.model.kafka.releases import releases_like
 
 _PRIVATE = "_leadline_spec_"
-"""The prefix of the names of modules loaded from users' files."""
+"""The prefix of the module names given to users' files."""
 
 _OLD_PACKAGES = ("checker", "model", "invariants", "reports")
-"""Top-level names that leadline's packages had before they became parts of `leadline`."""
+"""The top-level names that leadline's packages had before they were moved into the package `leadline`."""
 
 _folders: list[str] = []
-"""The folders of the loaded files, the last one first."""
+"""The folders of the loaded files, most recent first."""
 
 _neighbours: set[str] = set()
 """The modules that the last loaded file imported from its folder."""
 
 _warned: set[tuple[str, str]] = set()
-"""The actions and properties of which `_warn_of_unlisted` has warned, each with its module."""
+"""The modules and names of the actions and properties about which `_warn_of_unlisted` has warned."""
 
 _log = logging.getLogger("leadline")
 
 
 def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, ModuleType] | None = None) -> Spec[object]:
-    """The spec that a command line or a suite names.
+    """Return the spec that a command line or a suite refers to.
 
     Parameters:
         reference: a name in the catalog, with rules changed as in ``kafka/3.7+elr=on``;
             ``path/to/file.py:name``, or ``path/to/file.py`` if there is only one spec in the file.
-        folder: the folder that relative paths start from; by default, the working directory.
-        loaded: files that were loaded before. They are not loaded again, so that the states of two specs in one file
-            have the same class. Files that are loaded now are added.
+        folder: the folder to which relative paths refer; by default, the working directory.
+        loaded: the files that are already loaded. They are not loaded again, so that the states of two specs in one
+            file have the same class. Newly loaded files are added.
 
     Returns:
         The spec, with the reference as its name.
@@ -81,7 +81,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
 
 
 def _warn_of_unlisted(path: str, module: ModuleType) -> None:
-    """Warn, once, of actions and properties that a file defines and that no spec in it lists: perhaps forgotten."""
+    """Warn once about actions and properties that a file defines but none of its specs lists."""
     values = list(vars(module).values())
     values += [each for value in values if type(value) in (list, tuple) for each in value]
     values += [each for value in values if type(value) is dict for each in value.values()]
@@ -99,7 +99,7 @@ def _warn_of_unlisted(path: str, module: ModuleType) -> None:
 
 
 def shipped_spec(name: str) -> Spec[object]:
-    """A spec of the catalog, by its name. No file is read or run, so the name may come from an untrusted source.
+    """Return a spec of the catalog. No file is read or run, so the name may come from an untrusted source.
 
     Raises:
         SpecError: there is no such spec or rule. The message suggests similar names.
@@ -114,12 +114,12 @@ def shipped_spec(name: str) -> Spec[object]:
 
 
 def known_mutations(reference: str) -> list[Mutation]:
-    """The mutations of a shipped spec that change rules of Kafka; none for other specs."""
+    """Return the mutations of a shipped spec that change rules of Kafka; empty if the spec is in a user's file."""
     return [] if names_a_file(reference) else mutations(reference)
 
 
 def is_shipped(name: str | None) -> bool:
-    """Whether the catalog has a spec of this name, possibly with changed rules."""
+    """Return whether the catalog has a spec with this name, possibly with changed rules."""
     try:
         return name is not None and find(name) is not None
     except SpecError:
@@ -127,12 +127,12 @@ def is_shipped(name: str | None) -> bool:
 
 
 def names_a_file(reference: str) -> bool:
-    """Whether `load_spec` would run a Python file to find a spec."""
+    """Return whether a reference names a Python file, which `load_spec` would run."""
     return bool(_file_and_name(reference)[0])
 
 
 def _file_and_name(reference: str) -> tuple[str, str]:
-    """The file that a reference names, and the name of the spec in it; both empty if it names no file."""
+    """Split a reference into the file and the name of the spec in it; both are empty if it names no file."""
     path, colon, name = reference.rpartition(":")
     if colon and path.endswith(".py"):
         return path, name
@@ -166,7 +166,7 @@ def _load_module(path: Path) -> ModuleType:
                 f"write from leadline.{error.name} import ..."
             ) from error
         own_syntax = isinstance(error, SyntaxError) and error.filename == located.origin
-        # the message has the file and line already
+        # the message already contains the file and line
         text = str(error.args[0]) if own_syntax else error_text(error)
         raise SpecError(f"cannot load {path}{_line(located.origin, error)}: {type(error).__name__}: {text}") from error
     return module
@@ -174,9 +174,10 @@ def _load_module(path: Path) -> ModuleType:
 
 @contextmanager
 def _among_its_neighbours(folder: Path) -> Iterator[None]:
-    """Let a file import modules from its folder, which never replace modules of leadline.
+    """Let a file import modules from its folder. These modules never replace modules of leadline.
 
-    Modules that a file in another folder imported are removed first, so that the file does not get one of those.
+    The modules that the previously loaded file imported from its folder are removed first, so that a module of the same
+    name is loaded from this file's folder.
     """
     for name in _neighbours:
         sys.modules.pop(name, None)
@@ -201,7 +202,7 @@ def _is_neighbour(folder: Path, name: str) -> bool:
 
 
 def _line(filename: str | None, error: BaseException) -> str:
-    """The line of the user's file at which the error was raised, if that is known."""
+    """Return the number of the line in the user's file at which an error was raised; empty if it is not known."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     if isinstance(error, SyntaxError) and error.filename == filename:
         lines.append(error.lineno)

@@ -1,4 +1,4 @@
-"""The verdict matrix: the verdicts of searches by spec, property and configuration."""
+"""The verdict matrix: a table of the verdicts of searches, by spec, property and configuration."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from leadline.reports.loading import load_spec
 SHIPPED = Path(__file__).resolve().with_name("matrix.toml")
 
 STATES = "distinct states"
-"""The one column of a matrix without properties."""
+"""The only column of a matrix without properties."""
 
 Values = dict[str, int | bool | str]
 
 
 @attrs.frozen(kw_only=True)
 class Configuration:
-    """A way to configure the specs.
+    """A configuration in which the specs are searched.
 
     Attributes:
         name: its name.
         bounds: the bounds that differ from those of the matrix.
-        note: a note on it.
+        note: a note about it.
         by_design: the properties that it does not promise, so that their violation is not a bug.
     """
 
@@ -54,7 +54,7 @@ class Matrix:
         configurations: the configurations.
         properties: the properties; by default, all properties of each spec. If empty, states are only counted.
         labels: the meaning of a violation, by the property's name.
-        max_states: the distinct states after which a search stops.
+        max_states: the number of distinct states after which a search stops.
         title: the heading of the page.
     """
 
@@ -77,27 +77,27 @@ class Matrix:
         return self.properties is not None and len(self.specs) > len(self.properties)
 
     def label(self, name: str) -> str:
-        """The meaning of a violation of a property; its name if it has no label."""
+        """Return the label of a property, which gives the meaning of its violation; its name if it has no label."""
         return self.labels.get(name, name)
 
     def bounds_of(self, configuration: Configuration) -> Values:
-        """The bounds of a configuration's searches that differ from the specs' own."""
+        """Return the bounds of a configuration that differ from the defaults of the specs."""
         return self.bounds | configuration.bounds
 
     def by_configuration(self, columns: Sequence[Column]) -> list[tuple[Configuration, list[Column]]]:
-        """The results of each configuration, in order, without configurations that were not searched."""
+        """Return the results of each configuration in order. Configurations that were not searched are left out."""
         found = [(each, [column for column in columns if column.configuration is each]) for each in self.configurations]
         return [(each, own) for each, own in found if own]
 
     def is_complete(self, own: Sequence[Column]) -> bool:
-        """Whether one configuration has the results of all specs, and none was interrupted."""
+        """Return whether a configuration has the results of all specs and none of the searches was interrupted."""
         return len(own) == len(self.specs) and not own[-1].result.interrupted
 
     def prepared(self) -> list[tuple[Configuration, Spec[object]]]:
-        """The searches, all validated before the first one is run.
+        """Return the searches. All are validated before the first one is run.
 
         Raises:
-            LeadlineError: an unknown spec or property, an impossible bound; specs with different properties.
+            LeadlineError: a spec or property does not exist, a bound is invalid, or the specs' properties differ.
         """
         found = [(each, self._spec(reference, each)) for each in self.configurations for reference in self.specs]
         for (_, first), (_, spec) in itertools.pairwise(found):
@@ -118,7 +118,7 @@ class Matrix:
         return with_order_checked(spec, lambda: ENGINES["compiled"](spec, limits, progress))
 
     def columns(self, progress: Progress | None = None) -> Iterator[Column]:
-        """The results, by configuration and then by spec, as they come; none after a search that was interrupted."""
+        """Yield the results as they become available, by configuration and spec. Stop after an interrupted search."""
         limits = Limits(keep_going=True, max_states=self.max_states)
         counted: dict[tuple[str, str], Result] = {}
         for configuration, spec in self.prepared():
@@ -136,12 +136,12 @@ class Matrix:
 
 @attrs.frozen
 class MatrixCell:
-    """A verdict on one property, with a number.
+    """The verdict on one property, with a number.
 
     Attributes:
         verdict: the verdict.
-        text: the verdict in words; with the distinct states if it holds, the states of a shortest trace
-            if it is violated, the depth reached if the search is incomplete.
+        text: the verdict in words with a number: of distinct states if the property holds, of the states in a shortest
+            trace if it is violated, of the depth reached if the search is incomplete.
         by_design: whether it is violated and the configuration does not promise it.
     """
 
@@ -151,7 +151,7 @@ class MatrixCell:
 
     @classmethod
     def of(cls, item: PropertyResult, result: Result, configuration: Configuration) -> MatrixCell:
-        """The cell for a property in the result of a search in a configuration."""
+        """Return the cell for a property, given the result of a search in a configuration."""
         verdict, statistics = item.verdict, result.statistics
         length = len(item.traces[0]) if item.traces else 0
         if item.property.kind.is_witness and verdict is not Verdict.INCOMPLETE:
@@ -167,7 +167,7 @@ class MatrixCell:
 
     @classmethod
     def of_count(cls, result: Result, base: Result) -> MatrixCell:
-        """The number of states of a spec; with a changed rule, also in proportion to the spec without the change."""
+        """Return a spec's number of states; if rules are changed, also the ratio to the number without the change."""
         distinct = result.statistics.distinct
         if not result.exhausted:
             return cls(Verdict.INCOMPLETE, f"incomplete ({distinct:,}, depth {result.statistics.depth})")
@@ -212,11 +212,11 @@ class Tables:
 
 
 def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
-    """What a configuration can lose, and in which specs, in sentences.
+    """Yield sentences about the properties that a configuration violates, and the specs in which it does.
 
     Parameters:
-        matrix: what was searched.
-        own: the results in one configuration, in the order of the specs.
+        matrix: the matrix that was searched.
+        own: the results in this configuration, in the order of the specs.
     """
     if matrix.only_counts:
         sizes = [column.result.statistics.distinct for column in own]
@@ -238,7 +238,7 @@ def summary(matrix: Matrix, own: Sequence[Column]) -> Iterator[str]:
 
 
 def _ranges(names: Sequence[str], chosen: Sequence[bool]) -> str:
-    """The chosen names, with consecutive ones joined: ``0.10.2 to 2.1, 2.8``."""
+    """Return the chosen names as text. Consecutive names form a range, as in ``0.10.2 to 2.1, 2.8``."""
     runs: list[list[str]] = []
     for name, is_chosen, before in zip(names, chosen, [False, *chosen], strict=False):
         if is_chosen:
@@ -252,7 +252,7 @@ def read_matrix(path: Path) -> Matrix:
     """Read a matrix from a TOML file.
 
     Parameters:
-        path: a file with ``specs``, ``[[configurations]]``, and perhaps ``bounds``, ``properties``, ``max_states``.
+        path: a file with ``specs``, ``[[configurations]]``, and optionally ``bounds``, ``properties``, ``max_states``.
 
     Raises:
         LeadlineError: the file cannot be read or is invalid.

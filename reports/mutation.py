@@ -1,4 +1,4 @@
-"""The report on a spec's mutants: the fate of each, which properties kill it, and which survivors are not explained."""
+"""The report on a spec's mutants: their fates, the properties that kill them, and the unexplained survivors."""
 
 from __future__ import annotations
 
@@ -40,32 +40,32 @@ EXPLAINED = "explained"
 """The fate shown for a survivor that has an explanation."""
 
 INTERRUPTED = "interrupted"
-"""The reason for which a report is incomplete after Ctrl-C."""
+"""The reason given for an incomplete report after Ctrl-C."""
 
 CATALOGUED = ("rule", "mistake")
 """The kinds of mutants whose effect is known. If one of them changes nothing, that has to be explained too."""
 
 
 def is_open(outcome: Outcome) -> bool:
-    """Whether the fate of a mutant has to be explained."""
+    """Return whether the fate of a mutant has to be explained."""
     if outcome.fate is Fate.EQUIVALENT:
         return outcome.kind in CATALOGUED
     return outcome.fate in (Fate.SURVIVED, Fate.INCOMPLETE)
 
 
 STAYS = "It stays"
-"""The beginning of the paragraph of a docstring that says why a property is kept although it kills nothing alone."""
+"""The first words of the docstring paragraph that says why a property is kept even if no mutant needs it."""
 
 
 def why_it_stays(checked: Property) -> str:
-    """Why a property that kills nothing alone is kept, from its docstring; empty if the docstring does not say it."""
+    """Return the reason, from its docstring, for keeping a property that no mutant needs; empty if there is none."""
     paragraphs = (inspect.getdoc(checked.function) or "").split("\n\n")
     return next((" ".join(each.split()) for each in paragraphs if each.startswith(STAYS)), "")
 
 
 @attrs.frozen
 class Explanation:
-    """The reason for which a mutant survives.
+    """An explanation of why a mutant survives.
 
     Attributes:
         mutant: the mutant's name.
@@ -107,10 +107,10 @@ def read_explained(path: Path) -> dict[str, str]:
 
 @attrs.frozen
 class Sample:
-    """How mutants were chosen at random.
+    """A random choice of mutants.
 
     Attributes:
-        of: the number of mutants from which they were chosen.
+        of: the number of mutants from which the sample was chosen.
         seed: the seed; the same seed chooses the same mutants.
     """
 
@@ -119,7 +119,7 @@ class Sample:
 
 
 def sampled(mutants: list[T], count: int | None, seed: int) -> list[T]:
-    """Choose mutants at random, and keep their order.
+    """Choose mutants at random without changing their order.
 
     Parameters:
         mutants: the mutants to choose from.
@@ -138,8 +138,8 @@ class Killer:
     Attributes:
         name: the property.
         kills: the mutants that violate it, each with the number of states of a shortest counterexample.
-        alone: the mutants that only this property kills, from complete searches; None if that is not known, because
-            searches ended at the first violation.
+        alone: the mutants that only this property kills, according to complete searches; None if this is unknown,
+            because the searches ended at the first violation.
         may_be_alone: whether only this property kills some mutant whose search ended at a limit.
     """
 
@@ -156,18 +156,18 @@ class Killer:
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """The results of a spec's mutants.
+    """The results of searching a spec's mutants.
 
     Attributes:
         spec: the spec's name.
-        way: how the mutants were searched.
+        way: the settings of the searches.
         originals: the unmutated spec, with each of the bounds used.
         mutations: the mutations to search, in this order.
-        outcomes: the outcomes of those that were searched, by name.
+        outcomes: the outcomes of the mutants that were searched, by name.
         refused: the functions that could not be mutated, each with the reason.
         explained: the reasons given for survivors, by name.
-        stays: why each property is kept although it may kill nothing alone, by name, without witnesses; empty for a
-            property whose docstring does not say it.
+        stays: the reason for keeping each property even if no mutant needs it, by name, without witnesses; empty for a
+            property whose docstring gives no reason.
         stopped: why not all mutants were searched; empty if they were.
         origin: the version, date and command that made the report.
         sample: how the mutations were chosen at random; None if none were left out.
@@ -213,7 +213,7 @@ class Report:
 
     @property
     def unexplained(self) -> list[Outcome]:
-        """The survivors and the mutants without a verdict that are not explained."""
+        """The unexplained mutants that survive or have no verdict."""
         return [each for each in self.shown if is_open(each) and not self.is_explained(each)]
 
     @property
@@ -233,7 +233,7 @@ class Report:
             )
 
     def is_explained(self, outcome: Outcome) -> bool:
-        """Whether a mutant survives and is explained. Of `CATALOGUED` kinds, only mutants with a verdict count."""
+        """Return whether a surviving mutant is explained. Mutants of `CATALOGUED` kinds also need a verdict."""
         is_unknown = outcome.fate is Fate.INCOMPLETE and outcome.kind in CATALOGUED
         return is_open(outcome) and outcome.name in self.explained and not is_unknown
 
@@ -248,7 +248,7 @@ class Report:
 
     @property
     def killers(self) -> list[Killer]:
-        """The mutants that each property kills, in the spec's order."""
+        """The mutants that each property kills. The properties are in the spec's order."""
         return [self._killer(name) for name in dict.fromkeys(it for each in self.originals for it in each.properties)]
 
     def _killer(self, name: str) -> Killer:
@@ -261,7 +261,7 @@ class Report:
 
     @property
     def idle(self) -> list[str]:
-        """The properties, without witnesses, that kill no mutant alone; empty if that is not known."""
+        """The properties, without witnesses, that are never the only one to kill a mutant; empty if this is unknown."""
         return [
             each.name for each in self.killers if each.alone == [] and not each.may_be_alone and each.name in self.stays
         ]
@@ -284,7 +284,7 @@ class Report:
 
     @property
     def notes(self) -> Iterator[str]:
-        """Sentences about properties that were not used, or that are vacuous."""
+        """Sentences about the properties that were not used or are vacuous."""
         for each in self.originals:
             if each.left_out:
                 where = f" with {each.changes}" if each.changes else ""
@@ -299,8 +299,8 @@ class Reports:
 
     Attributes:
         every: the reports, one for each spec that was searched.
-        of_several: whether several specs were requested. If so, the JSON object has all reports under ``reports``, and
-            the exit code of the run; if not, it is that of the only report.
+        of_several: whether several specs were requested. If so, the JSON object contains all reports under
+            ``reports`` and the exit code of the run. Otherwise it is the object of the only report.
     """
 
     every: tuple[Report, ...]
@@ -308,7 +308,7 @@ class Reports:
 
 
 def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
-    """Sentences about the properties that kill no mutant of a spec alone, with the reason for which each is kept.
+    """Yield sentences about properties that are never the only one to kill a mutant, with the reasons for keeping them.
 
     Parameters:
         reports: all reports of a run. If one was stopped, there are no sentences.
@@ -326,14 +326,14 @@ def idle_properties(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def place(mutation: Mutation) -> str:
-    """The text after a mutant's name: the changed line, or the bounds that differ; empty if there are neither."""
+    """Return the text after a mutant's name: the changed line or the changed bounds; empty if there are neither."""
     if mutation.line is not None:
         return f"  line {mutation.line}"
     return f"  with {bounds_text(mutation.bounds)}" if mutation.bounds else ""
 
 
 def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
-    """The properties that kill a mutant, with the numbers of states; or why it survives."""
+    """Return the properties that kill a mutant, with the lengths of the counterexamples, or why it survives."""
     parts = [
         f"{name} ({counted(states, 'state')})" if states else f"{name} (never shown)"
         for name, states in outcome.violated.items()
@@ -346,7 +346,7 @@ def reason(outcome: Outcome, explained: Mapping[str, str]) -> str:
 
 
 def report_object(report: Report) -> dict[str, object]:
-    """A report as a JSON object, which `resumed` can read."""
+    """Return a report as a JSON object, which `resumed` can read."""
     mutations = {each.name: each for each in report.mutations}
     return {
         "spec": report.spec,
@@ -385,19 +385,19 @@ def _outcome_object(outcome: Outcome, mutation: Mutation, why: str | None) -> di
 
 
 def worst(reports: Sequence[Report]) -> int:
-    """The exit code of several reports."""
+    """Return the exit code for several reports."""
     codes = [report.exit_code for report in reports]
     return next((code for code in (VIOLATED, INCOMPLETE) if code in codes), AS_EXPECTED)
 
 
 def reports_object(reports: Reports) -> dict[str, object]:
-    """The reports of a run as a JSON object."""
+    """Return the reports of a run as a JSON object."""
     objects = [report_object(report) for report in reports.every]
     return {"exit_code": worst(reports.every), "reports": objects} if reports.of_several else objects[0]
 
 
 def _difference(name: str, value: object) -> str:
-    """Why a saved report cannot be resumed: the setting that differs from this run's."""
+    """Return why a saved report cannot be resumed: the setting that differs from this run's."""
     match name:
         case "code":
             return "the code has changed since"
@@ -414,8 +414,8 @@ def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:
     Parameters:
         path: a file with a JSON object of `reports_object`.
         spec: the name of the spec that is searched now.
-        way: how mutants are searched now.
-        code: the digest of the spec's code now.
+        way: the settings of the current run.
+        code: the digest of the spec's current code.
 
     Returns:
         The outcomes by name, without incomplete ones; empty if the file has reports on several specs, but not on this

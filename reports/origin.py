@@ -17,7 +17,7 @@ class Origin:
     Attributes:
         version: the version of leadline.
         command: the command line.
-        date: when the run ended: UTC, in ISO 8601.
+        date: the time at which the run ended, in UTC and ISO 8601 format.
     """
 
     version: str
@@ -26,6 +26,6 @@ class Origin:
 
     @classmethod
     def now(cls) -> Origin:
-        """The origin of a result that this process has just made."""
+        """Return the origin of a result that this process has just produced."""
         date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return cls(version("leadline"), shlex.join(["leadline", *sys.argv[1:]]), date)

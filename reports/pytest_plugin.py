@@ -1,6 +1,6 @@
-"""The pytest plugin: each check of a ``leadline.toml`` is a test.
+"""The pytest plugin, which collects each check of a ``leadline.toml`` as a test.
 
-pytest loads the plugin wherever leadline is installed, so nothing else of leadline is imported until a suite is found.
+pytest loads the plugin wherever leadline is installed, so it imports no further modules until it finds a suite.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from leadline.reports.suite import Outcome, PreparedCheck
 
 MARK = "leadline"
-"""The marker of every check."""
+"""The pytest marker of every check."""
 
 
 class UnexpectedResult(Exception):
-    """The result of a check is not as expected. The text has the reason, the trace, and how to see more."""
+    """Raised when the result of a check is not as expected. The message contains the reason and the trace."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Register the marker."""
     config.addinivalue_line("markers", f"{MARK}: a check of a leadline.toml")
 
 
@@ -46,10 +46,10 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile 
 
 
 class SuiteFile(pytest.File):
-    """A ``leadline.toml``."""
+    """A ``leadline.toml`` file."""
 
     def collect(self) -> Iterator[CheckItem]:
-        """Read the checks. An invalid one is an error of collection."""
+        """Read the checks. An invalid check is a collection error."""
         from leadline.checker.errors import LeadlineError
         from leadline.reports.suite import read_suite
 
@@ -94,7 +94,7 @@ class CheckItem(pytest.Item):
         """Write the traces and the page of a failed check.
 
         Returns:
-            The files by what they are, ``trace`` and ``page``; they are also properties of the test in JUnit XML.
+            The files, with the keys ``trace`` and ``page``. They are also properties of the test in JUnit XML.
         """
         from leadline.reports.cli.outputs import Attempts, save_traces, write_output
         from leadline.reports.formats import SUITE_FORMATS
@@ -117,7 +117,7 @@ class CheckItem(pytest.Item):
         return saved
 
     def _folder(self) -> Path | None:
-        """The folder for the files of this check; None if none was given and pytest has no cache."""
+        """Return the folder for the files of this check; None if no folder was given and pytest has no cache."""
         given: Path | None = self.config.getoption("--leadline-out")
         cache: pytest.Cache | None = getattr(self.config, "cache", None)
         whole = cache.mkdir("leadline") if given is None and cache is not None else given
@@ -126,7 +126,7 @@ class CheckItem(pytest.Item):
         )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
-        """What is shown of a failure: the reason, the trace, and how to see more. Nothing of leadline's own code."""
+        """Return the text of a failure: the reason, the trace, and how to see more, without leadline's own code."""
         from leadline.checker.errors import LeadlineError
 
         if isinstance(excinfo.value, UnexpectedResult | LeadlineError):
@@ -134,12 +134,12 @@ class CheckItem(pytest.Item):
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The file, the line of the check counted from 0, and the title."""
+        """Return the file, the line of the check (counted from 0), and the title."""
         return self.path, self.prepared.line - 1, self.name
 
 
 def _lines(outcome: Outcome, saved: Mapping[str, Path]) -> Iterator[str]:
-    """The lines of a failure.
+    """Yield the lines of text about a failure.
 
     Parameters:
         outcome: the check with its result.

@@ -1,4 +1,4 @@
-"""Shares of a whole, as people write them."""
+"""Parse percentages, as people write them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from leadline.checker.errors import LeadlineError
 
 
 def share_of(text: str) -> float:
-    """The share that a percentage such as ``5%`` or ``0.5 %`` stands for, from 0 to 1.
+    """Convert a percentage such as ``5%`` or ``0.5 %`` to a fraction from 0 to 1.
 
     Raises:
-        LeadlineError: it is not a percentage from 0 to 100.
+        LeadlineError: the text is not a percentage from 0 to 100.
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *%", text.strip())
     share = float(found[1]) / 100 if found else -1

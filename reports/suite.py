@@ -1,4 +1,4 @@
-"""Suites: checks and their expected results, in a TOML file."""
+"""Suites: TOML files with checks and their expected results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from leadline.reports.shares import share_of
 SHIPPED = Path(__file__).resolve().with_name("suite.toml")
 
 _HEADER = re.compile(r"\s*\[\[\s*(tool\s*\.\s*leadline\s*\.\s*)?check\s*\]\]")
-"""The line that begins a check."""
+"""Matches the line with which a check begins."""
 
 Expected = Literal["holds", "violated", "incomplete"]
 Engine = Literal["explore", "fuzz"]
@@ -59,9 +59,9 @@ class Check:
         depth, max_states: limits of ``explore``.
         max_seconds: a limit of both engines.
         examples, steps, seed: settings of ``fuzz``.
-        verify: the share of learned results that are compared with calls, as a percentage such as ``5%``.
-        covers: what the run must also cover: the names of actions that must be enabled in some state, of witnesses that
-            must be shown, and of properties whose premise must be true in some state; true: all of them.
+        verify: the share of learned results to compare with real calls, as a percentage such as ``5%``.
+        covers: the coverage that the run must also reach: the names of actions that must be enabled in some state, of
+            witnesses that must be shown, and of properties whose premise must be true in some state; true: all names.
         marks: the names of pytest markers of the check, for `leadline.reports.pytest_plugin`.
         note: a text about the check, for the page that `leadline answers` writes.
     """
@@ -96,8 +96,8 @@ class PreparedCheck:
 
     Attributes:
         check: the check.
-        spec: its spec, with its bounds and properties.
-        file: the suite's file; None if it is in none.
+        spec: the spec, with the check's bounds and properties.
+        file: the suite's file; None if the check is not from a file.
         line: the line of the file at which the check begins.
     """
 
@@ -108,7 +108,7 @@ class PreparedCheck:
 
     @property
     def title(self) -> str:
-        """The check's name, or its spec's, `visible`."""
+        """The name of the check, or of its spec if it has none, made `visible`."""
         return visible(self.check.name or self.spec.name)
 
     @property
@@ -118,7 +118,7 @@ class PreparedCheck:
 
     @property
     def spec_name(self) -> str:
-        """The spec as the command line names it in the working directory."""
+        """The spec's name on the command line, relative to the working directory."""
         if self.is_python_file and self.file is not None:
             return os.path.relpath(self.file.parent / self.check.spec)
         return self.check.spec
@@ -140,7 +140,7 @@ class PreparedCheck:
 
     @property
     def coverable(self) -> list[str]:
-        """The names that `Check.covers` may contain: those of actions, witnesses, and properties with a premise."""
+        """The names that `Check.covers` may contain: actions, witnesses, and properties with a premise."""
         items = [item.name for item in self.spec.checks if item.kind.is_witness or item.premise is not None]
         return list(dict.fromkeys([*(action.name for action in self.spec.actions), *items]))
 
@@ -150,10 +150,10 @@ class PreparedCheck:
         Parameters:
             progress: called from time to time with the counts so far.
             coverage: whether to measure `Statistics.covered`.
-            verify: see `CompiledSettings`; None: as the check says.
+            verify: see `CompiledSettings`; None: use the setting of the check.
 
         Raises:
-            LeadlineError: the spec misbehaved; names the check.
+            LeadlineError: the spec misbehaved. The message names the check.
         """
         try:
             if verify is None and self.check.verify is not None:
@@ -175,7 +175,7 @@ class PreparedCheck:
 
 @attrs.frozen(eq=False)
 class Outcome:
-    """A check with its result."""
+    """A check together with its result."""
 
     prepared: PreparedCheck
     result: Result
@@ -218,7 +218,7 @@ class Outcome:
 
     @property
     def uncovered(self) -> dict[str, str]:
-        """What the run should have covered but did not, in words, by the name of the action or property."""
+        """Descriptions of the missing coverage, by the name of the action or property."""
         result, expected = self.result, self._expected_to_cover
         yet = "never" if result.exhausted else "not"
         idle = result.statistics.never_enabled
@@ -279,7 +279,7 @@ class SuiteRun:
 
     @property
     def exit_code(self) -> int:
-        """The exit code: that of the worst outcome; `INCOMPLETE` if some checks were not run."""
+        """The exit code of the worst outcome; `INCOMPLETE` if some checks were not run."""
         codes = [outcome.exit_code for outcome in self.outcomes]
         if VIOLATED in codes:
             return VIOLATED
@@ -287,12 +287,12 @@ class SuiteRun:
 
     @property
     def summary(self) -> str:
-        """How many checks were as expected, in words."""
+        """A sentence with the number of checks whose results are as expected."""
         return as_expected([outcome.exit_code for outcome in self.outcomes], len(self.checks))
 
 
 def find_suite(folder: Path) -> Path | None:
-    """The suite of a folder: ``leadline.toml``, or ``pyproject.toml`` with a table ``[tool.leadline]``."""
+    """Return a folder's suite: ``leadline.toml``, or ``pyproject.toml`` with a table ``[tool.leadline]``; else None."""
     own, project = folder / "leadline.toml", folder / "pyproject.toml"
     if own.is_file():
         return own
@@ -302,13 +302,13 @@ def find_suite(folder: Path) -> Path | None:
 
 
 def _tool_table(content: dict[str, object]) -> object:
-    """The table [tool.leadline] of a pyproject.toml; None if there is none."""
+    """Return the table [tool.leadline] of a pyproject.toml; None if it has no such table."""
     tool = content.get("tool")
     return tool.get("leadline") if isinstance(tool, dict) else None
 
 
 def read_suite(path: Path) -> list[PreparedCheck]:
-    """The checks of a suite file, all validated before the first one is run.
+    """Read and validate the checks of a suite file.
 
     Parameters:
         path: a TOML file with an array of tables ``[[check]]``; in a ``pyproject.toml`` they are called
@@ -335,7 +335,7 @@ def read_suite(path: Path) -> list[PreparedCheck]:
 
 
 def _header_lines(path: Path) -> list[int]:
-    """The lines of a suite's file that begin a check."""
+    """Return the numbers of the lines in a suite's file at which a check begins."""
     lines = file_text(path).splitlines()
     return [number for number, line in enumerate(lines, start=1) if _HEADER.match(line)]
 
@@ -368,7 +368,7 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
 
 
 def _check_sense(check: Check, given: set[str]) -> None:
-    """Refuse keys with impossible values, and keys that need other keys that are missing."""
+    """Reject keys with impossible values, and keys that require a further key that is missing."""
     if (check.expect == "violated") != (check.violates is not None):
         raise LeadlineError('expect = "violated" and violates = "PROPERTY" belong together')
     if check.engine == "fuzz" and check.expect == "holds":
@@ -410,7 +410,7 @@ def _read(path: Path) -> dict[str, object]:
 
 
 def _converter() -> cattrs.Converter:
-    """A converter that accepts values of TOML's types, and does not convert one type to another."""
+    """Return a converter that accepts the types of TOML and does not convert between types."""
     converter = cattrs.Converter(forbid_extra_keys=True)
 
     def take(kind: object, right: str, fits: Callable[[object], bool]) -> None:
@@ -444,7 +444,7 @@ def _converter() -> cattrs.Converter:
 
 
 def _explained(error: cattrs.BaseValidationError) -> str:
-    """The first error in an entry. Unknown keys come first, because other errors may follow from them."""
+    """Return the first error in an entry. Unknown keys come first, because they may cause further errors."""
     complaints = cattrs.transform_error(error, format_exception=lambda inner, _: _complaint(inner))
     first = min(complaints, key=lambda text: not text.startswith("unknown"))
     message, _, key = first.rpartition(" @ $")
@@ -459,7 +459,7 @@ def _complaint(error: BaseException) -> str:
 
 
 def as_expected(codes: Sequence[int], planned: int) -> str:
-    """How many checks of a suite are as expected, in words.
+    """Return a sentence with the number of checks of a suite that are as expected.
 
     Parameters:
         codes: the exit codes of the checks that were run.

@@ -1,4 +1,4 @@
-"""One line in a test suite checks a spec; its failure shows the trace, as a terminal does."""
+"""Assertions for test suites. Each checks a spec in one line, and its failure shows the trace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def assert_holds(
     allow_incomplete: bool = False,
     **bounds: Value,
 ) -> Result:
-    """Search a spec's whole space, and fail the test unless all its properties hold.
+    """Search all reachable states of a spec, and fail the test unless all its properties hold.
 
     Parameters:
         spec: the spec, or its name as for `leadline explore`.
@@ -83,7 +83,7 @@ def assert_violated(
         A shortest counterexample.
 
     Raises:
-        AssertionError: the property holds, was not decided, or has another shortest counterexample.
+        AssertionError: the property holds, was not decided, or has a shortest counterexample of a different length.
         LeadlineError: the spec, a bound or a property does not exist, or the spec misbehaved.
 
     Example:
@@ -120,7 +120,7 @@ def assert_not_violated(
     """Search a spec's behaviours at random, and fail the test if a property is violated.
 
     Parameters:
-        spec: the spec, or what `leadline fuzz` calls it.
+        spec: the spec, or its name as for `leadline fuzz`.
         settings: the number of behaviours, their length, the seed, and how to search.
         properties: the properties checked; by default all of the spec's.
         limits: the limits of the search.
@@ -156,6 +156,6 @@ def _chosen(spec: Spec[Any] | str, bounds: Mapping[str, Value], properties: Iter
 
 
 def _shown(result: Result) -> str:
-    """The first counterexample, as the end of a message."""
+    """Return the first counterexample as text to append to a message; empty if there is none."""
     violated = (item for item in result.properties if item.verdict is Verdict.VIOLATED)
     return next((f"\n\n{plain_text(trace)}" for item in violated for trace in item.traces), "")

@@ -155,7 +155,7 @@ def _electable(partition: DiskPartition) -> Iterator[str]:
 
 
 def _has_all(partition: DiskPartition, replica: DiskReplica, committed: int) -> bool:
-    """Whether a replica has all batches below `committed` that any replica has, and no damaged batch."""
+    """Return whether a replica has all batches below `committed` that any replica has, and no damaged batch."""
     if replica.log.end_offset < committed or not replica.batches["intact"].all():
         return False
     for _, other in partition.replicas_of():

@@ -254,7 +254,7 @@ def _asked(check: Property, *moments: DiskPartition | None) -> tuple[list[Findin
 
 
 def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Complaint) -> bool:
-    """Whether a complaint may be caused only by copying disks, or the files of one disk, one after another."""
+    """Return whether a complaint may be caused only by copying disks, or the files of one disk, one after another."""
     replicas = [replica for _, replica in partition.replicas_of(complaint.brokers)]
     if check.name == watermarks.hw_within_log.name:
         return not any(replica.place.clean or signs_of_a_lost_segment(replica) for replica in replicas)

@@ -145,7 +145,7 @@ def _with_isr(state: Partition, leader: int, isr: frozenset[int]) -> Partition:
 
 
 def follows(state: Partition, leader: int, follower: int) -> bool:
-    """Whether a broker follows one that believes it leads, according to the protocol."""
+    """Return whether a broker follows one that believes it leads, according to the protocol."""
     return (
         state.believes_to_lead(leader)
         and state.replicas[follower].leader == leader
@@ -154,7 +154,7 @@ def follows(state: Partition, leader: int, follower: int) -> bool:
 
 
 def caught_up(state: Partition, leader: int, follower: int, offset: int) -> bool:
-    """Whether a broker follows one that believes it leads, and has the leader's records below `offset`."""
+    """Return whether a broker follows one that believes it leads, and has the leader's records below `offset`."""
     if not follows(state, leader, follower):
         return False
     source, target, last = state.replicas[leader].log, state.replicas[follower].log, offset - 1

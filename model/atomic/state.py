@@ -55,7 +55,7 @@ class Partition(Leadership[Replica]):
         return sorted(self.requests[epoch], key=_order)
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Whether a broker has yet to truncate, if its protocol truncates only when fetching."""
+        """Return whether a broker has yet to truncate, if its protocol truncates only when fetching."""
         replica = self.replicas[broker]
         return replica.leader is not None and self.protocol.diverges(self.replicas[replica.leader].log, replica.log)
 

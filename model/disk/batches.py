@@ -208,7 +208,7 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
 
 
 def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: memoryview) -> bool:
-    """Whether the checksum of a batch that is larger than the buffer matches its header."""
+    """Return whether the checksum of a batch that is larger than the buffer matches its header."""
     head = memoryview(bytearray(_LEAST_LEFT))
     source.read_into(head, at)
     compute: Callable[[memoryview, int], int] = crc32c if magic == 2 else zlib.crc32

@@ -351,7 +351,7 @@ def _topic_ids(files: Files, directory: DataDirectory) -> dict[str, UUID]:
 
 
 def _belongs_to(each: Survey, group: list[Survey], read: Reader) -> bool:
-    """Whether a directory belongs to the same cluster as others."""
+    """Return whether a directory belongs to the same cluster as others."""
     related = [_are_related(each, other, read) for other in group]
     if False in related:
         return False
@@ -359,7 +359,7 @@ def _belongs_to(each: Survey, group: list[Survey], read: Reader) -> bool:
 
 
 def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
-    """Whether two directories belong to one cluster; None if there is no evidence."""
+    """Return whether two directories belong to one cluster; None if there is no evidence."""
     mine, theirs = one.directory.cluster, other.directory.cluster
     if mine and theirs and mine != theirs:
         return False
@@ -375,7 +375,7 @@ def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
 
 
 def _have_a_batch_in_common(files: Files, one: DataDirectory, other: DataDirectory) -> bool | None:
-    """Whether two directories have the same batch anywhere; None if their logs share no offset."""
+    """Return whether two directories have the same batch anywhere; None if their logs share no offset."""
     found = None
     for partition in sorted(one.partitions.keys() & other.partitions.keys())[:MOST_LOGS]:
         logs = [_log(files, read_log_directory(files, each.partitions[partition])) for each in (one, other)]

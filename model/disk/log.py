@@ -72,7 +72,7 @@ class DiskLog:
         return tuple(_batch(batches[place]) for place in places)
 
     def has(self, offset: int) -> bool:
-        """Whether a batch contains an offset."""
+        """Return whether a batch contains an offset."""
         return int(_covering(self.batches, np.array([offset]))[0]) >= 0
 
     def __getitem__(self, offset: int) -> Batch:

@@ -193,7 +193,7 @@ def read_replica(
 
 
 def _is_left_out(source: Source) -> bool:
-    """Whether a file is a Git LFS pointer, which replaces a large file that was not downloaded."""
+    """Return whether a file is a Git LFS pointer, which replaces a large file that was not downloaded."""
     buffer = memoryview(bytearray(len(LEFT_OUT)))
     return source.read_into(buffer, 0) == len(buffer) and buffer == LEFT_OUT
 
@@ -277,7 +277,7 @@ class DiskPartition:
         return ((broker, replica) for broker, replica in sorted(self.replicas.items()) if broker in wanted)
 
     def believes_to_lead(self, broker: int) -> bool:
-        """Whether a broker believes that it leads."""
+        """Return whether a broker believes that it leads."""
         return self.replicas[broker].leader == broker
 
     def believed_leaders(self) -> Iterator[tuple[int, DiskReplica]]:
@@ -285,7 +285,7 @@ class DiskPartition:
         return ((broker, replica) for broker, replica in self.replicas_of() if replica.leader == broker)
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Whether a broker's log may differ from its leader's because it has yet to truncate.
+        """Return whether a broker's log may differ from its leader's because it has yet to truncate.
 
         A batch that the follower has fetched in the leader's epoch proves that it has truncated. Records below a high
         watermark are never truncated, so they are compared in any case.

@@ -15,7 +15,7 @@ from leadline.model.disk.files import Entry, Kind, LocalFiles, Source, Unreadabl
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is a URI such as ``s3://bucket/path``."""
+    """Return whether a path is a URI such as ``s3://bucket/path``."""
     return "://" in path
 
 

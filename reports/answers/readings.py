@@ -1,4 +1,4 @@
-"""Specs of the readings that the articles and their readers dispute, for the suite beside this file."""
+"""Specs of disputed interpretations of the articles, for the suite in this folder."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What an audit of brokers' disks found, for people and for programs."""
+"""The reports on an audit of brokers' disks, for people and for programs."""

@@ -1,6 +1,7 @@
-"""Counterexamples that match findings: interleavings that can lead to the state of the disks.
+"""Counterexamples that match findings of an audit: interleavings that can lead to the state of the disks.
 
-They are matched by the violation at their ends, not by name. See `leadline.invariants.audit.shapes`.
+A counterexample matches a finding if it ends in the same kind of violation; names do not matter. See
+`leadline.invariants.audit.shapes`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Counterexample:
 
     @property
     def command(self) -> str:
-        """The command that finds it."""
+        """The command that finds this counterexample."""
         spec, about = self.trace.spec, self.trace.about
         changed = {
             name: value
@@ -51,7 +52,7 @@ class Counterexample:
 
 
 def known(checks: Iterable[str], tell: Callable[[str], None] = lambda title: None) -> Iterator[Counterexample]:
-    """The counterexamples to some properties in the shipped suite, found by searching.
+    """Search for the counterexamples to the given properties in the shipped suite.
 
     Parameters:
         checks: the names of the properties.
@@ -71,7 +72,7 @@ def known(checks: Iterable[str], tell: Callable[[str], None] = lambda title: Non
 
 
 def counterexample(title: str, trace: Trace[PartitionView]) -> Counterexample:
-    """A trace as a counterexample, with its shape."""
+    """Return a trace as a counterexample, with its shape."""
     assert trace.about is not None
     complaints = complaints_at_end(trace.spec, trace.about, trace.states)
     located = [complaint for complaint in complaints if isinstance(complaint, Complaint)]
@@ -84,7 +85,7 @@ def with_counterexamples(
     """Match an audit's findings with counterexamples.
 
     Returns:
-        The audit, whose findings name the counterexamples that match; and the shortest of these for each shape.
+        The audit, whose findings name the matching counterexamples, and the shortest counterexample of each shape.
     """
     shapes = {finding.shape for finding in result.errors if finding.shape is not None}
     if not shapes:

@@ -1,4 +1,4 @@
-"""The findings of an audit for CI systems, and in Markdown."""
+"""The findings of an audit, for CI systems and as Markdown."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ COMPLETE = "everything could be decided"
 """The name of the finding on an audit as a whole."""
 
 MOST_ROWS = 200
-"""Findings in a table of Markdown."""
+"""The most findings in a Markdown table."""
 
 
 @attrs.frozen(eq=False)
 class AuditReport:
-    """An audit, as reports show it.
+    """The content of a report on an audit.
 
     Attributes:
         directories: the directories that were audited, in one line.
         result: the audit.
-        examples: the counterexamples that end like its findings.
+        examples: the counterexamples that match its findings.
     """
 
     directories: str = attrs.field(converter=visible)
@@ -42,7 +42,7 @@ class AuditReport:
 
 
 def audit_findings(result: AuditResult) -> list[Finding]:
-    """The findings of an audit: each violation, each property without one, and whether everything could be decided.
+    """Return the findings of an audit: violations, properties without a violation, and whether the audit is complete.
 
     Notes are not findings, because they are not errors.
     """
@@ -68,7 +68,7 @@ def audit_findings(result: AuditResult) -> list[Finding]:
 
 
 def _directory(error: AuditFinding) -> SourceLocation | None:
-    """The directory of a violation, relative to the working directory if possible."""
+    """Return the directory of a violation, relative to the working directory if possible."""
     if not error.path or "://" in error.path:
         return None
     path = Path(error.path).absolute()
@@ -76,7 +76,7 @@ def _directory(error: AuditFinding) -> SourceLocation | None:
 
 
 def audit_markdown(result: AuditResult, examples: Sequence[Counterexample]) -> str:
-    """An audit as Markdown: its verdict, a table of what was found, and the counterexample that is like it."""
+    """Return an audit as Markdown: its verdict, a table of its findings, and a matching counterexample."""
     return "\n".join([*_markdown(result, examples), ""])
 
 

@@ -1,4 +1,4 @@
-"""JSON: an audit as one object, for programs."""
+"""JSON: the result of an audit as one object, for programs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from leadline.invariants.audit.result import AuditResult
 
 
 def audit_object(result: AuditResult) -> dict[str, object]:
-    """An audit as an object that `json.dumps` takes.
+    """Return an audit as an object for `json.dumps`.
 
     Returns:
-        ``verdict`` is ``holds``, ``violated`` or ``incomplete``, ``reason`` why not everything could be decided, also
-        where something is violated; ``brokers``, ``partitions`` and ``batches`` are counts; ``seconds`` is wall-clock
-        time. A finding of severity ``note`` is explained, or gives other information.
+        An object with these fields: ``verdict`` is ``holds``, ``violated`` or ``incomplete``. ``reason`` says why not
+        everything could be decided, even if there is a violation. ``brokers``, ``partitions`` and ``batches`` are
+        counts. ``seconds`` is wall-clock time. A finding of severity ``note`` is explained or informational.
     """
     return {
         "verdict": result.verdict.value,

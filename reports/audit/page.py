@@ -31,7 +31,7 @@ MOST_FINDINGS = 20
 """The most findings that are shown for one partition."""
 
 LABEL = 230
-"""Pixels left of the first column, for the brokers."""
+"""The width of the area left of the first column, for the brokers, in pixels."""
 
 COLUMN = 104
 """The width of a column, in pixels."""
@@ -40,7 +40,7 @@ ROW = 74
 """The height of a row, in pixels."""
 
 HEAD = 16
-"""Pixels above the first row, for the offsets."""
+"""The height of the area above the first row, for the offsets, in pixels."""
 
 
 @attrs.frozen
@@ -82,7 +82,7 @@ class _Finding:
 
 @attrs.frozen
 class _Partition:
-    """A partition with errors, for the template."""
+    """The template's data on a partition with errors."""
 
     name: str
     title: str
@@ -115,7 +115,7 @@ class _Check:
 
 @attrs.frozen
 class _Audit:
-    """The audit, for the template."""
+    """The template's data on the audit."""
 
     verdict: str
     looks: str
@@ -130,12 +130,12 @@ class _Audit:
 
 
 def audit_page(title: str, result: AuditResult, examples: Sequence[Counterexample]) -> str:
-    """The page of an audit, as HTML.
+    """Return the HTML page of an audit.
 
     Parameters:
         title: the title of the page.
         result: the audit.
-        examples: the counterexamples that end like its findings; the page shows their traces.
+        examples: the counterexamples that match its findings; the page shows their traces.
     """
     chapters = [chapter(number, story_of(each.trace), each.title) for number, each in enumerate(examples, start=1)]
     links = {each.shape: shown for each, shown in zip(examples, chapters, strict=True)}

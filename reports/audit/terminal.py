@@ -1,4 +1,4 @@
-"""The terminal: an audit, partition by partition."""
+"""The terminal view of an audit, by partition."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from leadline.reports.terminal.trace import story_view
 from leadline.reports.traces.story import story_of
 
 MOST_PARTITIONS = 20
-"""The most partitions with errors that are shown, and the most notes."""
+"""The maximum number of partitions with errors, and of notes, that are shown."""
 
 MOST_FINDINGS = 6
 """The most findings that are shown for one partition."""
 
 
 def audit_view(result: AuditResult, examples: Sequence[Counterexample], *, plain: bool, width: int) -> RenderableType:
-    """The result of an audit: errors by partition, a trace that ends like them, notes, open questions, and the verdict.
+    """Return the view of an audit: errors by partition, a matching trace, notes, undecided questions, and the verdict.
 
     Parameters:
         result: the audit.
-        examples: the counterexamples that end like the findings; the first one is shown.
+        examples: the counterexamples that match the findings; the first one is shown.
         plain, width: see `story_view`.
     """
     parts: list[RenderableType] = [*_errors(result)]
@@ -66,7 +66,7 @@ def _errors(result: AuditResult) -> Iterator[RenderableType]:
 
 
 def without_repetition(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings of a partition without the violations of `weak_isr` that are also ones of `strong_isr`."""
+    """Return a partition's findings without violations of `weak_isr` that are also violations of `strong_isr`."""
     strong = {(finding.brokers, finding.offset) for finding in findings if finding.check == "strong_isr"}
     return [each for each in findings if each.check != "weak_isr" or (each.brokers, each.offset) not in strong]
 
@@ -95,7 +95,7 @@ def _summary(result: AuditResult) -> Iterator[Text]:
 
 
 def verdict_sentence(result: AuditResult) -> str:
-    """The verdict in a few words."""
+    """Return the verdict in a few words."""
     match result.verdict:
         case Verdict.VIOLATED:
             names = list(dict.fromkeys(finding.check for finding in result.errors))
@@ -108,7 +108,7 @@ def verdict_sentence(result: AuditResult) -> str:
 
 
 def partition_name(topic: str | None, partition: int | None) -> str:
-    """A partition's name; ``directories`` where there is no topic."""
+    """Return the name of a partition; ``directories`` if there is no topic."""
     return "directories" if topic is None else f"{topic}-{partition}"
 
 
@@ -118,7 +118,7 @@ def _sentence(text: str) -> str:
 
 @contextmanager
 def searching() -> Iterator[Callable[[str], None]]:
-    """Show the current search for counterexamples in a live line on standard error, if it is a terminal."""
+    """Show the current search for counterexamples in a live line, if standard error is a terminal."""
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
         yield lambda title: None
@@ -131,7 +131,7 @@ def searching() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def audit_progress() -> Iterator[Tell | None]:
-    """Show the progress of an audit in a live line on standard error, if it is a terminal."""
+    """Show the progress of an audit in a live line, if standard error is a terminal."""
     out = console(stderr=True)
     if not out.is_terminal or is_plain(out):
         yield None

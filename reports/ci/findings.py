@@ -1,4 +1,4 @@
-"""Findings: the result of a check for each of its properties, as CI systems show it: passed, failed or incomplete."""
+"""Findings: the results of a check, one for each property, as CI systems show them: passed, failed or incomplete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leadline.reports.runs.phrases import PREMISE_FALSE
 from leadline.reports.suite import Outcome, PreparedCheck, SuiteRun
 
 WHOLE = "as expected"
-"""The name of the finding on a check as a whole."""
+"""The name of the finding that is about an entire check."""
 
 
 @attrs.frozen
@@ -31,17 +31,17 @@ class SourceLocation:
 
 @attrs.frozen(eq=False)
 class Finding:
-    """The result of a check for one property, or as a whole. Its texts are `visible`.
+    """The result of an entire check, or of one of its properties. Its texts are `visible`.
 
     Attributes:
         check: the check's title.
         name: the property's name, or `WHOLE`.
         status: ``passed`` if it is as expected; ``incomplete`` if the expected verdict was not reached.
-        message: what is wrong, in one line; if it passed, the result.
-        property: the property; None for a check as a whole.
+        message: the problem in one line; if it passed, the result.
+        property: the property; None if the finding is about an entire check.
         trace: the trace, if there is one.
         seconds: for the first finding of a check, the time that the check took.
-        location: where it is; None if that is not known.
+        location: its source location; None if it is unknown.
     """
 
     check: str = attrs.field(converter=visible)
@@ -55,10 +55,10 @@ class Finding:
 
 
 def findings(outcome: Outcome) -> list[Finding]:
-    """The findings of a check. The first is on the check as a whole, unless its properties explain why it failed.
+    """Return the findings of a check. The first is about the entire check, unless its properties explain the failure.
 
-    If the verdicts are as expected, properties that an expected violation or limit left open have no finding: they
-    neither passed nor failed.
+    If the verdicts are as expected, there are no findings for properties that are undecided because of an expected
+    violation or limit: they neither passed nor failed.
     """
     own = list(_of_properties(outcome))
     explained = any(finding.status != "passed" for finding in own)
@@ -67,13 +67,13 @@ def findings(outcome: Outcome) -> list[Finding]:
 
 
 def suite_findings(run: SuiteRun) -> list[Finding]:
-    """The findings of all checks of a suite, including those that were not run."""
+    """Return the findings of all checks of a suite, including checks that were not run."""
     found = [finding for outcome in run.outcomes for finding in findings(outcome)]
     return found + [not_run(prepared.title) for prepared in run.checks[len(run.outcomes) :]]
 
 
 def not_run(check: str) -> Finding:
-    """The finding on a check that was not run, or that was ended by an error of its spec."""
+    """Return the finding for a check that was not run or that ended with an error in its spec."""
     return Finding(check, WHOLE, "incomplete", "it was not run to its end")
 
 
@@ -105,7 +105,7 @@ def _of_properties(outcome: Outcome) -> Iterator[Finding]:
 
 
 def _said(item: PropertyResult) -> str:
-    """The verdict on a property, with the reason for a violation or else its sentence."""
+    """Return the verdict on a property, followed by the reason for the violation or by the property's sentence."""
     trace = next(iter(item.traces), None)
     if item.verdict is Verdict.VIOLATED:
         verb = "is never shown" if item.property.kind.is_witness else "is violated"
@@ -117,16 +117,17 @@ def _said(item: PropertyResult) -> str:
 
 
 def location_of(item: Property, prepared: PreparedCheck | None = None) -> SourceLocation | None:
-    """Where a CI system shows a violation: at the property's function if it is in the working directory.
+    """Return the source location at which a CI system shows a violation.
 
-    Otherwise, as for shipped properties, it is the check in the suite's file.
+    It is the property's function if its file is in the working directory. Otherwise, as for shipped properties, it is
+    the check in the suite's file.
 
     Parameters:
         item: the property.
         prepared: the check; None if there is none.
 
     Returns:
-        None if neither the property (a callable object, for instance) nor the check has a source file.
+        The location; None if neither the property (a callable object, for instance) nor the check has a source file.
     """
     here = Path.cwd()
     function = inspect.unwrap(item.function)

@@ -17,9 +17,10 @@ MOST_BYTES = 1_000_000
 
 
 def workflow_commands(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """A workflow command for each finding that is not as expected, at its property's function.
+    """Yield a workflow command for each finding that is not as expected, located at its property's function.
 
-    GitHub shows the first ten of a step. So failures come first, and each incomplete check has one command.
+    GitHub shows only the first ten commands of a job step. Therefore failures come first, and each incomplete check has
+    one command.
     """
     failed, left_open = list[Finding](), list[Finding]()
     for outcome in outcomes:
@@ -44,9 +45,9 @@ def _property(text: str) -> str:
 
 
 def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -> str:
-    """A summary of a run: a table of the checks, and a diagram of each counterexample that was not expected.
+    """Return a summary of a run: a table of the checks, and a diagram of each unexpected counterexample.
 
-    If all is as expected, the first counterexample that was expected is drawn.
+    If all results are as expected, there is a diagram of the first expected counterexample.
 
     Parameters:
         outcomes: the checks that were run, with their results.
@@ -72,7 +73,7 @@ def summary(outcomes: Sequence[Outcome], planned: int, most: int = MOST_BYTES) -
 
 
 def _drawn(outcomes: Sequence[Outcome]) -> list[Finding]:
-    """The findings whose traces are shown."""
+    """Return the findings whose traces are shown."""
     found = [finding for outcome in outcomes for finding in findings(outcome)]
     with_trace = [item for item in found if item.trace is not None and item.trace.about is not None]
     wrong = [item for item in with_trace if item.status == "failed"]

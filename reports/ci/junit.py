@@ -1,4 +1,4 @@
-"""JUnit XML, which Jenkins, GitLab and other CI systems show."""
+"""JUnit XML, a format that Jenkins, GitLab and further CI systems show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ELEMENTS = {"passed": "system-out", "failed": "failure", "incomplete": "error"}
 
 
 def junit(name: str, found: Sequence[Finding]) -> str:
-    """Findings as JUnit XML: a test case each, with its trace as text.
+    """Return findings as JUnit XML. Each finding is a test case, with its trace as text.
 
     Parameters:
         name: the name of the suite.

@@ -19,7 +19,7 @@ from leadline.reports.traces.story import story_of
 
 
 def answers_page(title: str, suite: Path, outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """The lines of a page of answers: for each check its question, its note, its result, and the command to repeat it.
+    """Yield the lines of a page of answers: the question, note, result, and command of each check.
 
     Parameters:
         title: the heading of the page.
@@ -77,10 +77,10 @@ release without the change. *incomplete*: the search stopped at this number of s
 
 
 def matrix_page(matrix: Matrix, columns: Iterable[Column], command: str) -> Iterator[str]:
-    """The lines of a page with a verdict matrix: a table for each configuration.
+    """Yield the lines of a page with a verdict matrix: a table for each configuration.
 
     Parameters:
-        matrix: what was searched.
+        matrix: the matrix that was searched.
         columns: the results, by configuration and then by spec.
         command: the command that makes the page.
     """
@@ -121,7 +121,7 @@ def _emphasised(verdict: MatrixCell) -> str:
 
 
 def mutants_summary(report: Report) -> Iterator[str]:
-    """The lines of a report on mutants: the original, each mutant, and what each property kills.
+    """Yield the lines of a report on mutants: the original, each mutant, and the mutants that each property kills.
 
     Parameters:
         report: the report.
@@ -166,7 +166,7 @@ def mutants_summary(report: Report) -> Iterator[str]:
 
 
 def _remarks(report: Report) -> Iterator[str]:
-    """Further sentences about the mutants."""
+    """Yield further sentences about the mutants."""
     if report.stopped:
         yield f"incomplete: {report.stopped}"
     yield from report.advice
@@ -178,15 +178,15 @@ def _remarks(report: Report) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    """A text for a cell, in which names in backticks are shown as code."""
+    """Return text escaped for a table cell, except that names in backticks are shown as code."""
     return "".join(part if index % 2 else cell(part) for index, part in enumerate(re.split(r"(`[\w./-]+`)", text)))
 
 
 def _code(text: str) -> str:
-    """A name as it is; as `cell` has it if its characters mean something in code or in a table."""
+    """Return a name as code, or escaped by `cell` if it contains characters with a meaning in code or tables."""
     return cell(text) if set(text) & {"`", "|", "\\"} or not text.isprintable() else f"`{text}`" if text else ""
 
 
 def cell(text: str) -> str:
-    """A text escaped for one cell of a table."""
+    """Return text escaped for a table cell."""
     return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", visible(text))

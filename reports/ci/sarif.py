@@ -16,10 +16,10 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(found: Iterable[Finding]) -> str:
-    """Findings as a SARIF log: a rule for each property by its name, a result for each that is not as expected.
+    """Return findings as a SARIF log: a rule for each property, and a result for each finding that is not as expected.
 
     A violation is an error, with its trace as a code flow. An incomplete finding is of kind ``open``, and the run is
-    not successful. A finding without a location, such as one on a check as a whole, is a notification.
+    not successful. A finding without a location, such as a finding about an entire check, is a notification.
     """
     wrong = [finding for finding in found if finding.status != "passed"]
     placed = [

@@ -1,7 +1,7 @@
 """JSON: a run of a suite as one object, for programs.
 
-``check.schema.json``, beside this file, is its JSON Schema. `VERSION` changes when a program that reads the object may
-have to change.
+Its JSON Schema is ``check.schema.json`` in this folder. `VERSION` changes when programs that read the object may have
+to change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCHEMA = Path(__file__).resolve().with_name("check.schema.json")
 
 
 def suite_object(run: SuiteRun, origin: Origin) -> dict[str, object]:
-    """A run of a suite as an object that `json.dumps` accepts.
+    """Return a run of a suite as an object for `json.dumps`.
 
     Parameters:
         run: the run.
@@ -42,7 +42,7 @@ def suite_object(run: SuiteRun, origin: Origin) -> dict[str, object]:
 
 
 def _check_object(prepared: PreparedCheck, outcome: Outcome | None, origin: Origin) -> dict[str, object]:
-    """A check with its result; the fields of its result are null if it was not run."""
+    """Return a check with its result. If it was not run, the fields of the result are null."""
     check = prepared.check
     return {
         "name": prepared.title,

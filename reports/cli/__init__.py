@@ -1,4 +1,4 @@
-"""The `leadline` command, on top of everything else."""
+"""The `leadline` command."""
 
 import atexit
 import os

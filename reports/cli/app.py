@@ -1,4 +1,4 @@
-"""The command group, and the one place where errors become a line and an exit code."""
+"""The command group. It turns every error into an error message and an exit code."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ COMMANDS = {
     "specs": "List the specs, or show one: its rules, bounds, actions and properties.",
     "trace": "Show a saved trace, step by step, or in a format for other tools.",
 }
-"""The help of each command in one line. It is here because importing a command takes most of a second."""
+"""A line of help for each command. It is defined here because importing a command takes most of a second."""
 
 
 class Commands(click.Group):
-    """A group that imports only the command that runs, and suggests similar names for an unknown command."""
+    """A command group that imports a command only when it runs, and suggests similar names for unknown commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -72,11 +72,11 @@ class Commands(click.Group):
 
 
 class ReaderGone(Exception):
-    """The process that reads standard output has closed it, as `head` does."""
+    """Raised when the process that reads standard output has closed it, as `head` does."""
 
 
 class StoppedEarly(Exception):
-    """A limit was reached before there was a result to report. The message names the limit."""
+    """Raised when a limit is reached before there is a result to report. The message names the limit."""
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -106,7 +106,7 @@ _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 MOST_CHARACTERS = 4_000
-"""Characters of the longest error line: it may repeat a name or a value from a file, which has any length."""
+"""The most characters in an error message, which may quote a long name or value from a file."""
 
 
 IN_ASCII = {"┃": "|", "│": "|", "→": ">", "←": "<", "…": ".", "·": "-"}
@@ -172,11 +172,11 @@ def main() -> None:
 
 
 def _unexpected(error: BaseException, output: TextIO) -> str:
-    """What to say of an error that nothing else has caught.
+    """Return the message for an error that no other handler has caught.
 
     Parameters:
         error: the error.
-        output: standard output as it was at first.
+        output: the original standard output.
     """
     if isinstance(error, ValueError) and output.closed:
         return "the spec closed standard output"

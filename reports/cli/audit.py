@@ -1,4 +1,4 @@
-"""`leadline audit`: checks the invariants on the disks of real brokers."""
+"""`leadline audit`: check the invariants on the disks of real brokers."""
 
 from __future__ import annotations
 

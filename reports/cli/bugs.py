@@ -1,4 +1,4 @@
-"""`leadline bugs`: searches for known bugs, in the releases that have them and in those that fixed them."""
+"""`leadline bugs`: search for known bugs in the affected releases and in the releases that fixed them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
 
 
 def _searched(runs: Sequence[BugSearch]) -> list[BugResult]:
-    """Run the searches for a bug, until one is interrupted."""
+    """Run the searches for a bug. Stop if a search is interrupted."""
     outcomes: list[BugResult] = []
     for run in runs:
         with progress_line(f"{run.bug.ticket} {run.spec.name}") as progress:
@@ -109,7 +109,7 @@ def _show(out: Console, outcomes: Sequence[BugResult], *, with_trace: bool) -> N
 
 
 def _comparison(outcomes: Sequence[BugResult]) -> str:
-    """The command that compares the last affected release with the one that fixed the bug; empty if neither was run."""
+    """Return the command that compares the last affected release with the fixed one; empty if that one was not run."""
     last = {outcome.run.part: outcome.run for outcome in outcomes}
     if "fixed" not in last:
         return ""
@@ -139,7 +139,7 @@ def _row(outcome: BugResult) -> tuple[Text, str, str]:
 
 
 def _later(later: Sequence[BugResult]) -> tuple[str, str]:
-    """The later releases in which the property holds, and their numbers of states."""
+    """Return phrases for the later releases in which the property holds and for their numbers of states."""
     states = sorted(outcome.result.statistics.distinct for outcome in later)
     sizes = f"{states[0]:,} to {states[-1]:,} states" if states[0] != states[-1] else counted(states[0], "state")
     first, last = later[0].run.spec.name, later[-1].run.spec.name

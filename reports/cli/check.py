@@ -78,13 +78,13 @@ def check(file: Path | None, shipped: bool, coverage: bool, verify: float | None
 def _run(
     out: Console, checks: Sequence[PreparedCheck], coverage: bool, verify: float | None
 ) -> tuple[list[Outcome], LeadlineError | KeyboardInterrupt | None]:
-    """Run checks one after another, and print a line for each, and some of the traces.
+    """Run checks one after another. Print a line for each check, and some of the traces.
 
     Parameters:
         out: where to print.
         checks: the checks.
         coverage: whether to measure coverage.
-        verify: see `CompiledSettings`; None: as each check says.
+        verify: see `CompiledSettings`; None: use the setting of each check.
 
     Returns:
         The outcomes, and the exception that ended the run early; None if all checks were run.

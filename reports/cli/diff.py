@@ -1,4 +1,4 @@
-"""`leadline diff`: a behaviour of one spec that another does not have, side by side."""
+"""`leadline diff`: compare two specs, and show side by side a behaviour that only one of them has."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from leadline.reports.terminal.trace import side_by_side, turning_points
 from leadline.reports.traces.story import story_of
 
 MOST_STATES = 50_000
-"""The most shared states that are searched for a first difference if no counterexample shows one."""
+"""The most common states of two specs to search for a difference if no counterexample shows one."""
 
 
 @click.command()
@@ -69,7 +69,7 @@ def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...
 
 
 def _by_counterexample(first: Spec[object], second: Spec[object]) -> Parting | None:
-    """A counterexample of one spec that does not end in a violation of the same property in the other."""
+    """Find a counterexample of one spec whose steps do not violate the property in the other; None if there is none."""
     for one, other in ((first, second), (second, first)):
         for item in searched(one).properties:
             if item.verdict is Verdict.VIOLATED and not item.property.kind.is_witness:

@@ -191,7 +191,7 @@ def explore(
 
 
 def spark_settings(given: tuple[str, ...]) -> dict[str, str]:
-    """Spark's settings by name. Raises UsageError: a text is not of the form NAME=VALUE."""
+    """Return Spark's settings by name. Raise UsageError if a text is not of the form NAME=VALUE."""
     for text in given:
         if "=" not in text:
             raise click.UsageError(f"--conf {text}: write it as in --conf spark.executor.memory=2g")

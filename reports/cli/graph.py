@@ -37,7 +37,7 @@ def graph(spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invaria
     search = OracleSearch(chosen, Limits(max_states=max_states, keep_going=True))
     result = search.run()
     if result.interrupted:
-        raise KeyboardInterrupt  # it was meant for the command, not for this search alone
+        raise KeyboardInterrupt  # the user wants to interrupt the command, not only this search
     if result.exhausted:
         say(dot(chosen, state_graph(chosen, search.arrivals)))
         return AS_EXPECTED

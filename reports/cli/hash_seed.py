@@ -1,7 +1,7 @@
-"""A fixed hash seed, so that identical runs of the command are identical.
+"""Set a fixed hash seed, so that repeated runs of a command give identical results.
 
-Python draws a new seed for the hashes of strings in each process, and with it another order of sets of strings. The
-seed is read when Python starts, so the command starts once more, before anything heavy is imported. Helper processes
+Python chooses a new seed for the hashes of strings in each process, so the order of sets of strings changes. Python
+reads the seed when it starts, so the command restarts itself before it imports any large module. Helper processes
 and Spark's workers inherit the seed. Hashes that depend on an address (of functions, of classes, and of None before
 Python 3.12) still differ between runs: see `leadline.checker.engines.set_order`.
 """
@@ -13,11 +13,11 @@ import sys
 from contextlib import suppress
 
 SEED = "0"
-"""The seed where the user has not chosen one: no randomization."""
+"""The seed used if the user has not chosen one. It disables randomization."""
 
 
 def fix_hash_seed() -> None:
-    """Start this process again with a fixed seed, unless it has one. The arguments, files and signals stay."""
+    """Restart this process with a fixed seed unless it has one. Arguments, open files and signals are kept."""
     if os.environ.get("PYTHONHASHSEED", "") not in ("", "random"):
         return
     if sys.flags.ignore_environment or not sys.executable or "-" in sys.orig_argv[1:2]:

@@ -1,4 +1,4 @@
-"""`leadline mutate`: which property notices which mistake in a spec."""
+"""`leadline mutate`: show which properties detect mistakes in a spec."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from leadline.reports.terminal.mutants import mutants_progress, show_mutants
 
 KINDS = ("rule", "mistake", "action", "code")
 SAVE_SECONDS = 5.0
-"""Seconds between two saves of a report that is not complete."""
+"""The time between two saves of an incomplete report, in seconds."""
 
 
 @click.command()
@@ -204,7 +204,7 @@ def mutate(
 
 
 def _given(explained: Path | None, specs: Sequence[Spec[object]], found: Sequence[Mutations]) -> dict[str, str]:
-    """The reasons in the user's file, by mutant. Raises LeadlineError: the file names a mutant that does not exist."""
+    """Return the user's explanations by mutant. Raise LeadlineError if a mutant in the file does not exist."""
     given = read_explained(explained) if explained is not None else {}
     known = [each.name for of in found for each in of.possible]
     for name in given:
@@ -224,7 +224,7 @@ def _planned(
     is_part: bool,
     sample: Sample | None,
 ) -> Report:
-    """The report before the search. For a part of the mutants, it does not say why properties are kept."""
+    """Return the report before the search. If some mutants are left out, it gives no reasons for keeping properties."""
     harmless = {each.name: each.harmless for each in wanted if each.harmless}
     return Report(
         spec=spec.name,
@@ -242,7 +242,7 @@ def _planned(
 
 
 def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations:
-    """All mutations of a spec; those of Kafka's rules come first.
+    """Return all mutations of a spec. Mutations of Kafka's rules come first.
 
     Parameters:
         given: whether the user gave bounds, which then apply to all mutants.
@@ -253,7 +253,7 @@ def _all_mutations(reference: str, spec: Spec[object], given: bool) -> Mutations
 
 
 def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutation]:
-    """The mutations of the requested kinds and names, in order. Raises LeadlineError: there are none."""
+    """Return the mutations of the requested kinds and names, in order. Raise LeadlineError if there are none."""
     wanted = [each for each in found.possible if only in each.name and (not kinds or each.kind in kinds)]
     if not wanted:
         raise LeadlineError("no mutant matches: `leadline mutate SPEC --list` lists all")
@@ -261,7 +261,7 @@ def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutatio
 
 
 def _judged(spec: Spec[object], report: Report, resume: Path | None, save: Callable[[Report], None]) -> Report:
-    """Search the mutants. Returns the report with their outcomes, which is also saved regularly during the search."""
+    """Search the mutants and return the report with their outcomes. It is also saved regularly during the search."""
     outcomes: dict[str, Outcome] = {}
     saved = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""Options that several commands share: a spec with its bounds and properties, memory sizes, a folder for traces."""
+"""Options of several commands: a spec with its bounds and properties, memory sizes, and a folder for traces."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def with_rules_changed(spec: str, rules: Iterable[str]) -> str:
-    """The name of a spec with rules changed, as in ``kafka/3.7+elr=on``."""
+    """Return the name of a spec with changed rules, as in ``kafka/3.7+elr=on``."""
     return "+".join([spec, *rules])
 
 
@@ -87,7 +87,7 @@ def chosen_spec(
     no_invariants: bool,
     loaded: dict[Path, ModuleType] | None = None,
 ) -> Spec[object]:
-    """The spec that the command line names, with its bounds and properties. See `load_spec`.
+    """Return the spec named on the command line, with its bounds and properties. See `load_spec`.
 
     Raises:
         LeadlineError: a name is unknown, or a bound is out of range.
@@ -102,12 +102,12 @@ def chosen_spec(
 
 
 class Share(click.ParamType[float]):
-    """A share as a person writes it: a percentage."""
+    """The type of options whose value is a percentage."""
 
     name = "share"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The share, from 0 to 1."""
+        """Convert a percentage to a fraction from 0 to 1."""
         if isinstance(value, float):
             return value
         try:
@@ -125,12 +125,12 @@ verify_option = click.option("--verify", type=Share(), metavar="SHARE", help=VER
 
 
 class MemorySize(click.ParamType[int]):
-    """A size in bytes: a number and a unit K, M, G or T."""
+    """The type of options whose value is a size: a number and the unit K, M, G or T."""
 
     name = "size"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number of bytes."""
+        """Convert a size to a number of bytes."""
         if isinstance(value, int):
             return value
         found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMGT])(?:i?B)?", str(value).strip(), re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The files that results are written to."""
+"""Write results to files."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Command = TypeVar("Command", bound=Callable[..., int])
 
 
 def check_output_folder(folder: Path) -> None:
-    """Create a folder and check that it can be written to. Raises LeadlineError: it cannot."""
+    """Create a folder and check that it is writable. Raise LeadlineError if it is not."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
 
 
 def check_output(path: Path) -> None:
-    """Check that a file can be written. Raises LeadlineError: it cannot."""
+    """Check that a file can be written. Raise LeadlineError if it cannot."""
     with writing(path):
         if path.exists():
             path.open("a").close()
@@ -44,7 +44,7 @@ STANDARD_OUTPUT = Path("-")
 
 
 def format_options(formats: Mapping[str, Format[T]]) -> Callable[[Command], Command]:
-    """An option for each format. The command gets their values by the formats' names, for `Files`."""
+    """Add an option for each format. The command receives their values by the names of the formats, for `Files`."""
 
     def decorate(command: Command) -> Command:
         for name, form in reversed(list(formats.items())):
@@ -65,14 +65,14 @@ class Files(Generic[T]):
     """The files that reports are written to."""
 
     def __init__(self, formats: Mapping[str, Format[T]], wanted: Mapping[str, Path | bool | None]) -> None:
-        """Refuse files that cannot be written.
+        """Check that the files can be written.
 
         Parameters:
             formats: the formats.
-            wanted: the values of the formats' options; None: not wanted.
+            wanted: the values of the formats' options; None: the format is not requested.
 
         Raises:
-            LeadlineError: names the file or folder.
+            LeadlineError: a file or folder cannot be written. The message names it.
         """
         self._formats = formats
         self._paths: dict[str, Path] = {}
@@ -91,30 +91,30 @@ class Files(Generic[T]):
 
     @property
     def on_standard_output(self) -> bool:
-        """Whether a report is for standard output."""
+        """Whether a report is written to standard output."""
         return STANDARD_OUTPUT in self._paths.values()
 
     @property
     def saved(self) -> list[Path]:
-        """The files, without standard output."""
+        """The files to write, without standard output."""
         return [path for path in self._paths.values() if path != STANDARD_OUTPUT]
 
     @property
     def only_json(self) -> bool:
-        """Whether standard output is for a JSON object, and for nothing else."""
+        """Whether a JSON object is written to standard output. Then nothing else may be printed there."""
         return self._paths.get("json") == STANDARD_OUTPUT
 
     def print(self, subject: T) -> None:
-        """Print the reports that are for standard output."""
+        """Print the reports that are requested on standard output."""
         for name, path in self._paths.items():
             if path == STANDARD_OUTPUT and (text := self._formats[name].write(subject)):
                 click.echo(text.removesuffix("\n"))
 
     def save(self, subject: T, attempt: Attempts) -> None:
-        """Write the reports that are for files.
+        """Write the reports that are requested as files.
 
         Parameters:
-            subject: what they are about.
+            subject: the subject of the reports.
             attempt: collects the errors.
         """
         for name, path in self._paths.items():
@@ -124,7 +124,7 @@ class Files(Generic[T]):
                     (_append if form.appends else write_output)(path, form.write(subject))
 
     def update(self, name: str, subject: T) -> None:
-        """Write one of the reports now, if it is for a file. Raises LeadlineError: it cannot be written."""
+        """Write one of the reports now if it is requested as a file. Raise LeadlineError if that fails."""
         path = self._paths.get(name, STANDARD_OUTPUT)
         if path != STANDARD_OUTPUT:
             write_output(path, self._formats[name].write(subject))
@@ -148,7 +148,7 @@ class Attempts:
         return isinstance(error, LeadlineError | OSError)
 
     def raise_failures(self) -> None:
-        """Raise the collected errors. An error of standard output comes first: its reader may have closed it."""
+        """Raise the collected errors. An error on standard output takes precedence: its reader may have closed it."""
         if self._output_failure is not None:
             raise self._output_failure
         if self._failures:
@@ -182,7 +182,7 @@ def save_traces(result: Result, folder: Path, attempt: Attempts) -> dict[str, li
 
 
 def _file_stem(result: Result) -> str:
-    """The spec's name, its bounds that differ from the defaults, and the seed, so that runs have different files."""
+    """Return a file name made of the spec's name, its changed bounds and the seed, which differ between runs."""
     bounds = result.spec.bounds
     values = [(field, getattr(bounds, field.name)) for field in attrs.fields(type(bounds))]
     given = [f"{field.name}{value}" for field, value in values if value != field.default]
@@ -191,14 +191,15 @@ def _file_stem(result: Result) -> str:
 
 
 def _file_name(text: str) -> str:
-    """A text as a part of a file name, without characters that would lead to another folder."""
+    """Return text for use in a file name. Characters such as path separators are replaced."""
     return re.sub(r"[^\w.-]+", "-", text).strip("-.")
 
 
 def write_output(path: Path, text: str) -> None:
-    """Write a file completely or not at all. Raises LeadlineError: it cannot be written.
+    """Write a file completely or not at all. Raise LeadlineError if it cannot be written.
 
-    A link stays a link. If the folder is not writable but the file is, the file is overwritten in place.
+    A symbolic link is kept, and its target is written. If
+    the folder is not writable but the file is, the file is overwritten in place.
     """
     with writing(path):
         target = Path(os.path.realpath(path))

@@ -1,4 +1,4 @@
-"""`leadline report`: saved results and traces as a page."""
+"""`leadline report`: write an HTML page of saved results and traces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from leadline.reports.loading import is_shipped
 from leadline.reports.runs.json_report import read_run
 
 MOST_STATES = 3_000
-"""States of the longest trace on a page. The time that it takes to write a page grows with their square."""
+"""The most states of a trace on a page. The time to write a page grows with the square of their number."""
 
 
 @click.command()
@@ -81,7 +81,7 @@ def report(path: Path, spec: str | None, **wanted: Path) -> int:
 
 
 def _views_of(path: Path, spec: str | None, command: list[str]) -> tuple[list[TraceView], list[str]]:
-    """The trace in a file, or those in a folder, and a line for each file of the folder that cannot be read."""
+    """Return the trace in a file, or all traces in a folder, and a message for each file that cannot be read."""
     if not path.is_dir():
         return [view_of(_short_enough(path), spec, command)], []
     files = [file for file in sorted(path.glob(f"*{SUFFIX}")) if file.is_file()]
@@ -94,7 +94,7 @@ def _views_of(path: Path, spec: str | None, command: list[str]) -> tuple[list[Tr
 def _views_of_result(
     path: Path, about: dict[str, Any], spec: str | None, command: list[str]
 ) -> tuple[dict[str, list[TraceView]], list[str]]:
-    """The traces of each property of a result, and a line for each trace file that cannot be read."""
+    """Return the traces of each property of a result, and a message for each trace file that cannot be read."""
     with _as_this_version_writes(path):
         named = {item["name"]: [str(file) for file in item["trace_files"]] for item in about["properties"]}
     views, left_out = dict[str, list[TraceView]](), list[str]()
@@ -108,7 +108,7 @@ def _views_of_result(
 
 
 def _read(files: Iterable[Path]) -> tuple[list[TraceFile], list[str]]:
-    """The trace files that can be read, and a line for each that cannot."""
+    """Read trace files. Return the traces, and a message for each file that cannot be read."""
     recorded, left_out = list[TraceFile](), list[str]()
     for file in files:
         try:
@@ -119,7 +119,7 @@ def _read(files: Iterable[Path]) -> tuple[list[TraceFile], list[str]]:
 
 
 def _short_enough(file: Path) -> TraceFile:
-    """The trace in a file. Raises TraceError: it cannot be read, or is too long for a page."""
+    """Read the trace in a file. Raise TraceError if it cannot be read or is too long for a page."""
     recorded = read_trace(file)
     if len(recorded.states) > MOST_STATES:
         raise TraceError(
@@ -134,7 +134,7 @@ def _left_out(why: str) -> str:
 
 
 def _result(path: Path) -> dict[str, Any] | None:
-    """The JSON object of a result in a file; None if the file does not contain one."""
+    """Return the JSON object of a result in a file; None if the file contains no result."""
     try:
         content = json.loads(file_text(path))
     except (OSError, ValueError, RecursionError):
@@ -152,10 +152,11 @@ def _as_this_version_writes(path: Path) -> Iterator[None]:
 
 
 def _beside(result: Path, named: str) -> Path | None:
-    """The trace file that a result names, if it is in the result's folder or below.
+    """Return a trace file that a result names if it is in the result's folder or below; otherwise None.
 
-    The result may have been moved together with its traces, or written from another folder. So the longest end of the
-    path that exists in the result's folder is used. No file outside that folder is read, whatever the path is.
+    The result may have been moved together with its traces, or written from a different working directory. Therefore
+    the longest suffix of the path that exists in the result's folder is used. No file outside that
+    folder is read, whatever the path is.
     """
     parts = [part for part in PurePath(named).parts if part not in ("..", PurePath(named).anchor)]
     places = (result.parent.joinpath(*parts[start:]) for start in range(len(parts)))

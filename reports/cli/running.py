@@ -1,4 +1,4 @@
-"""Running a search for a command, showing its progress and its result."""
+"""Run a search for a command, and show its progress and its result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from leadline.reports.terminal.trace import show_traces
 
 @contextmanager
 def only_the_result_on_stdout(only_json: bool) -> Iterator[None]:
-    """If standard output is for a JSON object only, redirect what a spec prints to standard error."""
+    """Redirect the output of the spec to standard error if standard output must contain only a JSON object."""
     with contextlib.redirect_stdout(sys.stderr) if only_json else contextlib.nullcontext():
         yield
 
@@ -42,7 +42,7 @@ def run(
     trace_out: Path | None,
     diagnosis_seconds: float = 0,
 ) -> int:
-    """Run a search, show its result, and write the files that were asked for.
+    """Run a search, show its result, and write the requested files.
 
     Parameters:
         search: runs the search, given a progress function.
@@ -51,7 +51,7 @@ def run(
         settings: the settings of the engine, for the heading.
         files: the files for the result.
         trace_out: the folder for the counterexamples; None: they are not saved.
-        diagnosis_seconds: how long the search for what decides a violation may take; 0: none.
+        diagnosis_seconds: the time limit for the diagnosis of a violation; 0: no diagnosis.
 
     Returns:
         The exit code.
@@ -73,13 +73,13 @@ def run(
 def report(
     result: Result, files: Files[FinishedRun], trace_out: Path | None, diagnosis: Diagnosis | None = None
 ) -> int:
-    """Show a result, and then write the files that were asked for. An error in one does not prevent the others.
+    """Show a result, and then write the requested files. An error in one file does not prevent writing the others.
 
     Parameters:
         result: the result.
         files: the files for the result.
         trace_out: the folder for the counterexamples; None: they are not saved.
-        diagnosis: what decides the first violation.
+        diagnosis: the diagnosis of the first violation; None if there is none.
 
     Returns:
         The exit code.

@@ -66,10 +66,10 @@ def serve(
 
 
 def _trace(file: str, spec: str | None) -> tuple[Spec[object], Path]:
-    """The spec of a trace file, and the path of the trace.
+    """Return the spec of a trace file, and the path of the trace.
 
     Raises:
-        LeadlineError: the file cannot be read, or its spec does not follow the trace.
+        LeadlineError: the file cannot be read, or its spec does not allow the trace.
     """
     view = view_of(read_trace(File(file)), spec, ["serve", file])
     if view.trace is None:

@@ -14,17 +14,17 @@ from typing import NoReturn
 from leadline.reports.exit_codes import INCOMPLETE
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C; the first signal of `docker stop`, Kubernetes, Slurm and CI systems; the signal of a closed terminal."""
+"""The signal of Ctrl-C, the first signal of `docker stop`, Kubernetes, Slurm and CI, and that of a closed terminal."""
 
 AGAIN_SECONDS = 1.0
-"""Seconds after the first signal before Ctrl-C interrupts again."""
+"""The time in seconds after the first signal during which Ctrl-C is ignored."""
 
 
 class Interrupt:
     """A signal handler that raises KeyboardInterrupt.
 
     Shells and terminals may send several signals at once, which must not interrupt the report that follows the first
-    one. So the handler raises again only for a later Ctrl-C.
+    signal. Therefore the handler raises again only for a later Ctrl-C.
     """
 
     def __init__(self) -> None:
@@ -40,14 +40,14 @@ class Interrupt:
 
 
 def leave(*_: object) -> None:
-    """End the process at once. Use it only during imports, because libraries do not expect exceptions there."""
+    """End the process at once. Only for use during imports, in which libraries do not expect exceptions."""
     os.write(2, b"leadline: interrupted\n")
     os._exit(INCOMPLETE)
 
 
 @contextmanager
 def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Handle the signals within this block, except those that are ignored, as SIGHUP is under ``nohup``."""
+    """Handle the signals `ENDING` within this block, except ignored signals, such as SIGHUP under ``nohup``."""
     before = {}
     in_main = threading.current_thread() is threading.main_thread()  # only the main thread may set handlers
     for number in ENDING:
@@ -64,9 +64,9 @@ def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 @contextmanager
 def no_exit() -> Iterator[None]:
-    """Make ``os._exit`` raise SystemExit within this block, in this process.
+    """Make ``os._exit`` raise SystemExit within this block, in this process only.
 
-    A spec that calls it must not end the process: exit code 0 would mean that all properties hold.
+    A spec that calls ``os._exit`` must not end the process: exit code 0 would mean that all properties hold.
     """
     own, leave_for_good = os.getpid(), os._exit
 

@@ -32,7 +32,7 @@ def specs(name: str | None) -> None:
 
 
 def _rules_view(column: Column) -> RenderableType:
-    """A release's rules: the possible values of each, the release's own marked, and the rules that changed in it."""
+    """Return a table of a release's rules and their possible values. The release's values and changes are marked."""
     table = empty_table("rules", ("--rule", "value", "says"))
     for rule in RULES:
         table.add_row(rule.name, "", Text(f"{rule.question}:", style="italic"))

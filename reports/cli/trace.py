@@ -1,7 +1,7 @@
-"""`leadline trace` and `leadline replay`: saved counterexamples.
+"""`leadline trace` and `leadline replay`: show and re-execute saved counterexamples.
 
-A trace file is data. Its contents decide which shipped spec it is compared with, and nothing else. A Python file that
-it names is run only if the user names the same file.
+A trace file is untrusted data. It may choose the shipped spec with which it is compared, and nothing else. A Python
+file that it names is run only if the user names the same file.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class TraceView:
     """The contents of a trace file, re-executed if possible.
 
     Attributes:
-        story: the trace as views show it.
+        story: the trace in the form that views show.
         trace: the re-executed trace; None if the trace is stale or its spec is not available.
-        note: why it was not re-executed, `visible`; empty if it was.
+        note: the reason why it was not re-executed, `visible`; empty if it was re-executed.
         code: the exit code: `VIOLATED` if it is stale.
     """
 
@@ -87,11 +87,11 @@ class TraceView:
 
 
 def view_of(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> TraceView:
-    """Re-execute a trace file on its spec if that is allowed, and otherwise show it as it was recorded.
+    """Re-execute a trace file on its spec if that is allowed; otherwise show it as recorded.
 
     Parameters:
         recorded: the contents of the file.
-        spec: the spec that the user named, if any.
+        spec: the spec that the user named; None if the user named none.
         command: the command line, without a spec.
 
     Raises:
@@ -134,7 +134,7 @@ def replay(file: Path, spec: str | None) -> int:
 
 
 def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Spec[object]:
-    """The spec that the user named, or else the shipped spec that the file names, with the file's bounds."""
+    """Return the spec that the user named, or else the shipped spec that the file names, with the file's bounds."""
     if spec is not None:
         return load_spec(spec).with_bounds(recorded.bounds)
     if recorded.spec is None:
@@ -152,7 +152,7 @@ def _chosen(recorded: TraceFile, spec: str | None, command: Sequence[str]) -> Sp
 
 
 def _line(command: Sequence[str], spec: str) -> str:
-    """The command line with a spec, or with a placeholder if the spec's name contains hidden characters."""
+    """Return the command line with a spec, or with a placeholder if the spec's name contains hidden characters."""
     typed = spec if visible(spec) == spec else "PATH:NAME"
     return shlex.join(["leadline", *command, "--spec", typed])
 

@@ -1,11 +1,11 @@
 """The HTML page of traces: one file, which needs no network and no server.
 
-The file contains everything without a script: then all states are shown one below the other. The script shows one state
-at a time, and buttons and keys to step.
+Without JavaScript, the page shows all states one below the other. With JavaScript, it shows one state at a time, with
+buttons and keys to move between states.
 
 Read in this order: this module makes the page of traces from `page.html`, with a `diagram` and its `labels`,
 `holdings` (logs), `changes` and `choices`. `run` makes the page of runs, with `plots`; `matrix`, `diff` and `mutants`
-make others.
+make further pages.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FOLDER = Path(__file__).parent
 
 @attrs.frozen
 class StateView:
-    """One state of a trace, for the template.
+    """The template's data on one state of a trace.
 
     Attributes:
         name: the fragment of links to it.
@@ -75,7 +75,7 @@ class StateVerdict:
 
 @attrs.frozen
 class Chapter:
-    """One trace, for the template.
+    """The template's data on one trace.
 
     Attributes:
         name: the fragment of links to it.
@@ -113,14 +113,14 @@ class Chapter:
 
 
 def chapter(number: int, story: Story, note: str = "", is_witness: bool = False, link: Link | None = None) -> Chapter:
-    """A trace for the page.
+    """Return a trace in the form that the page's template needs.
 
     Parameters:
         number: its number on the page, from 1.
         story: the trace.
         note: a note on it.
         is_witness: whether it is an example for a witness, not a counterexample.
-        link: returns the addresses of other enabled steps, if there is a server.
+        link: returns the addresses of enabled steps; None if there is no server.
     """
     diagram, trace = story.diagram, story.trace
     explored = None if is_witness else trace
@@ -161,13 +161,13 @@ def page(
     verdicts: Sequence[StateVerdict] = (),
     grids: Sequence[Mapping[str, object]] = (),
 ) -> str:
-    """The page, as HTML.
+    """Return the HTML page of traces.
 
     Parameters:
         title: its title.
         chapters: its traces. The page opens on the first one.
         runs: the runs that found them, if the page also shows runs.
-        beside: if not 0, the number of a state at which the traces are shown side by side, the longest one first.
+        beside: if not 0, the number of the state from which the traces are shown side by side, the longest one first.
         notes: notes on the page as a whole.
         above: further HTML, shown above the traces.
         origin: the version and command that made the results; None if that is not known.

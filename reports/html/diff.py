@@ -1,4 +1,4 @@
-"""The HTML page of a behaviour of one spec that another does not have."""
+"""The HTML page of the difference between two specs: a behaviour that only one of them has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leadline.reports.traces.story import story_of
 
 
 def diff_page(parting: Parting) -> str:
-    """The page of two behaviours, side by side, which opens at the first state that differs."""
+    """Return the page of two behaviours side by side. It opens at the first state that differs."""
     said = (f"{counted(parting.shared, 'state')} alike", ending(parting))
     rules = differing_rules(parting.first.spec, parting.second.spec)
     stories = [story_of(trace) for trace in (parting.first, parting.second)]

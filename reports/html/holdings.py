@@ -11,7 +11,7 @@ CELL = 54
 """The width of a cell, in pixels."""
 
 EDGE = 14
-"""Pixels left of the first cell."""
+"""The space left of the first cell, in pixels."""
 
 GROUPS = 6
 """The number of colours for groups of cells. Further groups use the same colours again."""

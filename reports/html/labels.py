@@ -25,10 +25,10 @@ WIDE = frozenset("mwMW@")
 """Characters of nearly twice the usual width."""
 
 NEAR = 3
-"""How much farther than its own arrow every other arrow must be from the middle of a label, in pixels."""
+"""The minimum difference, in pixels, between a label's distances to its own arrow and to any other arrow."""
 
 PLACES = tuple(sorted((step / 40 for step in range(3, 38)), key=lambda share: abs(share - 0.5)))
-"""The positions at which a label is tried, as shares of the arrow's length."""
+"""The positions at which a label is tried, as fractions of the arrow's length."""
 
 ABOVE = 5
 """Pixels from a level arrow to the middle of its label."""
@@ -51,11 +51,11 @@ class Segment:
     y2: float
 
     def at(self, share: float) -> tuple[float, float]:
-        """The point at a share of the length."""
+        """Return the point at a given fraction of the arrow's length."""
         return self.x1 + (self.x2 - self.x1) * share, self.y1 + (self.y2 - self.y1) * share
 
     def is_near(self, other: Segment) -> bool:
-        """Whether the vertical ranges of two arrows overlap, or nearly so. An arrow never points up."""
+        """Return whether the vertical ranges of two arrows overlap, or nearly so. An arrow never points up."""
         return self.y1 < other.y2 + REACH and other.y1 < self.y2 + REACH
 
     def distance(self, x: float, y: float) -> float:
@@ -83,12 +83,12 @@ class Label:
     text: str
 
     def overlaps(self, other: Label) -> bool:
-        """Whether the boxes of two labels overlap."""
+        """Return whether the boxes of two labels overlap."""
         near_in_x = abs(self.x - other.x) < (self.width + other.width) / 2 + 2
         return near_in_x and abs(self.y - other.y) < HEIGHT
 
     def covers(self, x: float, y: float) -> bool:
-        """Whether the box covers a part of the dot at a point."""
+        """Return whether the box covers a part of the dot at a point."""
         return abs(self.x - x) < self.width / 2 + DOT and abs(self.y - y) < HEIGHT / 2 + DOT
 
 

@@ -90,7 +90,7 @@ class _Plain:
 
 
 def is_plain(out: Console) -> bool:
-    """Whether a console shows no colours, so that changes need a mark."""
+    """Return whether a console shows no colours, so that changes need a mark."""
     return out.no_color or out.color_system is None
 
 
