@@ -1,12 +1,13 @@
-"""Hash seeds: some processes search the first states of a spec, each under a seed of its own, and are compared.
+"""Compares the results of processes that search the first states of a spec under different hash seeds.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
 made of these. Each process imports the spec and follows the same states. States are compared by content, which is the
 same in every process. If an action leads to other next states, or a property has another verdict, the spec depends on
 the order of a set.
 
-Limits: what these states do not show is not found. Of two members, all processes choose the same one in one case of
-sixteen, of three members in one of 81; each further state with other members is another trial.
+Limits: only differences in these states are found. If a function chooses one of two members, all processes choose the
+same one with probability 1/16; for three members, the probability is 1/81. Each further state with different members is
+another trial.
 """
 
 from __future__ import annotations
@@ -41,41 +42,41 @@ from leadline.checker.support.inspection import is_a
 S = TypeVar("S")
 
 SEEDS = (1, 2, 3, 4, 5)
-"""Hash seeds of the processes."""
+"""The hash seeds of the processes."""
 
 MOST_STATES = 400
-"""States that each process looks at."""
+"""The maximum number of states that each process expands."""
 
 CPU_SECONDS = 0.3
-"""Seconds of processor time after which a process looks at no further state."""
+"""The seconds of processor time after which a process expands no further states."""
 
 LEAST_STATES = 20
-"""States that it looks at however long that takes."""
+"""The number of states that a process expands regardless of the time."""
 
 LONGEST_WALK = 60
-"""Steps of a random walk before another one begins."""
+"""The maximum number of steps of a random walk before a new walk begins."""
 
 PATIENCE = 30.0
-"""Seconds that the processes get to finish when the search has ended."""
+"""The seconds that each process may take to finish when the search has ended."""
 
 WORDS = 400
-"""Characters of a state that a message shows."""
+"""The maximum number of characters of a state in a message."""
 
 OF_STEPS = "use sorted(), or yield one next state for each member"
 OF_VALUES = "use sorted(), or look at every member"
-"""What would be right: of an action, and of everything else."""
+"""The remedies that messages suggest: for an action, and for everything else."""
 
 _log = logging.getLogger("leadline")
 
 
 class Request(TypedDict):
-    """What a process is asked to search.
+    """The request that a process receives.
 
     Attributes:
-        path: of modules, as `sys.path` here.
-        module, file: the module that holds the spec.
-        name: the spec's name in it.
-        bounds, properties: what differs from the spec as it is there.
+        path: the `sys.path` of this process.
+        module, file: the name and the file of the module that defines the spec.
+        name: the name of the spec in the module.
+        bounds, properties: the bounds and the names of the properties, which may differ from those in the module.
     """
 
     path: list[str]
@@ -87,11 +88,11 @@ class Request(TypedDict):
 
 
 class Row(TypedDict):
-    """What a process found in one state.
+    """The results of a process for one state.
 
     Attributes:
-        content: of the state.
-        state: as text.
+        content: the hash of the state's content.
+        state: the state as text.
         found: for each action instance and property, a hash of its next states or verdicts.
     """
 
@@ -105,14 +106,14 @@ def with_seeds_compared(spec: Spec[S], modules: Iterable[ModuleType], search: Ca
 
     Parameters:
         spec: the spec.
-        modules: the modules to look for the spec in first.
-        search: searches it.
+        modules: the modules in which the spec is looked up first.
+        search: searches the spec.
 
     Returns:
-        What the search returned. If that was interrupted, nothing was compared.
+        The result of the search. If it was interrupted, nothing was compared.
 
     Raises:
-        SpecError: an action or a property depends on the order of a set; or what the search raised.
+        SpecError: an action or a property depends on the order of a set, or the search raised this exception.
     """
     request = _request(spec, modules)
     if request is None:
@@ -126,7 +127,7 @@ def with_seeds_compared(spec: Spec[S], modules: Iterable[ModuleType], search: Ca
 
 @contextmanager
 def _asked(request: Request) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Processes that work on a request while this block runs, one for each seed."""
+    """Run a process for each seed, which works on the request while the ``with`` block runs."""
     processes = list[subprocess.Popen[bytes]]()
     try:
         for seed in SEEDS:
@@ -142,7 +143,7 @@ def _asked(request: Request) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def _process(seed: int) -> subprocess.Popen[bytes]:
-    """A process that answers a request under a hash seed, in a process group that Ctrl-C does not reach."""
+    """Start a process that answers a request under a hash seed, in a process group that Ctrl-C does not reach."""
     return subprocess.Popen(
         [sys.executable, "-c", "from leadline.checker.engines.hash_seeds import serve; serve()"],
         env={**os.environ, "PYTHONHASHSEED": str(seed)},
@@ -154,7 +155,7 @@ def _process(seed: int) -> subprocess.Popen[bytes]:
 
 
 def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
-    """What the processes found; empty, with a warning, if one of them failed."""
+    """Return the results of the processes. If a process failed, warn and return an empty list."""
     answers = []
     for process in processes:
         try:
@@ -175,7 +176,7 @@ def warn_unchecked(name: str, reason: str) -> None:
 
 
 def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
-    """Compare what was found, state by state. Raises SpecError: something differs."""
+    """Compare the results of the processes for each state. Raises SpecError if results differ."""
     for rows in zip(*answers, strict=False):
         if len({row["content"] for row in rows}) > 1:
             raise SpecError(f"initial_states of {spec.name} depends on the order of a set: {OF_VALUES}")
@@ -186,7 +187,7 @@ def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
 
 
 def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
-    """What to ask other processes; None, with a warning, if no module has the spec at its top level."""
+    """Return the request for the processes. If no module defines the spec at its top level, warn and return None."""
     for module in dict.fromkeys([*modules, *sys.modules.values()]):
         for name, value in list(vars(module).items()) if is_a(module, ModuleType) else ():
             if is_a(value, Spec) and _is_same(value, spec) and (file := getattr(module, "__file__", None)):
@@ -203,34 +204,34 @@ def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
 
 
 def _is_same(one: Spec[S], other: Spec[S]) -> bool:
-    """Whether two specs have the same functions: bounds, properties and the name may differ."""
+    """Whether two specs have the same functions. Their bounds, properties and names may differ."""
     return one.initial_states is other.initial_states and one.actions == other.actions and one.within is other.within
 
 
-# --- in the other processes ---
+# --- in the processes with different seeds ---
 
 
 def serve() -> None:
-    """Answer the request on standard input, on standard output."""
+    """Read a request from standard input, and write the answer to standard output."""
     with contextlib.suppress(OSError):
-        os.nice(10)  # the search itself comes first
+        os.nice(10)  # the search itself has priority
     request = cast(Request, json.loads(sys.stdin.buffer.read()))
     out = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
-        os.dup2(nothing, descriptor)  # for what the spec prints
+        os.dup2(nothing, descriptor)  # discards what the spec prints
     answer: object
     try:
         answer = list(Prefix(_loaded(request)).rows())
-    except BaseException as error:  # of any class: the spec's own code runs here
+    except BaseException as error:  # any exception, because the spec's code runs here
         answer = {"error": f"{type(error).__name__}: {error}"}
     out.write(json.dumps(answer).encode())
     out.flush()
-    os._exit(0)  # whatever threads the spec has started
+    os._exit(0)  # even if the spec has started threads
 
 
 def _loaded(request: Request) -> Spec[object]:
-    """The spec of a request. A file that has no module of this name is run, as for the command line."""
+    """Load the spec of a request. If no module of this name can be imported, run the file as the command line does."""
     sys.path[:] = request["path"]
     name = request["module"]
     module: ModuleType | None = None
@@ -250,12 +251,13 @@ def _loaded(request: Request) -> Spec[object]:
 
 
 class Prefix(Generic[S]):
-    """Some states of a spec, in an order that depends on their contents only.
+    """The first states of a spec, in an order that depends only on their contents.
 
     Parameters:
         spec: the spec.
-        states: the number of states, at most.
-        seconds: of processor time, after which no further state is looked at, but for the first `LEAST_STATES`.
+        states: the maximum number of states.
+        seconds: the seconds of processor time after which no further states are expanded, except for the first
+            `LEAST_STATES`.
     """
 
     def __init__(self, spec: Spec[S], states: int = MOST_STATES, seconds: float = CPU_SECONDS) -> None:
@@ -264,7 +266,7 @@ class Prefix(Generic[S]):
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
     def rows(self) -> Iterator[Row]:
-        """What is found in the states."""
+        """Expand the states and yield the results for each."""
         found, started = list[Row](), time.process_time()
 
         def expand(state: S) -> list[S]:
@@ -278,7 +280,7 @@ class Prefix(Generic[S]):
                 return
 
     def _row(self, state: S) -> tuple[Row, list[S]]:
-        """What is found in a state, and its next states in order."""
+        """Return the results for a state, and its next states in order."""
         spec, found, successors = self._spec, dict[str, int](), list[S]()
         for item in self._state_checks:
             found[f"{item.kind.value} {item.name}"] = self._verdict(lambda item=item: spec.complaint(item, state))
@@ -302,7 +304,7 @@ class Prefix(Generic[S]):
 
     @staticmethod
     def _verdict(check: object) -> int:
-        """1 if there is a complaint, 0 if not, -1 if the property raised an exception."""
+        """Return 1 if there is a complaint, 0 if not, and -1 if the property raised an exception."""
         assert callable(check)
         try:
             return int(check() is not None)
@@ -311,7 +313,7 @@ class Prefix(Generic[S]):
 
 
 def text_of(state: object) -> str:
-    """A state for a message."""
+    """Return a state as text for a message, shortened if necessary."""
     try:
         shown = visible(repr(state))
     except Exception:
@@ -320,7 +322,7 @@ def text_of(state: object) -> str:
 
 
 def first_states(initials: Sequence[S], expand: Callable[[S], list[S]]) -> Iterator[int]:
-    """Expand states without end, alternately one of breadth-first search and one of a random walk.
+    """Expand states endlessly, alternating between states of a breadth-first search and states of a random walk.
 
     Parameters:
         initials: the initial states.

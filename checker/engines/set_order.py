@@ -1,17 +1,17 @@
-"""Whether a spec depends on the order of a set: its functions are called once more with sets in another order.
+"""Checks whether a spec depends on the order of a set, by calling its functions again with reordered sets.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
-made of these. ``next(iter({"a", "b"} - taken))`` is then one choice of several: a search follows it, never sees the
-others, and would say that a property holds.
+made of these. ``next(iter({"a", "b"} - taken))`` then makes one of several choices: a search follows it, never sees
+the alternatives, and may wrongly report that a property holds.
 
-After a search, some states are expanded again: breadth-first, and in turn one random walk. In each, every action and
-property is called as it is, and called with all sets that it iterates over in another order, see `set_iteration`. If
-the results differ, the spec is refused with the name of the action or property. So a choice between two members is
-always found in a state that is expanded. Code that `set_iteration` does not understand is run by other processes
-instead, under other hash seeds, see `hash_seeds`.
+After a search, some states are expanded again, alternately from a breadth-first search and a random walk. In each
+state, every action and property is called normally, and again with all sets that it iterates over in a different order;
+see `set_iteration`. If the results differ, the spec is refused with the name of the action or property. So a choice
+between two members is always found if its state is expanded. Code that `set_iteration` does not understand is instead
+run by separate processes under different hash seeds; see `hash_seeds`.
 
-Limits: what these states do not show is not found. A spec whose files never make a set (see `makes_sets`) is not
-checked, and neither are the specs that leadline ships, which its tests search under several seeds.
+Limits: only differences in these states are found. A spec whose files never make a set (see `makes_sets`) is not
+checked. The specs that leadline ships are not checked either, because its tests search them under several seeds.
 """
 
 from __future__ import annotations
@@ -48,24 +48,25 @@ from leadline.checker.support.inspection import is_a, stored
 S = TypeVar("S")
 
 LEAST_STATES, MOST_STATES = 20, 10_000
-"""States that are expanded again: at least, and at most."""
+"""The minimum and the maximum number of states that are expanded again."""
 
 LEAST_SECONDS, TIME_SHARE = 0.05, 0.03
-"""Seconds of processor time after which no further state is expanded: these, or this share of the search."""
+"""The processor time after which no further states are expanded: `LEAST_SECONDS`, or `TIME_SHARE` of the search's time
+if that is more."""
 
 PATIENCE = 30.0
-"""Seconds after which the check is given up, with a warning: a function of the spec may not return."""
+"""The seconds after which the check is given up with a warning, because a function of the spec may never return."""
 
 _SETS = ("set", "frozenset", "Set", "MutableSet", "union", "intersection", "difference", "symmetric_difference")
 _OTHERS = ("keys", "items", "hash", "id", "eval", "exec", "loads", "load", "literal_eval", "__import__")
 _NAMES = frozenset((*_SETS, *_OTHERS, "import_module"))
-"""Names in code that may make a set, or whose results differ between processes as the order of sets does."""
+"""Names in code that may make a set, or whose results may differ between processes like the order of sets."""
 
 _OPCODES = frozenset(("BUILD_SET", "SET_ADD", "SET_UPDATE", "IMPORT_STAR"))
-"""Instructions that make a set, or hide what is imported."""
+"""Instructions that make a set, or that import unknown names."""
 
 _HARMLESS = frozenset(("attr", "attrs", "hypothesis", "pytest", "numpy"))
-"""Installed libraries that make no sets for a spec."""
+"""Installed libraries that do not make sets for a spec."""
 
 
 def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
@@ -73,13 +74,13 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
 
     Parameters:
         spec: the spec.
-        search: searches it.
+        search: searches the spec.
 
     Returns:
-        What the search returned. If that was interrupted, nothing was checked.
+        The result of the search. If it was interrupted, nothing was checked.
 
     Raises:
-        SpecError: an action or a property depends on the order of a set; or what the search raised.
+        SpecError: an action or a property depends on the order of a set, or the search raised this exception.
     """
     modules = _modules(spec)
     if not any(map(makes_sets, modules)):
@@ -99,7 +100,7 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
 
 
 def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> Stop | None:
-    """Check a spec in this process; returns why that was given up, or None. Raises: see `_Check.run`."""
+    """Check a spec in this process. Return the reason if the check was given up. Raises: see `_Check.run`."""
     if any(map(_is_installed, modules)):
         raise NotUnderstood("an installed library makes sets")
     reordering, budget = Reordering(modules, _functions(spec)), Budget(Limits(max_seconds=PATIENCE))
@@ -111,11 +112,11 @@ def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> St
 
 
 class _Check(Generic[S]):
-    """Expands states with sets in another order.
+    """Expands states with sets in different orders, and compares the results.
 
     Parameters:
         spec: the spec.
-        reordering: its functions.
+        reordering: changes the order of sets in the spec's functions.
     """
 
     def __init__(self, spec: Spec[S], reordering: Reordering) -> None:
@@ -125,11 +126,11 @@ class _Check(Generic[S]):
         self._turn = 0
 
     def run(self, seconds: float) -> Stop | None:
-        """Expand states for some seconds of processor time.
+        """Expand states for the given number of seconds of processor time.
 
         Raises:
-            SpecError: something depends on the order of a set.
-            NotUnderstood: that cannot be told.
+            SpecError: an action, a property or the initial states depend on the order of a set.
+            NotUnderstood: this cannot be decided.
         """
         spec, until = self._spec, time.process_time() + seconds
         initials = spec.initials()
@@ -141,7 +142,7 @@ class _Check(Generic[S]):
         return None
 
     def _expand(self, state: S) -> list[S]:
-        """Compare what is found in a state; returns its next states."""
+        """Compare the results for a state in both orders. Return its next states."""
         successors = list[S]()
         if self._spec.is_within(state):
             for instance in self._spec.instances:
@@ -154,7 +155,7 @@ class _Check(Generic[S]):
         return (instance for action in self._spec.actions for instance in action.instances(self._spec.bounds))
 
     def _found(self, state: S, successors: Sequence[S]) -> dict[str, object]:
-        """What every action and property gives in a state, by name."""
+        """Return the results of all actions and properties for a state, by name."""
         spec, found = self._spec, dict[str, object]()
         for item in self._state_checks:
             found[f"{item.kind.value} {item.name}"] = self._holds(item, state)
@@ -176,10 +177,10 @@ class _Check(Generic[S]):
             return None
 
     def _compare(self, find: Callable[[], dict[str, object]], where: str) -> None:
-        """Compare what is found with what is found with sets in another order.
+        """Compare results with the results for sets in a different order.
 
         Parameters:
-            find: finds results by name.
+            find: returns the results by name.
             where: the end of a message.
         """
         self._turn += 1
@@ -200,11 +201,11 @@ class _Check(Generic[S]):
         return found
 
 
-# --- which spec, and whether it needs to be checked ---
+# --- decides whether a spec needs to be checked ---
 
 
 def _functions(spec: Spec[S]) -> list[object]:
-    """The functions of a spec."""
+    """Return the functions of a spec."""
     functions: list[object] = [spec.initial_states, *(action.function for action in spec.actions)]
     functions += [item.function for item in spec.properties]
     return functions if spec.within is None else [*functions, spec.within]
@@ -215,7 +216,7 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _modules(spec: Spec[S]) -> list[ModuleType]:
-    """The modules of a spec's functions, and those of the user's that these have imported."""
+    """Return the modules of a spec's functions, and the user's modules that they import, directly or indirectly."""
     waiting = [getattr(function, "__module__", None) for function in _functions(spec)]
     found: dict[str, ModuleType] = {}
     while waiting:
@@ -230,7 +231,7 @@ def _modules(spec: Spec[S]) -> list[ModuleType]:
 
 
 def module_name(value: object) -> str | None:
-    """The module that a value is or was defined in; None if that is unknown."""
+    """Return the name of a module, or of the module that defines a value; None if it is unknown."""
     named = stored(value, "__name__") if is_a(value, ModuleType) else getattr(type(value), "__module__", None)
     if is_a(value, type) or callable(value):
         with contextlib.suppress(Exception):
@@ -239,13 +240,13 @@ def module_name(value: object) -> str | None:
 
 
 def _is_known(name: str) -> bool:
-    """Whether a module makes no sets for a spec: Python's own, leadline's, and some libraries."""
+    """Whether a module is known not to make sets for a spec: Python's own, leadline's and some libraries."""
     top = name.partition(".")[0]
     return top in {"leadline", *_HARMLESS} or origin(name) in (Origin.PYTHON, Origin.LEADLINE)
 
 
 def makes_sets(module: ModuleType) -> bool:
-    """Whether the code of a module may make a set. An installed library, or one without a source, may."""
+    """Whether the code of a module may make a set, which is assumed if it is installed or has no source."""
     file = getattr(module, "__file__", None)
     if file is None or not file.endswith(".py") or origin(module.__name__) is Origin.INSTALLED:
         return True

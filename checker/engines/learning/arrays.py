@@ -1,4 +1,4 @@
-"""The arrays that compiled loops take, in named tuples: Numba takes no other classes."""
+"""Named tuples of the arrays that are passed to compiled loops. Numba accepts no other classes."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
-"""Bits of packed states, and hashes."""
+"""An array of packed states or of hashes."""
 
 Numbers = NDArray[np.int64]
-"""Counts, positions, and numbers of values."""
+"""An array of counts, of positions or of the numbers of values."""
 
 Places = NDArray[np.uint32]
-"""Positions in arrays of fewer than 2 ** 32 entries."""
+"""An array of positions in another array, which has fewer than 2 ** 32 entries."""
 
 Nodes = NDArray[np.int32]
-"""The trees, and what their leaves refer to; see `trees`."""
+"""An array of tree nodes, or of data that the leaves of trees refer to; see `trees`."""
 
 Flags = NDArray[np.bool_]
 
 
 class Part(NamedTuple):
-    """How far a loop is in a part of a block; see `BlockParts`.
+    """The progress of a loop in one part of a block; see `BlockParts`.
 
     Attributes:
         cursor: see `kernel.INDEX`.
-        last: where the part ends.
-        waiting: the states that wait.
-        unknown, rows: filled with unknown paths, and the numbers of the slots of the states that they were met with.
+        last: the position at which the part ends.
+        waiting: the states that wait for calls.
+        unknown, rows: filled with the unknown paths that the loop meets, and with the slot numbers of the states
+            concerned.
     """
 
     cursor: Numbers
@@ -40,7 +41,7 @@ class Part(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """The states, and where each slot has its bits; see `Store` and `Packing`."""
+    """The packed states, and the position of each slot's bits; see `Store` and `Packing`."""
 
     states: Words
     outside: Flags
@@ -50,7 +51,7 @@ class Packed(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What is known of the actions; see `Forest` and `TransitionTables`."""
+    """What has been learned about the actions; see `Forest` and `TransitionTables`."""
 
     pool: Nodes
     leaf_start: Nodes
@@ -60,7 +61,7 @@ class Learned(NamedTuple):
 
 
 class Guarding(NamedTuple):
-    """The action instances that are left; see `EnabledIndex`."""
+    """The tables that show which action instances may be enabled in a state; see `EnabledIndex`."""
 
     always: Words
     pairs: Numbers
@@ -68,7 +69,7 @@ class Guarding(NamedTuple):
 
 
 class AnswerArrays(NamedTuple):
-    """What is known of the states that wait besides what was learned; see `Answers`."""
+    """The results of calls on waiting states that were not learned; see `Answers`."""
 
     begins: Numbers
     trees: Numbers
@@ -79,15 +80,15 @@ class AnswerArrays(NamedTuple):
 
 
 class SuccessorArrays(NamedTuple):
-    """The next states of a part of a block, or of all parts; see `Buffers`.
+    """The next states found in one part of a block or in all parts; see `Buffers`.
 
     Attributes:
-        begins: for each state, where its next states begin.
-        found, hashes, parents, trees: of each next state: itself, its hash, its parent and the action instance.
-        routes: the places of the next states, by the region of the table they belong to.
-        regions: where those of each region begin there, and where the last end.
-        places: for each next state, where in the table it was entered, or -1 if it was known.
-        shown: for each next state and step predicate: see `kernel.SHOWN_BY_STEP`.
+        begins: for each state, the position of its first next state.
+        found, hashes, parents, trees: each next state, its hash, its parent, and the action instance that leads to it.
+        routes: the positions of the next states, grouped by the region of the table that they belong to.
+        regions: the position in `routes` at which each region begins, and the position at which the last one ends.
+        places: for each next state, its position in the table, or -1 if the state was already known.
+        shown: a value for each next state and step predicate; see `kernel.SHOWN_BY_STEP`.
     """
 
     begins: Places
@@ -102,7 +103,7 @@ class SuccessorArrays(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The states that are kept, and how they were found; see `Store`."""
+    """The states that the search has stored, and how it found them; see `Store`."""
 
     states: Words
     parents: Places
@@ -112,14 +113,14 @@ class Kept(NamedTuple):
 
 
 class CountArrays(NamedTuple):
-    """What `kernel.append` counts, for each part of a block.
+    """The counts that `kernel.append` makes, for each part of a block.
 
     Attributes:
         counters: see `Store.counters`.
-        counts: the steps and the new states of each action instance.
-        dead: the first states without a next state, as many as there is room for.
-        seen, seen_at: for each step predicate, how many steps were seen to show it, and which, by their places in the
-            buffer. As many as there is room for.
+        counts: the number of steps and of new states for each action instance.
+        dead: the first states that have no next state, up to the size of the array.
+        seen, seen_at: for each step predicate, the number of steps that show it, and the positions of these steps in
+            the buffer, up to the size of the array.
     """
 
     counters: Numbers

@@ -1,4 +1,4 @@
-"""Recorded calls: an action, a predicate or the distance is called on lazy states, and what it reads is recorded."""
+"""Calls of actions, predicates and the distance on lazy states, which record what the called function reads."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 Row = Sequence[int]
-"""A state, as the numbers of its slots' values."""
+"""A state, given as the number of the value in each slot."""
 
 Job = tuple[int, tuple[Row, ...]]
-"""A call to make: a tree, and the states: of a step predicate two, else one."""
+"""A call to make: the index of a tree and the state, or the two states of a step for a step predicate."""
 
 Changes = dict[int, int]
-"""What a step changes: the new number of each slot that it writes."""
+"""The changes that a step makes: the new number of each slot that it writes."""
 
 
 NOT_RECORDED = "a use of a part of the state that cannot be recorded"
 
 
 class NotRecorded(Exception):
-    """The reads of an action, a predicate or the distance were not recorded as precisely as was thought possible.
+    """Raised when the reads of an action, a predicate or the distance cannot be recorded precisely enough.
 
     Attributes:
-        tree: which, by its place in the forest.
-        name: what it is, for messages; empty if a later attempt will not fail in the same way.
+        tree: the index in the forest of the action, the predicate or the distance.
+        name: its name for messages; empty if a later attempt will not fail in the same way.
     """
 
     def __init__(self, tree: int, name: str = "") -> None:
@@ -56,16 +56,18 @@ class NotRecorded(Exception):
 
 @attrs.frozen
 class Call:
-    """What one call read, and what it gave for that.
+    """The reads and the result of one call.
 
     Attributes:
-        reads: the number in each slot that was read, in the order of reading; the slots of a second state are
-            counted on from the first's.
-        copied: the slots that were copied unread.
-        enumerated: the paths of the collections of which any member would have been read, one that is unknown yet too.
-        constructs: what was not understood of its loops, so that it read more members of collections than it needs.
-        gave: of an action, what each of its steps changes; of a predicate, whether it gives evidence; of the spec's
-            distance, the distance.
+        reads: the number in each slot that was read, in the order of reading. The slots of the second state of a step
+            are counted from `SECOND`.
+        copied: the slots that were copied without being read.
+        enumerated: the paths of the collections that the call looked through. It would also have read members that are
+            not known yet.
+        constructs: the parts of its loops that were not understood, because of which the call read more members of
+            collections than it needs.
+        gave: the result: for an action, the changes of each step; for a predicate, whether it gives evidence; for the
+            spec's distance, the distance.
     """
 
     reads: dict[int, int]
@@ -75,32 +77,34 @@ class Call:
     constructs: frozenset[Construct] = frozenset()
 
     def writes_beyond(self, known: Sequence[int]) -> bool:
-        """Whether it gives a value that is not among the first of its slot, as many as are given here."""
+        """Whether a step writes a value whose number is not below the given number of known values of its slot."""
         steps = self.gave if isinstance(self.gave, list) else []
         return any(number >= known[slot] for step in steps for slot, number in step.items())
 
 
 class Caller(Generic[S]):
-    """Makes the calls of one search.
+    """Makes the calls of the spec's functions for one search.
 
     Parameters:
         spec: the spec.
         layout: the layout of its states.
-        given_states: the trees of what is given states instead of lazy ones.
-        purity: checks some of the states that calls are made on; that of an earlier attempt at the same search, if any.
-        tuning: sizes.
-        with_distance: whether calls of the spec's distance are made too.
+        given_states: the trees whose functions are called on real states instead of lazy ones.
+        purity: checks some of the states that calls are made on. An earlier attempt at the same search
+            passes its object on.
+        tuning: sizes and limits.
+        with_distance: whether the spec's distance is called too.
 
     Attributes:
-        instances, first_step: how many action instances there are; where the step predicates' trees begin. The
+        instances, first_step: the number of action instances, and the index of the first tree of a step predicate. The
             trees of state predicates are between them.
-        distance_tree: that of the spec's distance, behind all others; there is none if it is not called.
-        state_checks, step_checks: the predicates, in the order of their trees; the last of states is `Spec.within`, if
-            the spec has it, which shows what is outside.
-        precision: of each tree, how precisely calls are recorded.
-        lowered_by: of each tree, the construct that lowers the precision; None if nothing does.
-        told_apart: of each tree, the types of values that its code may tell apart by identity.
-        purity, tuning: as given.
+        distance_tree: the index of the tree of the spec's distance, after all other trees. There is no such tree if the
+            distance is not called.
+        state_checks, step_checks: the predicates, in the order of their trees. If the spec has `Spec.within`, it is the
+            last state predicate; it gives evidence of states that are outside.
+        precision: for each tree, how precisely its calls are recorded.
+        lowered_by: for each tree, the construct that lowers the precision; None if nothing does.
+        told_apart: for each tree, the types whose values its code may distinguish by identity.
+        purity, tuning: the arguments of the same names.
     """
 
     def __init__(
@@ -134,7 +138,7 @@ class Caller(Generic[S]):
         self._keep(spec.initials()[: tuning.made_again])
 
     def _reached(self) -> list[Reach]:
-        """What the code of each tree can reach, as far as is known what states hold."""
+        """Return what the code of each tree can reach, given the types of objects that states are known to contain."""
         given: list[object] = [self.spec.initials()[0], *self.layout.kinds.take()]
         arguments: dict[Action[S, ...], list[object]] = {}
         for instance in self.spec.instances:
@@ -148,7 +152,7 @@ class Caller(Generic[S]):
         ]
 
     def _reach_more(self) -> None:
-        """States may hold other classes and functions from now on, so that more code can be reached."""
+        """Extend the reachable code by the classes and functions that have newly been found in states."""
         kinds = self.layout.kinds.take()
         for tree, reach in enumerate(self._reach):
             reach.extend(kinds)
@@ -159,11 +163,11 @@ class Caller(Generic[S]):
         self._looks_at_identity = self._may_look_at_identity()
 
     def _may_look_at_identity(self) -> list[bool]:
-        """Which actions and predicates may tell apart objects that are equal."""
+        """Return, for each tree, whether its code may distinguish equal objects by identity."""
         return [reach.precision == Precision.STATES for reach in self._reach]
 
     def _keep(self, states: Sequence[S]) -> None:
-        """Have later states be made of the objects that these are made of, if that may make a difference."""
+        """Make later states reuse the objects in the given states, if some code may distinguish equal objects."""
         if True in self._looks_at_identity:
             for state in states:
                 self.layout.keep(state)
@@ -171,22 +175,23 @@ class Caller(Generic[S]):
     def make(self, tree: int, rows: tuple[Row, ...]) -> Call:
         """Make one call.
 
-        A call that looks through a collection and shows that there are more members than it knew is made again.
+        The call is repeated if it looks through a collection and finds members that were not known before.
 
         Parameters:
-            tree: of what.
+            tree: the tree of the function to call.
             rows: the states.
 
         Raises:
-            SpecError: it misbehaved.
-            ShapeChanged: a component is not shaped as in the initial state.
-            NotRecorded: its reads cannot be recorded.
-            NewKind: it writes a value of a type that calls learned before may tell apart from the slot's others.
+            SpecError: the called function misbehaved.
+            ShapeChanged: a component does not have the shape that it has in the initial state.
+            NotRecorded: the reads of the call cannot be recorded.
+            NewKind: the call writes a value of a type that earlier learned calls may distinguish from the slot's other
+                values.
         """
         make_lazy(self._classes)
         while True:
             if self.layout.kinds.new:
-                self._reach_more()  # before the first call on a state that holds any of them
+                self._reach_more()  # before the first call on a state that contains the new kinds
             known = self.layout.slots
             call = self._take(tree, rows[0]) if tree < self.instances else self._evaluate(tree, rows)
             if not call.enumerated or self.layout.slots == known:
@@ -196,7 +201,7 @@ class Caller(Generic[S]):
         return Recorder(self.layout, *rows, precision=self.precision[tree], told_apart=self.told_apart[tree])
 
     def _take(self, tree: int, row: Row) -> Call:
-        """Call an action on a state, and on a lazy one to see what it reads."""
+        """Call an action on a state, and again on a lazy state to record what it reads."""
         instance, state = self.spec.instances[tree], self._state(row)
         direct = self._successors(tree, state)
         recorder = self._recorder(tree, (row,))
@@ -221,12 +226,12 @@ class Caller(Generic[S]):
             recorder.end()
         if steps is None or recorder.looked_at or recorder.escaped:
             for successor in direct:
-                self.layout.row(successor)  # which raises if the shape of a component has changed
+                self.layout.row(successor)  # raises if the shape of a component has changed
             return self._less_precisely(tree, (row,), failure)
         return self._call(recorder, steps, direct)
 
     def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
-        """A call of an action. Of what a step writes, what was there already changes nothing."""
+        """Return the call of an action. Values that a step writes but that were already there are not changes."""
         reads = recorder.reads
         changes = [{slot: number for slot, number in step.items() if reads.get(slot) != number} for step in steps]
         if self.tuning.in_order and len(successors) > 1:
@@ -235,14 +240,14 @@ class Caller(Generic[S]):
         return Call(reads, recorder.copied, _paths(recorder.enumerated), changes, frozenset(recorder.constructs))
 
     def steps(self, tree: int, row: Row) -> list[Changes]:
-        """What the steps of an action instance change in a state, without recording what it reads."""
+        """Return the changes of each step of an action instance in a state, without recording what it reads."""
         state = self._state(row)
         successors = self._successors(tree, state)
         successors = in_order(successors) if self.tuning.in_order else successors
         return [self.layout.changes(state, after, row) for after in successors]
 
     def _successors(self, tree: int, state: S) -> list[S]:
-        """The states that an action instance leads to from a state."""
+        """Return the next states of a state under an action instance."""
         instance = self.spec.instances[tree]
         found = self.spec.take(instance, state)
         self._keep(found)
@@ -251,20 +256,20 @@ class Caller(Generic[S]):
         return found
 
     def check_of(self, tree: int) -> Property:
-        """The predicate that a tree is of."""
+        """Return the predicate of a tree."""
         return (*self.state_checks, *self.step_checks)[tree - self.instances]
 
     def shown_by(self, tree: int, states: Sequence[S]) -> bool:
-        """Whether a predicate gives evidence of a state or a step, a violation or a witness."""
+        """Whether a state or a step is evidence for a predicate: a violation or a witness."""
         item = self.check_of(tree)
         return (self.spec.complaint(item, *states) is None) == item.kind.is_witness
 
     def _given_by(self, tree: int, states: Sequence[S]) -> bool | float:
-        """What a predicate or the distance gives; see `Call.gave`."""
+        """Return the result of a predicate or of the distance; see `Call.gave`."""
         return self.spec.distance_of(*states) if tree == self.distance_tree else self.shown_by(tree, states)
 
     def _given_again(self, tree: int, states: Sequence[S]) -> bool | float:
-        """What a predicate or the distance gives, asked of equal states too if it may tell these apart."""
+        """Return the result of a predicate or the distance. Repeat some calls on equal states to check them."""
         gave = self._given_by(tree, states)
         if self._is_made_again(tree) and gave != self._given_by(tree, [*map(fresh, states)]):
             what = "values" if tree == self.distance_tree else "verdicts"
@@ -272,14 +277,14 @@ class Caller(Generic[S]):
         return gave
 
     def _in_function(self, tree: int, construct: Construct | None) -> Construct | None:
-        """A construct; if it is not known where it is, with the place of the function that leads to it."""
+        """Return the construct. If its location is not known, add the location of the tree's function."""
         if construct is None or construct.file:
             return construct
         code = getattr(inspect.unwrap(self._function_of(tree)), "__code__", None)
         return construct if code is None else Construct.of(construct.text, code)
 
     def _function_of(self, tree: int) -> Callable[..., object]:
-        """The function of the spec that a tree is of."""
+        """Return the spec's function that a tree describes."""
         if tree < self.instances:
             return self.spec.instances[tree].action.function
         if tree == self.distance_tree and self.spec.distance is not None:
@@ -287,7 +292,7 @@ class Caller(Generic[S]):
         return self.check_of(tree).function
 
     def name_of(self, tree: int) -> str:
-        """What a tree is of, for messages."""
+        """Return the name of the action, the predicate or the distance of a tree, for messages."""
         if tree < self.instances:
             return f"action {self.spec.instances[tree]}"
         if tree == self.distance_tree:
@@ -296,45 +301,46 @@ class Caller(Generic[S]):
         return f"{item.kind.value} {item.name}"
 
     def _is_made_again(self, tree: int) -> bool:
-        """Whether a call is to be made on an equal state of other objects too."""
+        """Whether to repeat a call on an equal state that consists of different objects."""
         if not self._looks_at_identity[tree]:
             return False
         self._made_again += 1
         return self._made_again <= self.tuning.made_again or self._made_again % self.tuning.made_again_later == 0
 
     def shows(self, tree: int, *rows: Row) -> bool:
-        """Whether a predicate gives evidence of a state or a step, without recording what it reads."""
+        """Whether a state or a step is evidence for a predicate, without recording what it reads."""
         return bool(self._given_again(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])]))
 
     def distance_of(self, row: Row) -> float:
-        """The distance of a state, without recording what it reads."""
+        """Return the distance of a state, without recording what the function reads."""
         return float(self._given_again(self.distance_tree, [self._state(row)]))
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...], failure: Construct | None) -> Call:
-        """Make a call again, and later ones of its tree, recording less precisely.
+        """Repeat a call with less precise recording, which also applies to later calls of its tree.
 
         Parameters:
-            tree, rows: the call.
-            failure: where it failed; None if it returned, but something that it read was not recorded.
+            tree, rows: the tree and the states of the call.
+            failure: the construct at which the call failed; None if it returned but some of its reads were not
+                recorded.
         """
         self.precision[tree] = Precision(self.precision[tree] - 1)
         self.lowered_by[tree] = self._in_function(tree, failure or Construct(NOT_RECORDED))
         return self.make(tree, rows)
 
     def _state(self, row: Row) -> S:
-        """The state of a row, which is often that of the call before."""
+        """Return the state of a row. The last one is cached, as several calls in a row often use the same state."""
         if self._last is None or self._last[0] is not row:
             self._last = row, self.layout.state(row)
             self.purity.check(self._last[1])
         return self._last[1]
 
     def after(self, row: Row, step: Changes) -> S:
-        """The state after a step."""
+        """Return the state after a step."""
         state: S = self.layout.state(self.row_after(row, step))
         return state
 
     def row_after(self, row: Row, step: Changes) -> list[int]:
-        """The numbers of the slots' values after a step."""
+        """Return the numbers of the slots' values after a step."""
         numbers = [*row, *[0] * (self.layout.slots - len(row))]
         for slot, number in step.items():
             numbers[slot] = number
@@ -356,7 +362,7 @@ class Caller(Generic[S]):
             finally:
                 recorder.end()
             if failure is not None or recorder.looked_at or recorder.escaped:
-                self._given_by(tree, [*map(self.layout.state, rows)])  # which raises if the function does
+                self._given_by(tree, [*map(self.layout.state, rows)])  # raises if the function does
                 return self._less_precisely(tree, rows, failure)
             self._compared += 1
             one_in = self.tuning.compared_calls
@@ -370,7 +376,7 @@ class Caller(Generic[S]):
 
 
 def _failing(failure: BaseException) -> Construct:
-    """The construct in a spec's function at which a recorded call failed; without a place if that is not known."""
+    """Return the construct in a spec's function at which a recorded call failed, with its location if known."""
     trace, own = failure.__traceback__, None
     while trace is not None:
         if origin(trace.tb_frame.f_globals.get("__name__")) is Origin.SPEC:

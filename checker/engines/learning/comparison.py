@@ -1,8 +1,8 @@
-"""Comparison: checks what was learned against calls of actions and properties on the states themselves.
+"""Compares what was learned with calls of actions and properties on real states.
 
-What is learned from one state is used for all that agree in what was read. Recording is exact by itself (see
-`recording`); this is the second line. Each path of a tree is compared at a second state, as soon as one of the states
-that are looked at reaches it; and at some states, every action and property is.
+What is learned from one state is used for all states that have the same values in the slots that were read. Recording
+is exact by itself (see `recording`); comparison is a second line of defence. Each path of a tree is compared at a
+second state as soon as one of the inspected states reaches it. At some states, every action and property is compared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Comparison(Generic[S]):
     """Compares what one search has learned.
 
     Parameters:
-        tables: what it has learned; counts the comparisons.
+        tables: everything that the search has learned; they also count the comparisons.
     """
 
     def __init__(self, tables: TransitionTables[S]) -> None:
@@ -36,14 +36,14 @@ class Comparison(Generic[S]):
         self._looked_at = tables.caller.tuning.compared_paths
 
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
-        """Compare the paths that some states take and that were not compared, before the states are expanded.
+        """Compare the paths of some states that were not compared before. Call this before the states are expanded.
 
-        What is known of them then was learned from other states.
+        At that time, everything known about these states was learned from earlier states.
 
         Parameters:
             states: shape (states, words): packed.
             packing: how they are packed.
-            first, last: the first of them that counts, and where they end.
+            first, last: the range of states to choose from, without `last`.
 
         Raises:
             NotRecorded: an action or a property behaves differently.
@@ -63,7 +63,7 @@ class Comparison(Generic[S]):
                 self._compare(tree, row, state)
 
     def state(self, row: Row) -> None:
-        """Compare all that is known of a state, and of the steps from it.
+        """Compare everything that is known about a state and about the steps from it.
 
         Parameters:
             row: the numbers of its slots' values.
@@ -79,7 +79,7 @@ class Comparison(Generic[S]):
                     self.tables.compared += self.property(self.caller.first_step + number, rows, (state, successor))
 
     def _compare(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare one action instance or state property; gives the steps of the former."""
+        """Compare one action instance or state property in a state. Return the steps of an action instance."""
         if tree >= self.caller.instances:
             self.tables.compared += self.property(tree, (row,), (state,))
             return []
@@ -87,14 +87,14 @@ class Comparison(Generic[S]):
         return self.action(tree, row, state)
 
     def action(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare what is known of an action instance in a state with a call.
+        """Compare the known steps of an action instance in a state with a call.
 
         Parameters:
-            tree: the action instance.
-            row, state: the state.
+            tree: the tree of the action instance.
+            row, state: the state, as slot numbers and as an object.
 
         Returns:
-            What each step changes, and the state after it; nothing if nothing is known.
+            The changes of each step and the state after it; an empty list if nothing is known.
 
         Raises:
             NotRecorded: the action behaves differently.
@@ -105,18 +105,18 @@ class Comparison(Generic[S]):
         successors = self.caller.spec.take(self.caller.spec.instances[tree], state)
         taken = [_sorted(self.layout.changes(state, successor, row)) for successor in successors]
         known = [_sorted({slot: number for slot, number in step.items() if row[slot] != number}) for step in steps]
-        if sorted(taken) != sorted(known):  # where a set decides the order, that may be another
+        if sorted(taken) != sorted(known):  # the order may differ if it depends on a set
             raise NotRecorded(tree, self.caller.name_of(tree))
         in_order = dict(zip(taken, successors, strict=True))
         return [(step, in_order[changes]) for step, changes in zip(steps, known, strict=True)]
 
     def property(self, tree: int, rows: tuple[Row, ...], states: tuple[S, ...], found: bool | None = None) -> bool:
-        """Compare what is known of a property on a state or a step with a call; whether anything is.
+        """Compare the known result of a property on a state or a step with a call. Return whether a result is known.
 
         Parameters:
-            tree: the property.
+            tree: the tree of the property.
             rows, states: the state, or the states before and after the step.
-            found: what a search found of it; None: what the tree says.
+            found: the result that the search found; None stands for the result that the tree gives.
 
         Raises:
             NotRecorded: the property behaves differently.
@@ -132,11 +132,11 @@ class Comparison(Generic[S]):
 
 
 def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]]) -> None:
-    """Refuse traces that calls on real states contradict: they are never reported.
+    """Raise an exception if calls on real states contradict one of the traces, so that it is never reported.
 
     Parameters:
-        tables: what is known of the spec.
-        traces: what is about to be reported.
+        tables: everything learned about the spec.
+        traces: the traces that are about to be reported.
 
     Raises:
         NotRecorded: names the first action instance or property that behaves differently from what was learned.
@@ -153,7 +153,7 @@ def _sorted(changes: Changes) -> tuple[tuple[int, int], ...]:
 
 
 def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int]]]:
-    """Places in an array of states by trees, as the trees of each state."""
+    """Group flat indices into an array of shape (states, trees): return each state with its trees."""
     found: dict[int, list[int]] = {}
     for place in places.tolist():
         found.setdefault(place // trees, []).append(place % trees)

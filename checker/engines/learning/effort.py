@@ -1,8 +1,8 @@
-"""Effort: which unknown paths are worth learning.
+"""Decides which unknown paths are worth learning.
 
-A recorded call costs some ten times what a plain one does, and pays off if its path is taken often. Where few states
-want a path, the action, the property or the distance is called on these states instead, as the oracle does. So learning
-takes a limited share of a search, however little of its spec can be learned.
+A recorded call takes about ten times as long as a plain call, and pays off if its path is taken often. If few states
+need a path, the action, the property or the distance is called on these states instead, as the oracle does. So learning
+takes a limited fraction of the time of a search, even if little of the spec can be learned.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from __future__ import annotations
 from leadline.checker.settings import Tuning
 
 SELDOM = 60
-"""States for each further recorded call of an action instance, of a property or of the distance."""
+"""The number of states found for each further recorded call of an action instance, a property or the distance."""
 
 RETURN = 10
-"""States that needed no calls, for each further call that is recorded: it is paid for by the calls they saved."""
+"""The number of states that needed no call for each further recorded call. The saved calls pay for it."""
 
 
 class Effort:
-    """The number of calls of each action instance, each property and the distance, recorded or not.
+    """Counts the calls of each action instance, each property and the distance, both recorded and plain calls.
 
     Parameters:
         trees: the number of trees.
-        tuning: sizes.
+        tuning: sizes and limits.
 
     Attributes:
-        learned: for each, calls that were recorded.
-        called: for each, calls that were not.
+        learned: for each tree, the number of calls that were recorded.
+        called: for each tree, the number of calls that were not recorded.
     """
 
     def __init__(self, trees: int, tuning: Tuning) -> None:
@@ -34,10 +34,10 @@ class Effort:
         self.called = [0] * trees
 
     def is_worthwhile(self, tree: int, wanted: int, states: int) -> bool:
-        """Whether to learn a path.
+        """Whether a path is worth learning.
 
         Parameters:
-            tree: of what.
+            tree: the tree to which the path belongs.
             wanted: the number of waiting states that need it.
             states: the number of states found so far.
         """

@@ -1,9 +1,9 @@
-"""The index of enabled actions: which action instances two slots of a state already rule out.
+"""An index of the action instances that can be enabled, given the values of two slots of a state.
 
-In most states most action instances are not enabled, and most are ruled out by the first slot or two that
-they read: the role of a broker, the epoch of a request. So before any tree is walked, one look into a table
-for each such pair of slots gives, as bits, the instances that are left. The tables are taken from the trees
-from time to time; an instance whose path was not known by then is left in.
+In most states most action instances are not enabled, and the first one or two slots that they read rule most of them
+out: the role of a broker, the epoch of a request. So before any tree is walked, one table lookup for each such pair of
+slots gives the remaining instances as bits. The tables are built from the trees from time to time. An instance whose
+path was not known at that time remains.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.engines.learning.trees import SLOT, fill_index
 
 OUTDATED = 1.05
-"""Growth of what is known after which the index is made anew."""
+"""The growth factor of the number of learned calls after which the index is rebuilt."""
 
 LARGEST = 2**13
-"""Entries in the table of one pair of slots; for larger domains, only the first slot is used."""
+"""The maximum number of entries in the table of a pair of slots. For larger domains, only the first slot is used."""
 
 
 class EnabledIndex:
-    """The tables of all pairs of slots.
+    """The tables for all pairs of slots.
 
     Parameters:
-        tables: what is known of the actions.
-        packing: how many bits each slot has.
+        tables: what has been learned about the actions.
+        packing: gives the number of bits of each slot.
 
     Attributes:
-        calls: how much was known: see `TransitionTables`.
-        always: bits, 64 in a word, of the instances that no table says anything of.
-        pairs: for each pair: the first slot, by how much its value counts, the second, the same, and where
-            its table begins.
-        table: for each pair and each two values: bits of the instances that are left.
+        calls: the number of calls learned from when the index was built; see `TransitionTables`.
+        always: the instances that no table covers, as bits, 64 in a word.
+        pairs: for each pair, the first slot and the stride of its value, the second slot and its stride, and the
+            position at which the table of the pair begins.
+        table: for each pair and each combination of values, the instances that remain, as bits.
     """
 
     def __init__(self, tables: TransitionTables[Any], packing: Packing) -> None:
@@ -70,12 +70,12 @@ class EnabledIndex:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether much more is known by now, so that it should be made anew."""
+        """Whether so much has been learned since the index was built that it should be rebuilt."""
         return self.calls * OUTDATED < self._tables.calls
 
 
 def _pair(forest: Forest, tree: int, packing: Packing) -> tuple[int, int] | None:
-    """The slot that a tree reads first, and the one it mostly reads then; twice the first if none will do."""
+    """Return the first slot that a tree reads and the most common second one, or the first slot twice."""
     node = int(forest.pool[tree])
     if node <= 0:
         return None

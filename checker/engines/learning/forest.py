@@ -1,8 +1,8 @@
-"""Decision trees: what was learned of actions and predicates, in one flat array that a compiled loop walks.
+"""Decision trees, which store what was learned about actions and predicates in one flat array for compiled loops.
 
-An inner node says which slot is read next, and has an edge for each value of that slot that was met; a leaf says what
-then happens. A state whose path is known needs no Python; one whose path ends early costs one recorded call, which
-extends the tree. A code is 0 where nothing is known, the place of a node, or negative for a leaf.
+An inner node names the slot that is read next, and has an edge for each value of this slot that was met; a leaf gives
+the result. A state whose path is known needs no Python. A state whose path ends early costs one recorded call, which
+extends the tree. A code is 0 if nothing is known, the position of a node, or negative for a leaf.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ Entry = TypeVar("Entry", bound=np.generic)
 UNKNOWN = 0
 
 ALWAYS_DENSE = 64
-"""Numbers below this have edges in a row, even if there are few: that is the fastest."""
+"""Nodes whose numbers are all below this store their edges in an array, even a sparse one. This is the fastest."""
 
 LARGEST = 2**31 - 2**16
-"""Entries of the pool, whose places are 32-bit numbers."""
+"""The maximum number of entries of the pool, as positions in it are 32-bit numbers."""
 
 
 class TablesFull(Exception):
-    """There is more to learn than the arrays can hold."""
+    """Raised when there is more to learn than the arrays can hold."""
 
 
 TABLES_FULL = Stop(StopKind.MEMORY, "learned more than the compiled engine's tables can hold")
-"""Why a search ends then."""
+"""The reason for which a search ends when the tables are full."""
 
 
 class Forest:
     """Decision trees that share one array.
 
     Parameters:
-        names: what each tree is of, for messages.
+        names: the name of each tree's action, predicate or distance, for messages.
 
     Attributes:
-        pool: first the code of each tree's root, then the nodes; see `trees.SLOT`. A node and its first edges lie side
-            by side, so that a step of a walk costs one look into memory.
-        compared: for each edge, whether the path that ends there was compared; see `comparison`.
+        pool: the code of each tree's root, followed by the nodes; see `trees.SLOT`. A node and its first edges are
+            adjacent, so that each step of a walk costs one memory access.
+        compared: for each edge, whether the path that ends there has been compared; see `comparison`.
     """
 
     def __init__(self, names: list[str]) -> None:
@@ -60,15 +60,15 @@ class Forest:
         """Add a path to a tree.
 
         Parameters:
-            tree: which.
+            tree: the index of the tree.
             reads: the number of the value in each slot that was read, in the order of reading.
             leaf: the negative code at the end of the path.
 
         Raises:
-            SpecError: the tree knows another path for these values: what was called is not a pure function.
-            TablesFull: there is no room for it.
+            SpecError: the tree has a different path for these values, so the called function is not pure.
+            TablesFull: there is no room for the path.
         """
-        place, pool = tree, self.pool.data  # much faster than the array for single numbers
+        place, pool = tree, self.pool.data  # much faster than the array for reading single numbers
         for slot, number in reads.items():
             node = pool[place]
             if node < UNKNOWN or (node != UNKNOWN and pool[node + SLOT] != slot):
@@ -87,12 +87,12 @@ class Forest:
         pool[place] = leaf
 
     def leaf(self, tree: int, row: Sequence[int], after: Sequence[int] = ()) -> int | None:
-        """The number of the leaf that rows of slot numbers reach in a tree; None if it is not known.
+        """Return the number of the leaf that a state or a step reaches in a tree; None if unknown.
 
         Parameters:
-            tree: which.
-            row: of the state.
-            after: of the state after a step, for a step predicate.
+            tree: the index of the tree.
+            row: the slot numbers of the state.
+            after: the slot numbers of the state after the step, for a step predicate.
         """
         _, code = self._walk(tree, row, after)
         return -code - 1 if code else None
@@ -100,11 +100,11 @@ class Forest:
     def in_its_order(
         self, tree: int, reads: dict[int, int], row: Sequence[int], after: Sequence[int] = ()
     ) -> dict[int, int]:
-        """The reads of a call, reordered so that they agree with what a tree reads first.
+        """Return the reads of a call, reordered so that they begin like an existing path of a tree.
 
-        The result begins with what the tree reads of these rows before it comes to an unknown edge, also what the call
-        did not read: a path that reads more is exact too. The rest of the reads follow. If the tree comes to a leaf, it
-        is what the tree reads.
+        The result begins with the slots that the tree reads in these rows before it reaches an unknown edge, including
+        slots that the call did not read: a path that reads more is exact too. The remaining reads follow. If the tree
+        reaches a leaf, the result is only what the tree reads.
 
         Parameters:
             reads: see `learn`.
@@ -114,7 +114,7 @@ class Forest:
         return known if code else known | reads
 
     def _walk(self, tree: int, row: Sequence[int], after: Sequence[int]) -> tuple[dict[int, int], int]:
-        """The slots that a tree reads of rows, with their numbers, and the code at the end."""
+        """Return the slots that a tree reads in the rows, with their numbers, and the code at the end of the path."""
         pool, code, reads = self.pool.data, self.pool.data[tree], {}
         while code > UNKNOWN:
             slot = pool[code + SLOT]
@@ -125,7 +125,7 @@ class Forest:
         return reads, code
 
     def forget(self, tree: int) -> None:
-        """Take back all that was learned of a tree."""
+        """Delete everything that a tree has learned."""
         pool, waiting = self.pool.data, [self.pool.data[tree]]
         pool[tree] = UNKNOWN
         while waiting:
@@ -135,7 +135,7 @@ class Forest:
                 self._release(node)
 
     def edges(self, node: int) -> list[tuple[int, int]]:
-        """The edges of a node: the number of the value of its slot, and where the edge leads."""
+        """Return the edges of a node: for each, the number of the slot's value and the code to which the edge leads."""
         pool, room = self.pool.data, self.pool.data[node + ROOM]
         first = node + EDGES
         if room >= 0:
@@ -145,16 +145,16 @@ class Forest:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the trees take."""
+        """The memory used by the trees, in bytes."""
         return 4 * self._used
 
     def _impure(self, tree: int) -> SpecError:
         return SpecError(f"{self.names[tree]} is not deterministic: the same state gave different outcomes")
 
     def _with_edge(self, node: int, slot: int, number: int) -> tuple[int, int]:
-        """A node with one more edge, which leads nowhere yet: the node, which may be a new one, and the edge.
+        """Add an edge, which leads nowhere yet, to a node. Return the node, which may be a new one, and the edge.
 
-        A node has its edges in a row by their numbers while at least one in four is there, else in a hash table.
+        A node stores its edges in an array indexed by number if at least one in four exists, else in a hash table.
         """
         pool = self.pool.data
         old = 0 if node == UNKNOWN else pool[node + ROOM]
@@ -192,7 +192,7 @@ class Forest:
         return made, edge
 
     def _take(self, size: int) -> int:
-        """The place of a run of unused entries of this size, all zero."""
+        """Return the position of consecutive unused entries of the given size, all zero."""
         free = self._free.get(size)
         if free:
             place = free.pop()
@@ -212,7 +212,7 @@ class Forest:
 
 
 def _edge(pool: memoryview[int], node: int, number: int) -> int:
-    """The edge of a node for a number, which may lead nowhere; 0 if there is none."""
+    """Return the position of a node's edge for a number, which may lead nowhere; 0 if there is no edge."""
     room = pool[node + ROOM]
     if room >= 0:
         return node + EDGES + number if number < room else UNKNOWN
@@ -221,7 +221,7 @@ def _edge(pool: memoryview[int], node: int, number: int) -> int:
 
 
 def _place(pool: memoryview[int], node: int, number: int) -> int:
-    """In a node with a hash table, where the edge for a number is, or would be."""
+    """Return the position at which a node with a hash table has, or would have, the edge for a number."""
     mask = -pool[node + ROOM] - 1
     place = (number * FACTOR >> SHIFT) & mask
     while pool[node + EDGES + 2 * place] not in (0, number + 1):
@@ -230,7 +230,7 @@ def _place(pool: memoryview[int], node: int, number: int) -> int:
 
 
 def with_room(array: NDArray[Entry], wanted: int) -> NDArray[Entry]:
-    """The array, or a larger copy with zeros at its end, with at least the wanted number of entries."""
+    """Return the array if it has at least the wanted number of entries, else a larger copy with zeros at its end."""
     if wanted <= len(array):
         return array
     larger: NDArray[Entry] = np.zeros((max(wanted, 2 * len(array)), *array.shape[1:]), array.dtype)

@@ -1,9 +1,9 @@
-"""Helpers: processes that make calls beside this one, as only one thread of a process runs Python at a time.
+"""Helper processes, which make calls in parallel, as only one thread of a process runs Python at a time.
 
-A helper is forked from the search. So it has the very objects that the search has, whatever a spec is made of, and
-nothing but the numbers of slots and values is exchanged: what has been numbered since the fork is unknown to it. It
-answers nothing to a call that gives such a value, that shows a new member of a collection, or at which anything out of
-the ordinary happens: the search makes that call itself, and finds out. So a helper is never needed.
+A helper is forked from the search. So it has the same objects as the search, whatever a spec is made of, and the
+processes exchange only the numbers of slots and values. A helper does not know values that were numbered after the
+fork. It returns None for a call that gives such a value, that shows a new member of a collection, or in which anything
+unusual happens. The search then makes that call itself. So a helper only saves time.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.observing.recording import Precision
 
 MOST = 7
-"""Most helpers. More would wait for this process, which learns from all of their answers."""
+"""The maximum number of helpers. More would wait for this process, which learns from all of their answers."""
 
 TO_LEARN = 0.15
-"""What it takes this process to learn from a call, whoever made it, where making one takes 1."""
+"""The time that this process takes to learn from a call, as a fraction of the time to make a call."""
 
 ANSWERED_AT_ONCE = 16
-"""Calls that a helper makes before it sends their outcomes, from which this process learns meanwhile."""
+"""The number of calls that a helper makes before it sends their results. This process learns from them meanwhile."""
 
 
 S = TypeVar("S")
 
 
 class Request(NamedTuple):
-    """Calls to make.
+    """A request to make calls.
 
     Attributes:
         precision: see `Caller`.
@@ -52,15 +52,15 @@ class Request(NamedTuple):
 
 
 class Helper:
-    """One process, seen from the search.
+    """A helper process, as the search sees it.
 
     Parameters:
-        caller: the search's own, of which it gets a copy.
-        others: the ends of the pipes to other helpers, which it has no use for.
+        caller: the caller of the search. The helper gets a copy.
+        others: the search's ends of the pipes to the helpers started before. The new helper closes its copies.
 
     Attributes:
-        pipe: this process's end of the pipe to it.
-        has_gone: whether it was killed.
+        pipe: the search's end of the pipe to the helper.
+        has_gone: whether the helper was killed.
     """
 
     def __init__(self, caller: Caller[Any], others: Sequence[Connection]) -> None:
@@ -77,18 +77,18 @@ class Helper:
 
     @property
     def process(self) -> int:
-        """Its process id."""
+        """The process id of the helper."""
         return self._process.pid or 0
 
     def ask(self, jobs: list[Job]) -> None:
-        """Have it make some calls."""
+        """Ask the helper to make calls."""
         try:
             self.pipe.send(Request(self._caller.precision, jobs))
         except OSError:
             self.has_gone = True
 
     def answers(self, count: int) -> Iterator[Call | None]:
-        """What comes of so many calls, in order; None where this process has to see for itself."""
+        """Receive the results of the given number of calls, in order. None means that the search must make the call."""
         while count:
             answers: list[Call | None] = [None] * count
             if not self.has_gone:
@@ -100,21 +100,21 @@ class Helper:
             count -= len(answers)
 
     def end(self) -> None:
-        """Let it go."""
+        """End the helper process."""
         self.pipe.close()
         self._process.kill()
         self._process.join()
 
 
 class Helpers:
-    """All of a search's helpers, started when there is much to learn.
+    """The helper processes of a search. They are started when there is enough work to share.
 
     Parameters:
-        caller: the search's own.
-        count: the maximum number of them.
+        caller: the caller of the search.
+        count: the maximum number of helpers.
 
     Attributes:
-        caller: as given.
+        caller: the caller of the search.
     """
 
     def __init__(self, caller: Caller[Any], count: int) -> None:
@@ -127,23 +127,23 @@ class Helpers:
 
     @property
     def processes(self) -> list[int]:
-        """Those that run, by their process ids."""
+        """The process ids of the running helpers."""
         return [helper.process for helper in self._running]
 
     def make(self, jobs: list[Job]) -> Iterator[tuple[Job, Call]]:
-        """Make calls, together with the helpers.
+        """Make calls in this process and in the helpers.
 
         Parameters:
-            jobs: the calls. Those of one state should follow one another.
+            jobs: the calls. Calls on the same state should be adjacent.
 
         Yields:
-            Each job, and what came of it.
+            Each job with its call.
 
         Raises:
-            As `Caller.make`.
+            The exceptions of `Caller.make`.
         """
         if self._busy or any(helper.has_gone for helper in self._running):
-            self._count = 0  # what is answered now may be to calls that an interrupt or an error cut off
+            self._count = 0  # an answer may now belong to an earlier request that an interrupt or an error ended
             self.end()
         self._made += len(jobs)
         own, shares = self._shares(jobs)
@@ -162,12 +162,12 @@ class Helpers:
         self._busy = False
 
     def _is_outdated(self, tree: int, call: Call, asked_at: Sequence[Precision]) -> bool:
-        """Whether the search has found out since a call was asked for what makes a difference to it."""
+        """Whether the search has learned something since it asked for a call that makes the result invalid."""
         new_members = self.caller.layout.slots > len(self._known)
         return asked_at[tree] != self.caller.precision[tree] or (bool(call.enumerated) and new_members)
 
     def _shares(self, jobs: list[Job]) -> tuple[list[Job], list[tuple[Helper, list[Job]]]]:
-        """The calls for this process, and those for helpers, which are started when they first get some."""
+        """Divide calls between this process and the helpers, which are started when they first get calls."""
         tuning = self.caller.tuning
         if not self._count or len(jobs) < tuning.shared or self._made < tuning.helped_after:
             return jobs, []
@@ -183,7 +183,7 @@ class Helpers:
             (known if self._is_known(job) else own).append(job)
         self._missed += len(own)
         count = len(self._running)
-        weight = max(1 - count * TO_LEARN, 0) / (1 + TO_LEARN)  # this process's share, where a helper's is 1
+        weight = max(1 - count * TO_LEARN, 0) / (1 + TO_LEARN)  # relative to the number of calls of a helper
         first = min(max(int(len(jobs) * weight / (weight + count)) - len(own), 0), len(known))
         cuts = [first + (len(known) - first) * number // count for number in range(count + 1)]
         others = [known[begin:end] for begin, end in itertools.pairwise(cuts)]
@@ -195,7 +195,7 @@ class Helpers:
         return all(len(row) <= len(self._known) and all(map(operator.lt, row, self._known)) for row in rows)
 
     def _start(self) -> None:
-        with interrupts_wait(), suppress(OSError):  # no more processes to be had
+        with interrupts_wait(), suppress(OSError):  # no more processes can be started
             self._known = self.caller.layout.sizes()
             self._missed = 0
             while len(self._running) < self._count:
@@ -203,23 +203,23 @@ class Helpers:
         self._count = len(self._running)
 
     def end(self) -> None:
-        """Let all of them go."""
+        """End all helpers."""
         for helper in self._running:
             helper.end()
         self._running, self._busy = [], False
 
 
 def _can_fork() -> bool:
-    """Whether helpers can be had: forks are not safe on macOS, and processes of a pool must have none of their own."""
+    """Whether helpers can be started. Forks are not safe on macOS, and daemon processes must not have children."""
     can = sys.platform != "darwin" and "fork" in multiprocessing.get_all_start_methods()
     return can and not multiprocessing.current_process().daemon
 
 
 def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) -> None:
-    """Answer requests until the search has gone."""
+    """Answer requests until the search closes the pipe."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)  # the search handles them, and ends this process
-    gc.freeze()  # what is there now is shared with the search, and would be copied by a collection
+    gc.freeze()  # the objects are in memory shared with the search, which a garbage collection would copy
     for other in others:
         other.close()  # so that the pipe ends with the search
     domains = caller.layout.domains
@@ -231,17 +231,17 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) ->
                 jobs = request.jobs[first : first + ANSWERED_AT_ONCE]
                 pipe.send([_answer(caller, request.precision, known, *job) for job in jobs])
     finally:
-        os._exit(0)  # with nothing of what the search does at its end
+        os._exit(0)  # skips the cleanup that the search does at its end
 
 
 def _answer(
     caller: Caller[S], precision: list[Precision], known: list[int], tree: int, rows: tuple[Row, ...]
 ) -> Call | None:
-    """A call; None if the search would find out more than that, or it gives values that have no numbers.
+    """Return a call, or None if it gives unnumbered values or the search would learn more from making it itself.
 
     Parameters:
-        precision: how precisely the search records now.
-        known: how many values of each slot had numbers at the fork.
+        precision: the precision with which the search records now, for each tree.
+        known: the number of values of each slot that had numbers at the fork.
     """
     caller.precision = list(precision)
     try:
@@ -249,7 +249,7 @@ def _answer(
     except BaseException:
         call = None
     if caller.layout.slots > len(known):
-        caller.layout.forget(known)  # the search gives such slots to other members
+        caller.layout.forget(known)  # the search may assign these slots to different members
         return None
     if call is None or call.writes_beyond(known) or caller.precision != precision:
         return None

@@ -1,7 +1,7 @@
 """Defers Ctrl-C while a critical section runs.
 
 Calls of compiled loops in the main thread must not be interrupted either: the first call compiles the loop, and
-what is raised while the compiler calls back into Python is lost.
+an exception raised while the compiler calls back into Python is lost.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _waiting = False
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Defer signals until the end of this block; if blocks are nested, until the end of the outermost.
+    """Defer signals until the end of this block; if blocks are nested, until the end of the outermost one.
 
-    Only signals with a handler in Python are deferred, such as Ctrl-C; others are ignored, or end the process.
+    Only signals with a handler in Python are deferred, such as Ctrl-C. Signals without one keep their default effect.
     """
     global _waiting
     if _waiting or threading.current_thread() is not threading.main_thread():

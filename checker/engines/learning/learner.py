@@ -1,6 +1,6 @@
-"""The learner: makes the calls that a search is missing, learns from those that are worth it, and compares.
+"""The learner, which makes the calls that a search needs, learns from those that are worth it, and compares.
 
-It is the same for every search. What differs is how a search holds its states: see `Holder`.
+It is the same for every search. Only the way in which a search stores its states differs; see `Holder`.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ S = TypeVar("S")
 
 
 class Holder(Protocol):
-    """What holds the states of a search."""
+    """An object that stores the states of a search."""
 
     @property
     def packing(self) -> Packing:
-        """How its states are packed."""
+        """The packing of the states."""
 
     def repack(self) -> None:
-        """Pack its states another way, with bits for all values that have numbers.
+        """Convert the states to a packing that has bits for all numbered values.
 
         Raises:
-            StopSearch: there is no memory for it.
+            StopSearch: there is not enough memory.
         """
 
 
 class Learner(Generic[S]):
-    """Adds to what is known of a spec, for one search.
+    """Extends the tables of a spec for one search.
 
     Parameters:
-        tables: what is known.
-        holder: holds the states of the search.
+        tables: everything learned so far.
+        holder: stores the states of the search.
         workers: has the processes that make calls.
 
     Attributes:
-        tables: as given.
-        comparison: compares what was learned with further calls.
-        verification: does so for a random share of all that is used.
+        tables: everything learned so far.
+        comparison: compares learned results with further calls.
+        verification: does so for a random share of all uses of learned results.
     """
 
     def __init__(self, tables: TransitionTables[S], holder: Holder, workers: Workers) -> None:
@@ -64,7 +64,7 @@ class Learner(Generic[S]):
         """Make the calls that are worth it, and learn from them.
 
         Parameters:
-            asked: calls, each with how often its path was met.
+            asked: the calls that are needed, each with the number of times that its path was met.
             states: the number of states found so far.
 
         Returns:
@@ -81,7 +81,7 @@ class Learner(Generic[S]):
         return len(asked) - len(jobs)
 
     def make(self, jobs: list[Job]) -> None:
-        """Make calls, and learn from them; see `learn`."""
+        """Make calls and learn from them; see `learn`."""
         self.learn_from(self._workers.helpers(self.tables.caller).make(jobs))
 
     def learn_from(self, calls: Iterable[tuple[Job, Call]]) -> None:
@@ -102,14 +102,14 @@ class Learner(Generic[S]):
             raise StopSearch(TABLES_FULL) from None
 
     def call(self, tree: int, *rows: Row) -> list[Changes] | bool | float:
-        """Make a call without learning from it. Call `note_values` after the last of several.
+        """Make a call without learning from it. After one or more calls, call `note_values`.
 
         Parameters:
-            tree: the tree of what is called.
+            tree: the tree of the function to call.
             rows: the states.
 
         Returns:
-            Of an action instance, what each of its steps changes; of a predicate, whether it gives evidence; of the
+            For an action instance, the changes of each step; for a predicate, whether it gives evidence; for the
             distance, the distance.
         """
         if tree < self.tables.instances:
@@ -130,10 +130,10 @@ class Learner(Generic[S]):
         return self.tables.caller.shows(tree, *rows)
 
     def ask(self, tree: int, row: Row, states: int) -> list[Changes] | bool | float:
-        """The result of an action instance, a state predicate or the distance in a state. It is learned if worth it.
+        """Return the result of an action instance, a state predicate or the distance in a state; learn it if useful.
 
         Parameters:
-            tree: the tree of what is asked.
+            tree: the tree of the action instance, the predicate or the distance.
             row: the state.
             states: the number of states found so far.
 
@@ -150,19 +150,19 @@ class Learner(Generic[S]):
         return call.gave
 
     def note_values(self) -> None:
-        """See that states have bits for all values, and for the members of collections, that were met."""
+        """Make sure that states have bits for all values and all members of collections that were met."""
         self._note_members()
         if not self._holder.packing.fits(self.tables.layout.sizes()):
             self._fit()
 
     def _note_members(self) -> None:
-        """Have bits for new members of collections."""
+        """Add bits for new members of collections."""
         if self.tables.note_members():
             self._holder.packing.add(self.tables.layout.sizes())
             self._index = None
 
     def _fit(self) -> None:
-        """Pack the outcomes that are new; or everything, if a slot has more values than bits."""
+        """Pack new outcomes. If a slot has more values than its bits can hold, pack all states and outcomes again."""
         if self._holder.packing.fits(self.tables.layout.sizes()):
             self.tables.pack(self._holder.packing)
             return
@@ -171,10 +171,10 @@ class Learner(Generic[S]):
             self.tables.pack(self._holder.packing)
 
     def enabled_index(self, *, renew: bool) -> EnabledIndex:
-        """The index of enabled action instances.
+        """Return the index of enabled action instances.
 
         Parameters:
-            renew: whether to make it anew if much was learned since it was made.
+            renew: whether to rebuild the index if much was learned since it was built.
         """
         index, packing = self._index, self._holder.packing
         if index is None or index.packing is not packing or (renew and index.is_outdated):
@@ -183,9 +183,9 @@ class Learner(Generic[S]):
         return index
 
     def forget_index(self) -> None:
-        """Make the index of enabled action instances anew for the next block, as tables have forgotten paths."""
+        """Have the index of enabled action instances rebuilt for the next block, because trees have forgotten paths."""
         self._index = None
 
     def compare(self, states: NDArray[np.uint64], first: int, last: int) -> None:
-        """Compare paths that some states take with calls; see `Comparison.paths`."""
+        """Compare the paths of some states with calls; see `Comparison.paths`."""
         self.comparison.paths(states, self._holder.packing, first, last)

@@ -1,9 +1,10 @@
-"""Where compiled code is kept, and for how long.
+"""The cache of compiled code.
 
-It is kept beside the source, or in the user's cache, or else in a temporary folder: Numba refuses to compile if it can
-write to neither of the first two, as in a container with a read-only root and no home. It is used until one of the
-files changes that any loop is compiled from. Numba itself would notice a change in a loop's own file only, and go on
-with code that has the constants, the inlined functions and the fields of named tuples of the others as they were.
+Compiled code is stored beside the source, or in the user's cache folder, or else in a temporary folder. Numba refuses
+to compile if it can write to neither of the first two, as in a container with a read-only root and no home folder. The
+code is used until one of the files changes from which loops are compiled. Numba itself would notice only a change in a
+loop's own file, and would keep using code with outdated constants, inlined functions and named-tuple fields from the
+rest of the files.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ SOURCES = (
     "engines/random/arrays.py",
     "engines/random/kernel.py",
 )
-"""Files of `leadline.checker` that loops are compiled from: their own, and those of the names that they use."""
+"""The files of `leadline.checker` from which loops are compiled: those of the loops and of the names they use."""
 
 _log = logging.getLogger("leadline")
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit` with its cache, for a loop or a function inlined in one.
+    """Return a decorator like `numba.njit` with the cache, for a loop or for a function that is inlined in a loop.
 
     Parameters:
-        options: of `numba.njit`.
+        options: the options of `numba.njit`.
     """
 
     def compiled(function: Callable[..., Any]) -> Any:
@@ -55,7 +56,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @functools.cache
 def _stamp() -> str:
-    """What the sources hold, and not when they were written: a fresh clone can use what another has compiled."""
+    """Return a hash of the contents of the sources. A fresh clone has the same hash and can reuse compiled code."""
     digest = hashlib.sha256()
     for name in SOURCES:
         digest.update(pkgutil.get_data("leadline.checker", name) or b"")  # from a zip too
@@ -63,10 +64,10 @@ def _stamp() -> str:
 
 
 def ensure_cache() -> None:
-    """Keep compiled code until this process ends, if it cannot be kept for longer.
+    """Make sure that compiled code can be stored, at least in a folder that is deleted when this process ends.
 
     Raises:
-        LeadlineError: no folder can be written to.
+        LeadlineError: no folder is writable.
     """
     type.__setattr__(IndexDataCacheFile, "save", _save_if_possible)
     if _can_cache():
@@ -86,7 +87,7 @@ _save: Callable[[IndexDataCacheFile, object, object], None] = IndexDataCacheFile
 
 
 def _save_if_possible(self: IndexDataCacheFile, key: object, data: object) -> None:
-    """Replaces Numba's own method, which ends the program if the disk is full."""
+    """Save compiled code like Numba's own method, which this replaces, but do not fail if the disk is full."""
     try:
         _save(self, key, data)
     except OSError as error:
@@ -95,7 +96,7 @@ def _save_if_possible(self: IndexDataCacheFile, key: object, data: object) -> No
 
 @functools.cache
 def _note(reason: str) -> None:
-    """Say once why compiled code is not kept."""
+    """Warn once that compiled code is not stored, with the reason."""
     _log.warning("compiled code was not kept: %s", reason)
 
 
@@ -108,4 +109,4 @@ def _can_cache() -> bool:
 
 
 def _nothing() -> None:
-    """A function in the same folder as those that are compiled."""
+    """Do nothing. This function is in the same folder as the loops, so it tests whether they can be cached."""

@@ -1,4 +1,4 @@
-"""Packing: a row of slot numbers as bits in a few 64-bit words. Exact: no hash stands for a state."""
+"""Packs a row of slot numbers as bits into a few 64-bit words. This is exact: hashes do not replace states."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ WORD = 64
 
 
 class Packing:
-    """Where each slot's number is kept.
+    """The position of each slot's number in the words of a packed state.
 
     Parameters:
-        sizes: the number of values of each slot; a slot with one value needs no bits.
-        spare: bits to leave for slots that are added later, at least.
+        sizes: the number of values of each slot. A slot with one value needs no bits.
+        spare: the minimum number of bits to leave for slots that are added later.
 
     Attributes:
-        sizes: as given.
-        words: how many 64-bit words a state takes.
-        word, shift, mask: for each slot, its word, the bits to the right of it, and ones as many as its own.
+        sizes: the number of values of each slot.
+        words: the number of 64-bit words of a state.
+        word, shift, mask: for each slot, the index of its word, the number of bits to its right, and a mask with as
+            many ones as the slot has bits.
     """
 
     def __init__(self, sizes: Sequence[int], spare: int = 0) -> None:
@@ -43,15 +44,15 @@ class Packing:
 
     @property
     def places(self) -> list[tuple[int, int, int]]:
-        """For each slot: its word, the bits to the right of it, and its number of bits."""
+        """For each slot, the index of its word, the number of bits to its right, and its number of bits."""
         return [(word, shift, mask.bit_length()) for word, shift, mask in self._places]
 
     @classmethod
     def of_places(cls, sizes: Sequence[int], words: int, places: Sequence[tuple[int, int, int]]) -> Packing:
-        """The packing with these `sizes`, `words` and `places`: slots that were added may lie anywhere.
+        """Return the packing with the given `sizes`, `words` and `places`. Slots that were added later may be anywhere.
 
         Raises:
-            ValueError: a slot has too few bits, or shares bits with another.
+            ValueError: a slot has too few bits, or two slots share bits.
         """
         made, taken = cls([]), [0] * words
         for size, (word, shift, width) in zip(sizes, places, strict=True):
@@ -73,10 +74,10 @@ class Packing:
         self.mask = np.array([mask for _, _, mask in self._places], np.uint64)
 
     def add(self, sizes: Sequence[int]) -> bool:
-        """Add slots whose number is 0 in all states packed so far, if bits were left for them.
+        """Add slots whose number is 0 in all states packed so far, if enough spare bits are left.
 
         Parameters:
-            sizes: the number of values of each slot, old and new.
+            sizes: the number of values of each old and new slot.
 
         Returns:
             Whether there is room for all of them.
@@ -93,28 +94,28 @@ class Packing:
         return len(self.sizes) == len(sizes)
 
     def fits(self, sizes: Sequence[int]) -> bool:
-        """Whether every slot still has bits for all its values."""
+        """Whether every slot still has enough bits for all its values."""
         pairs = zip(sizes, self._places, strict=False)
         return len(sizes) == len(self._places) and all(size - 1 <= mask for size, (_, _, mask) in pairs)
 
     def width(self, slot: int) -> int:
-        """The number of bits of a slot."""
+        """Return the number of bits of a slot."""
         return self._places[slot][2].bit_length()
 
     def pack(self, numbers: Sequence[int]) -> NDArray[np.uint64]:
-        """A state's words."""
+        """Pack the slot numbers of a state into words."""
         words = [0] * self.words
         for number, (word, shift, _) in zip(numbers, self._places, strict=False):
             words[word] |= number << shift
         return np.array(words, np.uint64)
 
     def unpack(self, words: NDArray[np.uint64]) -> list[int]:
-        """A state's slot numbers."""
+        """Return the slot numbers of a packed state."""
         plain = words.tolist()
         return [(plain[word] >> shift) & mask for word, shift, mask in self._places]
 
     def bits(self, slots: Iterable[int]) -> NDArray[np.uint64]:
-        """By word: the bits of some slots."""
+        """Return a mask for each word, with ones at the bits of the given slots."""
         words = [0] * self.words
         for slot in slots:
             word, shift, mask = self._places[slot]
@@ -122,7 +123,7 @@ class Packing:
         return np.array(words, np.uint64)
 
     def change(self, changes: dict[int, int]) -> tuple[list[int], list[int]]:
-        """By word: the bits to keep, and then the bits to set, so that some slots get other numbers."""
+        """Return the bits to keep in each word and the bits to set, in order to give slots new numbers."""
         keep, put = [(1 << WORD) - 1] * self.words, [0] * self.words
         for slot, number in changes.items():
             word, shift, mask = self._places[slot]
@@ -131,10 +132,11 @@ class Packing:
         return keep, put
 
     def repack(self, states: NDArray[np.uint64], other: Packing) -> NDArray[np.uint64]:
-        """States packed this way, packed the other way.
+        """Convert states from this packing to another packing.
 
         Parameters:
-            states: shape (states, words).
+            states: the states in this packing; shape (states, words).
+            other: the new packing.
         """
         repacked = np.zeros((len(states), other.words), np.uint64)
         for slot in range(len(self.sizes)):

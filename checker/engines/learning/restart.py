@@ -1,4 +1,4 @@
-"""Adjustments: what a search learns about its spec too late, so that it must start again."""
+"""The adjustments with which a search starts again when it learns something about its spec too late."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leadline.checker.observing.nodes import ShapeChanged
 
 
 class Crowded(Exception):
-    """Parts of the state that take many values could be taken apart.
+    """Raised when parts of the state that take many values could be divided into smaller parts.
 
     Attributes:
         patterns: the parts; see `Layout`.
@@ -30,12 +30,12 @@ CHANGES = (ShapeChanged, Crowded, NotRecorded, NewKind)
 
 @attrs.frozen
 class Adjustments:
-    """What earlier attempts at a search have learned about its spec.
+    """The facts about a spec that earlier attempts at a search have discovered.
 
     Attributes:
-        whole: paths of components to keep whole, because their shape changes.
-        apart: parts to take apart; see `Layout`.
-        given_states: the trees of actions and predicates whose reads cannot be recorded.
+        whole: the paths of components that are not divided into slots, because their shape changes.
+        apart: parts to divide into smaller parts; see `Layout`.
+        given_states: the trees whose functions are called on real states, because their reads cannot be recorded.
         read_when_copied: slots that count as read when they are copied.
     """
 
@@ -45,10 +45,10 @@ class Adjustments:
     read_when_copied: frozenset[int] = frozenset()
 
     def after(self, change: Change) -> Adjustments:
-        """The adjustments for the next attempt, after a change that ended this one.
+        """Return the adjustments for the next attempt, after a change ended this one.
 
         Raises:
-            SpecError: they are those of this attempt, which would end like it.
+            SpecError: the adjustments would be the same again, so the next attempt would end in the same way.
         """
         adjusted = self._with(change)
         if adjusted == self:
@@ -61,7 +61,7 @@ class Adjustments:
 
     def _with(self, change: Change) -> Adjustments:
         match change:
-            case ShapeChanged():  # slots are numbered anew
+            case ShapeChanged():  # slots are renumbered
                 whole = self.whole | {change.path}
                 return attrs.evolve(self, whole=whole, read_when_copied=frozenset())
             case Crowded():
@@ -73,4 +73,4 @@ class Adjustments:
 
 
 NO_ADJUSTMENTS = Adjustments()
-"""Those of the first attempt."""
+"""The adjustments of the first attempt."""

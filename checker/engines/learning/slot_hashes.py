@@ -1,8 +1,8 @@
-"""The hashes of contents, kept for the values of all slots: the compiled loop of random walks reads them.
+"""A table of content hashes for the values of all slots, for the compiled loop of random walks.
 
-The engine numbers slots and values in the order in which it meets them, which depends on the order of sets. A random
-search must not. The hash of a state is the sum of the hashes of its parts, each with its path, so that a step needs to
-add only what it changes.
+The engine numbers slots and values in the order in which it meets them, which depends on the order of sets. The results
+of a random search must not depend on it. The hash of a state is the sum of the hashes of its parts, each hashed with
+its path, so that a step only has to add the differences.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class SlotHashes:
     """The hashes of all values of all slots, for the compiled loop.
 
     Parameters:
-        layout: the slots.
-        packing: has room for these numbers of values.
+        layout: defines the slots.
+        packing: gives the room for the values of each slot.
 
     Attributes:
         table: the hashes of the values of all slots, one slot after the other.
-        base: for each slot, where its values begin there.
-        offset: what all states have in common: to be added to the sum of their slots.
+        base: for each slot, the position in the table at which its values begin.
+        offset: the part of the hash that all states share. It is added to the sum for the slots.
     """
 
     def __init__(self, layout: Layout, packing: Packing) -> None:
@@ -55,13 +55,13 @@ class SlotHashes:
             self._known[slot] = len(domain.values)
 
     def calibrate(self, state: object) -> None:
-        """Find the offset, by a state whose values are all known."""
+        """Compute the offset from a state whose values all have hashes in the table."""
         self.offset = 0
         (found,) = self.of(np.array([self.layout.row(state)])).tolist()
         self.offset = (content(type(state).__name__, state) - found) & ALL_BITS
 
     def of(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """The hashes of some states, given the numbers of their slots' values: a row for each state."""
+        """Return the hashes of states, given as rows with the numbers of their slots' values."""
         hashes: NDArray[np.uint64] = self.table[self.base[: rows.shape[1]] + rows].sum(axis=1, dtype=np.uint64)
         return hashes + np.uint64(self.offset)
 

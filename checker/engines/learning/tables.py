@@ -1,4 +1,4 @@
-"""Tables: what recorded calls taught, as paths in decision trees and as packed changes of states."""
+"""The tables that store the results of recorded calls, as paths in decision trees and as packed changes of states."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 OUTCOME_BYTES, VALUE_BYTES = 400, 300
-"""Bytes that Python takes, about, for an outcome, and for a value of a slot with its number."""
+"""The approximate number of bytes that Python uses for an outcome, and for a value of a slot with its number."""
 
 MOST_OUTCOMES = 2**31 - 1
-"""Most outcomes: they have 32-bit numbers."""
+"""The maximum number of outcomes, as they have 32-bit numbers."""
 
 READS = {
     Precision.STATES: "whole states",
@@ -42,7 +42,7 @@ READS = {
     Precision.ELEMENTS: "the elements that they copy",
     Precision.COPIES: "no more than they need",
 }
-"""What calls read that are recorded with each precision, for a person."""
+"""For each precision, a description for the user of what the recorded calls read."""
 
 ALL_BITS = np.uint64(2**64 - 1)
 
@@ -53,7 +53,7 @@ class Numbers:
 
     Attributes:
         values: for each slot, its values in the order of their numbers.
-        members: see `Layout`. Of values and members, those that no saved state has may be `NO_VALUE`.
+        members: see `Layout`. Values and members that no saved state contains may be `NO_VALUE`.
     """
 
     values: Sequence[Sequence[object]]
@@ -67,35 +67,36 @@ class Numbers:
 
 
 class TransitionTables(Generic[S]):
-    """What is known of a spec's actions and predicates: at first nothing.
+    """Everything that a search has learned about a spec's actions and predicates. At first, the tables are empty.
 
     Parameters:
         spec: the spec.
         states: states to be given as `rows`.
-        adjustments: what earlier attempts at the search have found out about the spec.
+        adjustments: facts about the spec that earlier attempts at the search have discovered.
         saved: the numbers that values have in a saved search; None: values are numbered in the order of discovery.
-        purity: that of an earlier attempt at the same search, if there was one.
-        tuning: sizes.
+        purity: the purity checks of an earlier attempt at the same search; None: there was none.
+        tuning: sizes and limits.
         with_distance: whether the spec's distance is called too.
 
     Attributes:
         caller: makes the calls, and numbers the trees.
-        forest: a tree for each action instance, then for each state predicate, then for each step predicate, and last
-            for the distance, if that is called.
-        predicates: the trees of predicates.
-        outcomes: every change that a leaf of an action's tree stands for.
-        leaf_start, leaf_count: for each leaf of an action's tree, its first outcome and how many it has.
+        forest: the trees of the action instances, followed by those of the state predicates, those of the step
+            predicates, and the tree of the distance if it is called.
+        predicates: the indices of the trees of predicates.
+        outcomes: the changes of all steps that leaves of actions' trees refer to.
+        leaf_start, leaf_count: for each leaf of an action's tree, its first outcome and its number of outcomes.
         distances: for each leaf of the distance's tree, the distance.
-        keep, put: for each outcome, by word: the bits it keeps, and then those it sets.
-        slots_read: for each predicate, all slots that it was seen to read; those of a second state are counted
-            on from the first's.
-        reads: the same by word, as bits that are set, of either state.
-        effort: how often each action instance, each predicate and the distance were called.
-        compared: comparisons made; see `comparison`.
-        rows: the given states, as rows of numbers.
-        agreed: how many values of each slot have numbers that other processes know too; None: there are no others.
-        log: notes the calls learned from; None: nobody needs them.
-        reads_all: the predicates that were called without a recording, so that they may have read any slot.
+        keep, put: for each outcome and word, the bits to keep and the bits to set.
+        slots_read: for each predicate, all slots that it has read. Slots of the second state of a step are counted from
+            `SECOND`.
+        reads: for each predicate and word, the bits of the slots that it has read in either state.
+        effort: counts the calls of each action instance, each predicate and the distance.
+        compared: the number of comparisons made; see `comparison`.
+        rows: the given states, as rows of slot numbers.
+        agreed: for each slot, the number of values whose numbers all processes of the search know; None: there is only
+            one process.
+        log: records the calls learned from; None: no log is needed.
+        reads_all: the predicates that were called without recording, so that they may have read any slot.
 
     Raises:
         ShapeChanged, NewKind: the adjustments do not fit these states; see `Adjustments`.
@@ -145,17 +146,17 @@ class TransitionTables(Generic[S]):
 
     @property
     def arrays(self) -> Learned:
-        """What is known of the actions, for the compiled loops."""
+        """What has been learned about the actions, for the compiled loops."""
         return Learned(self.forest.pool, self.leaf_start, self.leaf_count, self.keep, self.put)
 
     @property
     def calls(self) -> int:
-        """Calls learned from so far."""
+        """The number of calls learned from so far."""
         return sum(self.effort.learned)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all this takes."""
+        """The approximate memory used by the tables, in bytes."""
         arrays = self.leaf_start, self.leaf_count, self.keep, self.put
         values = sum(self.layout.sizes())
         objects = len(self.outcomes) * OUTCOME_BYTES + values * VALUE_BYTES
@@ -163,10 +164,10 @@ class TransitionTables(Generic[S]):
         return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects + log
 
     def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
-        """What was learned, for a person.
+        """Return a summary of what was learned, for the user.
 
         Parameters:
-            expanded, distinct, steps: the states expanded, those found, and the steps between them.
+            expanded, distinct, steps: the numbers of states expanded, of states found, and of steps between them.
         """
         learned = self.effort.learned
         actions = dict.fromkeys((action.name for action in self.spec.actions), 0)
@@ -186,7 +187,7 @@ class TransitionTables(Generic[S]):
         )
 
     def whole_reads(self) -> tuple[WholeRead, ...]:
-        """Code that is not understood, that with the most calls first."""
+        """Return the code that reads too much because it is not understood, sorted by descending number of calls."""
         caller, found = self.caller, dict[tuple[Construct, str], set[int]]()
         for tree, construct in enumerate(caller.lowered_by):
             if construct is not None:
@@ -209,18 +210,18 @@ class TransitionTables(Generic[S]):
         return tuple(sorted(reads, key=lambda read: (-read.calls, read.file, read.line, read.construct)))
 
     def _short_name(self, tree: int) -> str:
-        """The name of the action or property that a tree is of."""
+        """Return the name of the action or property of a tree."""
         if tree < self.instances:
             return self.spec.instances[tree].action.name
         return "distance" if tree == self.caller.distance_tree else self.caller.check_of(tree).name
 
     @property
     def most_outcomes(self) -> int:
-        """The most steps that one action instance was seen to have from one state."""
+        """The largest known number of steps of one action instance from one state."""
         return int(self.leaf_count.max())
 
     def leaf_of(self, call: Call) -> int:
-        """The code of the leaf at the end of a call's path. Its outcomes may be new, and have to be packed first."""
+        """Return the code of the leaf for a call's result. Its outcomes must be packed before a path leads to it."""
         if isinstance(call.gave, bool):
             return SHOWN if call.gave else NOT_SHOWN
         if isinstance(call.gave, float):
@@ -230,16 +231,16 @@ class TransitionTables(Generic[S]):
             return -leaf - 1
         written = tuple(tuple(sorted(step.items())) for step in call.gave)
         if call.enumerated:
-            written = tuple(sorted(written))  # the order of the steps may be that of a set, which means nothing
+            written = tuple(sorted(written))  # the steps may be in the order of a set, which has no meaning
         if written not in self._leaves:
             self._leaves[written] = self._new_leaf(call.gave)
         return -self._leaves[written] - 1
 
     def note_members(self) -> bool:
-        """Note new members of collections. Returns whether there are any.
+        """Note new members of collections. Return whether there are any.
 
-        Of a call that looked through a collection it is not known what it does if a new member is in there, so what
-        was learned from it is forgotten.
+        A call that looked through a collection may give a different result if the collection contains a new member, so
+        what was learned from such calls is forgotten.
         """
         new = self.layout.members[self._members :]
         self._members = len(self.layout.members)
@@ -253,15 +254,16 @@ class TransitionTables(Generic[S]):
         return bool(new)
 
     def learn(self, tree: int, rows: tuple[Row, ...], call: Call, leaf: int) -> None:
-        """Add what a call showed to the tree it is of.
+        """Add the path of a call to its tree.
 
         Parameters:
-            tree, rows: of what the call is, and on which states it was made.
-            leaf: its code.
+            tree, rows: the tree of the called function, and the states on which it was called.
+            call: the call.
+            leaf: the code of the leaf for its result.
 
         Raises:
-            SpecError: the tree knows another path for what was read: what was called is not a pure function.
-            NewKind: a slot that was copied unread has values that the code may tell apart by identity.
+            SpecError: the tree has a different path for the values that were read, so the called function is not pure.
+            NewKind: a slot that was copied without being read has values that the code may distinguish by identity.
         """
         self.effort.learned[tree] += 1
         if call.constructs:
@@ -274,9 +276,9 @@ class TransitionTables(Generic[S]):
             self._enumerating.setdefault(path, set()).add(tree)
         if self._learned_as[tree] != (self.caller.precision[tree], self.caller.told_apart[tree]):
             self._learned_as[tree] = self.caller.precision[tree], self.caller.told_apart[tree]
-            self.forest.forget(tree)  # what it reads from here on, it may read in another order
+            self.forest.forget(tree)  # later calls may read the slots in a different order
         reads = call.reads
-        if call.enumerated:  # the order in which members were looked at may be that of a set, which means nothing
+        if call.enumerated:  # members may be read in the order of a set, which has no meaning
             reads = self.forest.in_its_order(tree, reads, *rows)
         self.forest.learn(tree, reads, leaf)
         if tree in self.predicates:
@@ -285,7 +287,7 @@ class TransitionTables(Generic[S]):
             self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, call)
 
     def _recorded_as(self) -> list[tuple[Precision, frozenset[type]]]:
-        """What decides how the calls of each tree are recorded."""
+        """Return the precision and the distinguished types with which the calls of each tree are recorded."""
         return list(zip(self.caller.precision, self.caller.told_apart, strict=True))
 
     def _note_reads(self, predicate: int, slots: Iterable[int]) -> None:
@@ -296,7 +298,7 @@ class TransitionTables(Generic[S]):
                 self.reads[predicate] = self._bits(noted)
 
     def note_called(self, tree: int) -> None:
-        """Note that a call was not recorded. What a predicate may have read is everything."""
+        """Note a call that was not recorded. If it was a predicate, it may have read any slot."""
         self.effort.called[tree] += 1
         predicate = tree - self.instances
         if tree in self.predicates and predicate not in self.reads_all:
@@ -304,10 +306,10 @@ class TransitionTables(Generic[S]):
             self.reads[predicate] = ALL_BITS
 
     def read_by_slot(self, words: int) -> NDArray[np.uint64]:
-        """For each slot, bits of the predicates that were seen to read it.
+        """Return, for each slot, the bits of the predicates that have read it.
 
         Parameters:
-            words: the 64-bit words of the predicates.
+            words: the number of 64-bit words of the predicates.
         """
         found = np.zeros((self.layout.slots, words), np.uint64)
         for predicate, (bits, slots) in enumerate(zip(self.reads, self.slots_read, strict=True)):
@@ -331,11 +333,11 @@ class TransitionTables(Generic[S]):
 
     @property
     def all_packed(self) -> bool:
-        """Whether no outcome is left to pack."""
+        """Whether all outcomes are packed."""
         return self._packed == len(self.outcomes)
 
     def pack(self, packing: Packing) -> None:
-        """Pack the outcomes that are not packed this way."""
+        """Pack the outcomes that are not yet packed with the given packing."""
         if self._packing is not packing:
             self._packing, self._packed = packing, 0
             self.keep, self.put = (np.zeros((16, packing.words), np.uint64) for _ in range(2))
@@ -348,7 +350,7 @@ class TransitionTables(Generic[S]):
         self._packed = len(self.outcomes)
 
     def gives(self, tree: int, row: Row) -> list[Changes] | bool | float | None:
-        """What is known of an action instance, a state predicate or the distance in a state; None if nothing is."""
+        """Return the known result of an action instance, a predicate or the distance in a state; None if unknown."""
         if tree < self.instances:
             return self.steps(tree, row)
         leaf = self.forest.leaf(tree, row)
@@ -357,27 +359,27 @@ class TransitionTables(Generic[S]):
         return float(self.distances[leaf]) if tree == self.caller.distance_tree else -leaf - 1 == SHOWN
 
     def steps(self, tree: int, row: Row) -> list[Changes] | None:
-        """What is known of an action instance in a state; None if nothing is."""
+        """Return the changes of the known steps of an action instance in a state; None if they are unknown."""
         leaf = self.forest.leaf(tree, row)
         if leaf is None:
             return None
         return self.outcomes[self.leaf_start[leaf] : self.leaf_start[leaf] + self.leaf_count[leaf]]
 
     def agree(self) -> None:
-        """Note that other processes know all values that have numbers now."""
+        """Note that all processes of the search know the values that have numbers now."""
         self.agreed = self.layout.sizes()
 
     def news(self) -> list[tuple[int, object]]:
-        """The values that other processes do not know, each with its slot."""
+        """Return the values that only this process knows, each with its slot."""
         assert self.agreed is not None
         domains = enumerate(zip(self.layout.domains, self.agreed, strict=True))
         return [(slot, value) for slot, (domain, known) in domains for value in domain.values[known:]]
 
     def forget_news(self) -> bool:
-        """Take back the numbers that other processes do not know, and what was learned with them.
+        """Remove the numbers that only this process knows, and forget what was learned with them.
 
         Returns:
-            Whether there were any.
+            Whether there were such numbers.
         """
         if not self.news():
             return False
@@ -389,11 +391,11 @@ class TransitionTables(Generic[S]):
         return True
 
     def _forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
-        """Forget what was learned for some trees, and all outcomes with forgotten numbers.
+        """Forget what was learned for some trees, and all outcomes with removed numbers.
 
         Parameters:
-            trees: those that may lead to such outcomes, or ask for such numbers.
-            sizes: how many numbers of each slot stay.
+            trees: the trees that may lead to such outcomes or have edges for such numbers.
+            sizes: for each slot, the number of values that keep their numbers.
         """
         for tree in trees:
             self.forest.forget(tree)
@@ -407,10 +409,10 @@ class TransitionTables(Generic[S]):
 
 
 def calls_by_oracle(spec: Spec[S], expanded: int, distinct: int, steps: int) -> int:
-    """The calls of a spec's functions that the oracle makes for some states.
+    """Return the number of calls of a spec's functions that the oracle would make.
 
     Parameters:
-        expanded, distinct, steps: the states expanded, those found, and the steps between them.
+        expanded, distinct, steps: the numbers of states expanded, of states found, and of steps between them.
     """
     of_states = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
     of_steps = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)

@@ -1,6 +1,6 @@
-"""One decision tree in the flat array: its format, and the compiled functions that walk it.
+"""The format of a decision tree in the flat array, and the compiled functions that walk it.
 
-`Forest` builds the trees. The loops of all engines walk them with the functions here.
+`Forest` builds the trees. The loops of all engines walk them with these functions.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-untyped,misc"
 
@@ -14,17 +14,18 @@ from leadline.checker.observing.step_slots import SECOND
 ensure_cache()  # before anything is compiled
 
 SLOT, ROOM, EDGES = 0, 1, 2
-"""A node of a decision tree: the slot it reads, its room, and from there on its edges.
+"""The layout of a node of a decision tree: the slot that it reads, its room, and its edges.
 
-If the room is positive, it has an edge for each number below. If it is negative, it has a hash table of that many
-pairs: a number plus one, or 0, and where its edge leads.
+If the room is positive, the node has an edge for each number below the room. If the room is negative, the node has a
+hash table with -room pairs. Each pair holds a number plus one, or 0 if it is unused, and the code to which the edge
+leads.
 """
 
 FACTOR, SHIFT = 0x9E3779B1, 15
-"""Factor and shift of the hash function of the hash tables in nodes."""
+"""The factor and the shift of the hash function for the hash tables in nodes."""
 
 NOT_SHOWN, SHOWN = -1, -2
-"""The leaves of a predicate's tree: whether it gives evidence, a violation or a witness."""
+"""The leaves of a predicate's tree: it does not give evidence (a violation or a witness), or it does."""
 
 ONE = np.uint64(1)
 
@@ -36,7 +37,7 @@ for _bit in range(64):
 
 @njit()
 def _hashed(pool, node, number):
-    """Where the edge for a number is in a node with a hash table; 0 if there is none."""
+    """Return the position of the edge for a number in a node with a hash table; 0 if there is no edge."""
     mask = -np.int64(pool[node + ROOM]) - 1
     place = (number * FACTOR >> SHIFT) & mask
     while True:
@@ -50,7 +51,7 @@ def _hashed(pool, node, number):
 
 @njit(inline="always")
 def edge_of(pool, node, number):
-    """Where the edge for a number is in a node; 0, where no node is, if there is none."""
+    """Return the position of the edge for a number in a node; 0 if there is no edge."""
     room = pool[node + ROOM]
     if room < 0:
         return _hashed(pool, node, number)
@@ -59,7 +60,7 @@ def edge_of(pool, node, number):
 
 @njit(inline="always")
 def leaf_of(pool, tree, values):
-    """The leaf that slot values reach in a tree, 0 if the path is not known."""
+    """Return the code of the leaf that the slot values reach in a tree; 0 if the path is not known."""
     code = pool[tree]
     while code > 0:
         edge = edge_of(pool, code, values[pool[code + SLOT]])
@@ -71,7 +72,7 @@ def leaf_of(pool, tree, values):
 
 @njit(inline="always")
 def leaf_of_step(pool, tree, values, after, place, word, shift, mask):
-    """The same for a step predicate, whose slots are those of the state before and then those of the state after."""
+    """Return the code of the leaf that a step reaches in the tree of a step predicate; 0 if the path is not known."""
     code = pool[tree]
     while code > 0:
         slot = pool[code + SLOT]
@@ -89,14 +90,14 @@ def leaf_of_step(pool, tree, values, after, place, word, shift, mask):
 
 @njit(inline="always")
 def unpack(states, index, values, word, shift, mask):
-    """The numbers of a state's slots, written to values."""
+    """Unpack a state: write the numbers of its slots to `values`."""
     for slot in range(len(word)):
         values[slot] = (states[index, word[slot]] >> shift[slot]) & mask[slot]
 
 
 @njit()
 def led_to(pool, node, number):
-    """What the edge of a node for a number leads to; 0 if that is not known."""
+    """Return the code to which the edge of a node for a number leads; 0 if it is not known."""
     edge = edge_of(pool, node, np.int64(number))
     return pool[edge] if edge else np.int32(0)
 
@@ -118,12 +119,13 @@ def fill_index(pair, trees, first_values, pool, dead, words, table):
 
 @njit()
 def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
-    """The leaves that the trees lead to from some states.
+    """Find the leaves that trees lead to from some states.
 
     Parameters:
-        indices: the states.
-        first_tree: the first tree to look at.
-        codes: for each state and tree from there on, set to the code of the leaf; 0 if the path is not known.
+        indices: the indices of the states.
+        first_tree: the first tree to walk.
+        codes: shape (states, trees): set to the code of the leaf for each state and each tree from `first_tree` on; 0
+            if the path is not known.
     """
     values = np.empty(len(word), np.int64)
     for row in range(len(indices)):
@@ -134,11 +136,11 @@ def leaves(indices, states, first_tree, pool, word, shift, mask, codes):
 
 @njit()
 def path_ends(indices, states, pool, word, shift, mask, ends):
-    """Where the paths of some states end.
+    """Find the ends of the paths of some states.
 
     Parameters:
-        indices: the states.
-        ends: for each of them and each tree, set to the place of the last edge; -1 if the path is not known.
+        indices: the indices of the states.
+        ends: shape (states, trees): set to the position of the last edge of each path; -1 if the path is not known.
     """
     values = np.empty(len(word), np.int64)
     for row in range(len(indices)):

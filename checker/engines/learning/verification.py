@@ -1,15 +1,16 @@
-"""Verification: throughout a search, a random share of what learned paths said is compared with calls on real states.
+"""Verification compares a random share of the results of learned paths with calls on real states during a search.
 
-An application is what a path says of one state: the steps of an action instance, or the verdict of a property on a
-state or on a step. Applications are drawn in two ways: at random among all of a block, and at random among its paths,
-those first that were checked least often. The first way bounds the share of wrong applications, the second finds errors
-in rare paths.
+An application is the use of a path for one state: it gives the steps of an action instance, or the verdict of a
+property on a state or a step. Applications are drawn in two ways: at random among all applications in a block, and at
+random among its paths, where the paths checked least often come first. The first way limits the share of wrong
+applications; the second way finds errors in rare paths.
 
-Some draws of the first way are made in any case: the first `EVERY` applications of a search are all checked, and as
-many again whenever their number has grown by a factor of e = 2.72. So a search of 25,000 applications has `ENOUGH`
-draws. An error in one application of a thousand, spread evenly over the search, escapes n draws with probability
-0.999 ** n, which is less than 1 % from n = 4,605 on. From then on, draws become rarer. All other draws are made within
-a share of the time. Which ones are drawn depends on a seed; how many of these are drawn depends on the clock.
+Some draws of the first way are always made: the first `EVERY` applications of a search are all checked, and the same
+number again whenever the number of applications has grown by a factor of e = 2.72. So a search of 25,000 applications
+has `ENOUGH` draws. An error in one application of a thousand, spread evenly over the search, escapes n draws with
+probability 0.999 ** n, which is less than 1 % from n = 4,605 on. After `ENOUGH` draws, further ones become rarer. All
+remaining draws are limited to a fraction of the time. A seed determines which applications are drawn; the clock
+determines how many of the time-limited draws are made.
 """
 
 from __future__ import annotations
@@ -32,40 +33,40 @@ from leadline.checker.engines.learning.trees import path_ends
 S = TypeVar("S")
 
 TIME_SHARE = 0.03
-"""The share of the thread's CPU time that verification takes by default."""
+"""The fraction of the thread's CPU time that verification takes by default."""
 
 EVERY, ENOUGH, RARER = 1_250, 5_000, 0.4
-"""See above; and the factor by which draws become rarer."""
+"""`EVERY` and `ENOUGH` are numbers of draws, explained above; `RARER` is the factor by which draws become rarer."""
 
 GRANTED_SECONDS = 0.15
-"""Seconds that it may take in any case for draws that are not due: rare paths are checked in short searches too."""
+"""The seconds always granted to draws that are not due, so that short searches check rare paths too."""
 
 SPREAD = 32
-"""A block takes at most one in this number of the seconds that are left, so that some are left for every later one."""
+"""A block takes at most 1 / `SPREAD` of the remaining seconds, so that time remains for all later blocks."""
 
 LEAST_SECONDS = 0.001
-"""With less time left than this, drawing applications would take most of it."""
+"""The minimum remaining time for drawing applications. With less time, drawing would take most of it."""
 
 DRAWN, ROWS, AT_ONCE = 128, 16, 1024
-"""The fewest states of a block from which applications are drawn; states of walkers, which have to be packed for it;
-and states that are looked at together if a share is given."""
+"""`DRAWN` is the minimum number of states of a block from which applications are drawn; `ROWS` is the number of states
+of walkers, which must be packed first; `AT_ONCE` is the number of states processed together if a share is given."""
 
 PER_STATE = 4
-"""Applications that are drawn on one state, about: making the state takes longer than most calls."""
+"""The approximate number of applications drawn per state: making the state object takes longer than most calls."""
 
 Verdict = Callable[[int, int], bool]
-"""What the search found: given a state's index and a property's tree, whether the state gives evidence."""
+"""Takes a state's index and a property's tree; returns whether the search found the state to be evidence."""
 
 
 class Verification(Generic[S]):
-    """Verifies one search.
+    """Verifies the learned results that one search uses.
 
     Parameters:
         comparison: compares single applications.
 
     Attributes:
-        checked: applications checked so far. None of them was wrong: that ends a search.
-        drawn: those of them that were drawn at random among all.
+        checked: the number of applications checked so far. All were correct, because an error ends a search.
+        drawn: the number of checked applications that were drawn at random among all.
     """
 
     def __init__(self, comparison: Comparison[S]) -> None:
@@ -80,23 +81,23 @@ class Verification(Generic[S]):
 
     @property
     def made(self) -> int:
-        """All applications so far. Where a path is not known, a call is made instead, which is none."""
+        """The number of applications so far. Direct calls, made where a path is not known, do not count."""
         called = sum(self._tables.effort.called) - self._called_before
         return max(self._uses - called, self.checked)
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """`checked`, `drawn` and `made`, as an array of their own."""
+        """`checked`, `drawn` and `made` as a new array."""
         return np.array([self.checked, self.drawn, self.made], np.int64)
 
     def actions(self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], steps: int) -> None:
-        """Check steps from some states, and the verdicts of step properties on them.
+        """Check steps from some states, and the verdicts of step properties on these steps.
 
         Parameters:
             states: shape (states, words): packed.
             packing: how they are packed.
-            indices: the states among them that are expanded.
-            steps: the number of steps from these.
+            indices: the indices of the expanded states.
+            steps: the number of steps from the expanded states.
 
         Raises:
             NotRecorded: an action instance or a step property behaves differently from its tree.
@@ -107,16 +108,16 @@ class Verification(Generic[S]):
     def predicates(
         self, states: NDArray[np.uint64], packing: Packing, first: int, wanted: Sequence[int], shown: NDArray[np.bool_]
     ) -> None:
-        """Check the results of a search for some states.
+        """Check the verdicts that a search found for state properties.
 
         Parameters:
             states, packing: see `actions`.
-            first: the first of the states.
-            wanted: for each state property, whether it was evaluated: a number, 0 if not.
+            first: the index of the first state.
+            wanted: for each state property, a number that is not 0 if the property was evaluated.
             shown: for each state from the first on and each state property, whether it gives evidence.
 
         Raises:
-            NotRecorded: a property does otherwise.
+            NotRecorded: a property behaves differently.
         """
         begin = self._tables.instances
         trees = [begin + number for number, evaluated in enumerate(wanted) if evaluated]
@@ -124,7 +125,7 @@ class Verification(Generic[S]):
         self._verify(states, packing, indices, trees, lambda index, tree: bool(shown[index - first, tree - begin]))
 
     def chosen(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The walkers of a random search, among some, at whose states `rows` is to check what is known."""
+        """Choose the walkers of a random search whose states `rows` must check, among the given walkers."""
         if self._share is not None:
             return walkers if self._share else walkers[:0]
         if not len(walkers) or not self._has_time():
@@ -132,11 +133,11 @@ class Verification(Generic[S]):
         return np.random.default_rng([self._seed, self._blocks]).choice(walkers, min(ROWS, len(walkers)), replace=False)
 
     def rows(self, rows: NDArray[np.int64], packing: Packing) -> None:
-        """Check what is known of some states of a random search, of the steps from them, and of the next states.
+        """Check what is known about some states of a random search, the steps from them, and the next states.
 
         Parameters:
-            rows: the states, as numbers of their slots' values.
-            packing: has room for these.
+            rows: the states, as rows of slot numbers.
+            packing: has room for these numbers.
 
         Raises:
             NotRecorded: an action or a property behaves differently.
@@ -146,13 +147,13 @@ class Verification(Generic[S]):
             self._verify(packed, packing, np.arange(len(packed)), range(self._tables.first_step), None)
 
     def _has_time(self) -> bool:
-        """Whether there is time for a block, or its share does not depend on the time."""
+        """Whether to check a block: there is time for it, or a fixed share above 0 is given."""
         if self._share is not None:
             return self._share > 0
         return self._left() >= LEAST_SECONDS
 
     def _left(self) -> float:
-        """Seconds that may be taken now."""
+        """Return the number of seconds that may be used now."""
         share = TIME_SHARE * (time.thread_time() - self._began) - self._spent_on_due
         return max(GRANTED_SECONDS, share) - self._spent
 
@@ -164,10 +165,10 @@ class Verification(Generic[S]):
         trees: Sequence[int],
         verdict: Verdict | None,
     ) -> None:
-        """Check some applications of some trees on some states.
+        """Draw and check applications of the given trees on the given states.
 
         Parameters:
-            verdict: what was found of a property. None: what its tree says.
+            verdict: returns the result that the search found for a property; None stands for the result of its tree.
         """
         self._blocks += 1
         self._uses += len(indices) * len(trees)
@@ -175,7 +176,7 @@ class Verification(Generic[S]):
         if not len(indices) or not trees or self._share == 0 or not (due or self._has_time()):
             return
         began, left = time.thread_time(), max(self._left() / SPREAD, LEAST_SECONDS)
-        # of this block alone, so that it does not matter for which blocks there was time
+        # a generator for each block, so that draws do not depend on which earlier blocks there was time for
         self._random, self._state = np.random.default_rng([self._seed, self._blocks]), None
         if self._share is not None:
             for chunk in np.array_split(indices, -(-len(indices) // AT_ONCE)):
@@ -201,7 +202,7 @@ class Verification(Generic[S]):
         self._spent += time.thread_time() - began
 
     def _due(self) -> int:
-        """How many applications to draw at random among all, whatever time that takes; 0 if a share is given."""
+        """Return the number of draws among all applications that are due regardless of time; 0 if a share is given."""
         if self._share is not None:
             return 0
         wanted = self._uses if self._uses <= EVERY else EVERY * (1 + math.log(self._uses / EVERY))
@@ -210,20 +211,20 @@ class Verification(Generic[S]):
     def _ends(
         self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], trees: Sequence[int]
     ) -> NDArray[np.int64]:
-        """For each state and tree, where the path ends; -1 if it is not known."""
+        """Return the end of the path for each state and tree; -1 if the path is not known."""
         ends = np.empty((len(indices), max(trees) + 1), np.int64)
         path_ends(indices, states, self._tables.forest.pool, packing.word, packing.shift, packing.mask, ends)
         return np.ascontiguousarray(ends[:, list(trees)])
 
     def _in_turn(self, ends: NDArray[np.int64], places: NDArray[np.int64]) -> Iterator[tuple[int, bool]]:
-        """Places in an array of ends, in turn: one at random, and one of the path that was checked least.
+        """Alternate between random indices and indices of the paths that were checked least often.
 
         Parameters:
-            ends: where the path at each place ends.
-            places: the places to choose from, in random order.
+            ends: the end of the path at each index.
+            places: the indices to choose from, in random order.
 
         Yields:
-            Each place, and whether it was chosen for its path.
+            Each index, and whether it was chosen because its path was rarely checked.
         """
         paths, first = np.unique(ends[places], return_index=True)
         seldom = sorted(range(len(paths)), key=lambda number: self._checks[int(paths[number])])
@@ -245,10 +246,10 @@ class Verification(Generic[S]):
         *,
         is_rare: bool = False,
     ) -> int:
-        """Check one application, and properties on its steps; of a rare path, on one of the steps.
+        """Check one application and the properties on its steps, or on only one step for a rare path.
 
         Returns:
-            How many applications that was.
+            The number of applications checked.
         """
         which, column = divmod(place, len(trees))
         index, tree = int(indices[which]), trees[column]
@@ -257,7 +258,7 @@ class Verification(Generic[S]):
             self._state = index, row, self._tables.layout.state(row)
         _, row, state = self._state
         self._checks[int(ends[which, column])] += 1
-        is_known = bool(ends[which, column] >= 0)  # a property was called where it is not
+        is_known = bool(ends[which, column] >= 0)  # if it is not known, the property was called directly
         if tree >= self._tables.instances:
             found = None if verdict is None else verdict(index, tree)
             checked = int(self.comparison.property(tree, (row,), (state,), found) and is_known)
@@ -276,11 +277,11 @@ class Verification(Generic[S]):
     def _judged(
         self, row: list[int], state: S, steps: Sequence[tuple[Changes, S]], *, with_states: bool
     ) -> Iterator[tuple[int, tuple[Row, ...], tuple[S, ...]]]:
-        """The properties to be checked on the steps from a state: trees, and the states they are given.
+        """Yield the properties to check on the steps from a state: for each, its tree and the states it is called on.
 
         Parameters:
-            row, state: the state.
-            steps: what each step changes, and the state after it.
+            row, state: the state, as a row and as an object.
+            steps: the changes of each step and the state after it.
             with_states: whether state properties are checked on the states after the steps.
         """
         caller = self._tables.caller

@@ -1,7 +1,7 @@
-"""Compiling ahead: the loops are compiled before a search begins, so that the time does not count towards its limits.
+"""Compiles the loops before a search begins, so that the time does not count towards the limits of the search.
 
-Numba compiles a function when it is first called, and keeps the result in a file. So the first search on a machine, or
-after an update, compiles for some ten seconds.
+Numba compiles a function when it is first called, and stores the result in a file. So the first search on a machine or
+after an update spends about ten seconds on compilation.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def _spec() -> Spec[_Tick]:
 
 @functools.cache
 def compiled_ahead(search: Callable[[Spec[_Tick]], object], loop: object) -> None:
-    """Compile what a search needs, if it is not compiled yet.
+    """Compile the loops that a search needs, unless they are already compiled.
 
     Parameters:
-        search: searches a small spec, and so calls all loops.
-        loop: the largest of them.
+        search: searches a small spec, which calls all loops.
+        loop: the largest loop.
     """
     if not _is_kept(loop):
         _log.warning("compiling the engine, once on this machine; this takes about ten seconds")
@@ -66,6 +66,6 @@ def compiled_ahead(search: Callable[[Spec[_Tick]], object], loop: object) -> Non
 
 
 def _is_kept(loop: object) -> bool:
-    """Whether a file holds a compiled loop, as far as its name tells."""
+    """Whether there is a file with the name under which Numba stores the compiled loop."""
     index = getattr(getattr(getattr(loop, "_cache", None), "_cache_file", None), "_index_path", "")
     return Path(index).is_file()

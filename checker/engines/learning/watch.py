@@ -1,6 +1,6 @@
-"""The watch: ends a compiled search when its time or memory is used up.
+"""The watch, which ends a compiled search when its time or memory is used up.
 
-The expander asks it between two of its steps, and before it takes more memory.
+The expander calls it regularly, and before it allocates more memory.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ class Watch:
 
     Parameters:
         budget: the time and memory that the search may take.
-        workers: its threads and processes; the processes are ended before the search runs out of memory.
-        report: called at every pause, for progress.
+        workers: the threads and processes of the search. The processes are ended before the search runs out of memory.
+        report: called at every pause, to report progress.
     """
 
     def __init__(self, budget: Budget, workers: Workers, report: Callable[[], None] | None = None) -> None:
         self.budget, self.workers, self._report = budget, workers, report
 
     def pause(self) -> None:
-        """Check the time between two steps.
+        """Check the time. Call this between two parts of the work.
 
         Raises:
             StopSearch: the time is up, or the spec has caught an interrupt.
@@ -41,7 +41,7 @@ class Watch:
             more: the number of bytes to be allocated.
 
         Raises:
-            StopSearch: the limit, or all memory, would be exceeded.
+            StopSearch: a memory limit would be exceeded.
         """
         stop = self.budget.out_of_memory(more)
         if stop and self.workers.processes:

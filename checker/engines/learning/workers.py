@@ -1,4 +1,4 @@
-"""Workers: threads that run compiled loops side by side, and processes that make calls."""
+"""The workers of a search: threads that run compiled loops in parallel, and processes that make calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def usable_cores() -> int:
-    """The cores that this process may use. As in Python 3.13, the variable ``PYTHON_CPU_COUNT`` overrides them."""
+    """Return the number of cores that this process may use. As in Python 3.13, ``PYTHON_CPU_COUNT`` overrides it."""
     count = os.environ.get("PYTHON_CPU_COUNT", "")
     if count.isdecimal() and int(count):
         return int(count)
@@ -25,10 +25,10 @@ def usable_cores() -> int:
 
 
 class Workers:
-    """The threads of a search, and its processes, which are started when they are first needed.
+    """The threads and the processes of a search. Both are started when they are first needed.
 
     Parameters:
-        count: the number of threads, and of processes, including this one.
+        count: the number of threads, and the number of processes, including the main ones.
     """
 
     def __init__(self, count: int) -> None:
@@ -41,12 +41,12 @@ class Workers:
         """Call a compiled loop once with each tuple of arguments.
 
         Parameters:
-            kernel: a function that lets go of the interpreter's lock.
-            arguments: of each call.
-            alone: whether it is so little work that one thread is faster.
+            kernel: a function that releases the interpreter's lock.
+            arguments: the arguments of each call.
+            alone: whether there is so little work that one thread is faster.
 
         Returns:
-            What each call returned, in order, once all have. An interrupt waits for that.
+            The results of the calls, in order. Interrupts are deferred until all calls have returned.
         """
         with interrupts_wait():
             if alone or len(arguments) == 1 or self.count == 1:
@@ -57,7 +57,7 @@ class Workers:
             waiting = iter(range(len(arguments)))
 
             def work() -> None:
-                for place in waiting:  # whoever is free takes the next
+                for place in waiting:  # each thread that is free takes the next call
                     returned[place] = kernel(*arguments[place])
 
             futures = [self._threads.submit(work) for _ in range(min(self.count, len(arguments)) - 1)]
@@ -71,21 +71,21 @@ class Workers:
 
     @property
     def processes(self) -> list[int]:
-        """The helpers that run, by their process ids."""
+        """The process ids of the running helpers."""
         return [] if self._helpers is None else self._helpers.processes
 
     def helpers(self, caller: Caller[Any]) -> Helpers:
-        """Those who make a search's calls with it. Those of another search are let go."""
+        """Return the helpers for a caller. If the current helpers belong to a different caller, end them first."""
         if self._helpers is None or self._helpers.caller is not caller:
             self.end_helpers()
             self._helpers = Helpers(caller, self._most_helpers)
         return self._helpers
 
     def end_helpers(self, for_good: bool = False) -> None:
-        """Let the processes go, as numbers are about to be taken back that they know.
+        """End the helper processes, for example because numbers that they know are removed.
 
         Parameters:
-            for_good: whether none may be forked any more, as it would inherit what is started from now on.
+            for_good: whether to start no more helpers: a helper forked later would inherit what is started from now on.
         """
         if self._helpers is not None:
             self._helpers.end()
