@@ -310,7 +310,7 @@ def test_a_process_of_its_own_ends_in_2_when_an_action_fails(tmp_path: Path) -> 
     [
         ("--trace-out", "file", "Invalid value for '--trace-out': Directory 'file' is a file."),
         ("--trace-out", "file/below", "cannot write file/below: Not a directory"),
-        ("--json", "folder", "cannot write folder: Is a directory"),
+        ("--json", "folder", "Invalid value for '--json': File 'folder' is a directory."),
         ("--json", "absent/result.json", "cannot write absent/result.json: No such file or directory"),
         ("--json", "file/result.json", "cannot write file/result.json: Not a directory"),
     ],

@@ -29,6 +29,7 @@ from leadline.checker.result import (
     Widest,
 )
 from leadline.invariants.catalog import CATALOG
+from leadline.reports.diagnosis import Change, Diagnosis
 from leadline.reports.html.plots import levels_plot, rates
 from leadline.reports.html.run import run_page, with_traces
 from leadline.reports.origin import Origin
@@ -163,6 +164,7 @@ def test_no_field_of_a_run_is_lost_when_it_is_written() -> None:
         statistics=statistics,
         properties=(seen,),
         origin=Origin("0.1", "leadline explore", "2026-01-01T00:00:00+00:00"),
+        diagnosis=Diagnosis("safe", (Change("rule", "truncation=fetch", "mends", "kafka/2.8", ("KIP-595",)),)),
     )
     for kind, value in ((Statistics, statistics), (RunView, run), (PropertyView, seen)):
         for field in attrs.fields(kind):
