@@ -1,10 +1,10 @@
-"""The checker: the classes and functions to write specs with, and the engines. It does not depend on Kafka.
+"""The checker: the classes and functions for writing specs, and the engines. It does not depend on Kafka.
 
-Read in this order: `state`, `bounds`, `action`, `properties` and `spec` are the language of specs, with `bag` and
-`update` for values in states; `drawing` describes states for views. `settings`, `result`, `trace` and `coverage` go
-into an engine or come out of it. `values`, `canonical` and `content` compare values. `engines` search, `observing`
-analyses a spec's code for them, `traces` works with traces, `mutation` tests properties, and `stateful` is for
-Hypothesis.
+Read the modules in this order: `state`, `bounds`, `action`, `properties` and `spec` define specs, with `bag` and
+`update` for values in states; `drawing` defines how views display states. `settings`, `result`, `trace` and `coverage`
+are the inputs and outputs of the engines. `values`, `canonical` and `content` compare values. The engines in `engines`
+search the state space, `observing` analyses a spec's code for them, `traces` works with traces, `mutation` tests
+properties, and `stateful` runs specs with Hypothesis.
 """
 
 from leadline.checker.action import Action, ActionInstance, Step, action

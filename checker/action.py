@@ -16,7 +16,7 @@ S = TypeVar("S")
 P = ParamSpec("P")
 
 Domain = Iterable[object] | Callable[[Any], Iterable[object]]
-"""The values of a parameter: an iterable, or a function of the spec's bounds that returns one."""
+"""The values of a parameter: an iterable, or a function of the spec's bounds that returns an iterable."""
 
 
 @attrs.frozen(eq=False)
@@ -25,7 +25,8 @@ class Action(Generic[S, P]):
 
     Attributes:
         name: the name of the function.
-        function: takes a state and the parameters, and yields the next states; yields none if it is not enabled.
+        function: takes a state and the parameters, and yields the next states. It yields none if the action is not
+            enabled.
         domains: the domain of each parameter, in the order of the function's signature.
         sentence: a description of a step, with ``{parameter}`` as a placeholder for a parameter's value.
     """
@@ -39,7 +40,7 @@ class Action(Generic[S, P]):
         return self.function(state, *args, **kwargs)
 
     def instances(self, bounds: object) -> list[ActionInstance[S]]:
-        """One instance for each combination of parameter values that the bounds allow.
+        """Create one instance for each combination of parameter values that the bounds allow.
 
         Raises:
             SpecError: a domain is a set or is not iterable, or contains a duplicate or an unhashable value.
@@ -78,7 +79,7 @@ class ActionInstance(Generic[S]):
         return dict(zip(self.action.domains, self.values, strict=True))
 
     def successors(self, state: S) -> Iterator[S]:
-        """The next states of a state by this instance; none if it is not enabled in the state."""
+        """The next states to which this instance leads from a state; none if it is not enabled in the state."""
         return self.action.function(state, *self.values)
 
     @property
@@ -116,8 +117,8 @@ def action(
 
     Parameters:
         sentence: a description of a step; ``{parameter}`` is a placeholder for a parameter's value.
-        domains: for each parameter after the state, its values: an iterable, or a function of the
-            spec's bounds that returns one.
+        domains: the values of each parameter after the state: an iterable, or a function of the spec's bounds that
+            returns an iterable.
 
     Returns:
         A decorator. The function takes the state and then the parameters, and yields the next states.

@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class Bag(Mapping[T, int]):
-    """An immutable `collections.Counter`: a mapping from each member to the number of times it occurs.
+    """An immutable `collections.Counter`: a mapping from each member to the number of times that it occurs.
 
-    A value that is not a member maps to 0.
+    The count of a value that is not a member is 0.
 
     Parameters:
         members: the members, with repetitions.
@@ -45,11 +45,11 @@ class Bag(Mapping[T, int]):
         return made
 
     def add(self, member: T, times: int = 1) -> Bag[T]:
-        """Return the bag with a member added."""
+        """Return a copy of the bag with a member added."""
         return self._with(member, self[member] + times)
 
     def remove(self, member: T, times: int = 1) -> Bag[T]:
-        """Return the bag with a member removed.
+        """Return a copy of the bag with a member removed.
 
         Raises:
             ValueError: the bag contains the member fewer than `times` times.
@@ -65,10 +65,10 @@ class Bag(Mapping[T, int]):
         return type(self).of(counts)
 
     def rearranged(self, counts: dict[T, int]) -> Bag[T]:
-        """Return the same bag, which iterates over its members in another order.
+        """Return an equal bag that iterates over its members in a different order.
 
         Parameters:
-            counts: its members with their counts, in that order.
+            counts: the members of the bag with their counts, in the new order.
         """
         made = type(self)()
         made._counts, made._hash = counts, self._hash

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class NoBounds:
-    """The bounds of a spec whose state space is finite without any."""
+    """The bounds of a spec whose state space is finite without bounds."""
 
 
 def bound(
@@ -47,8 +47,8 @@ def bound(
         An attrs field that validates its value when an instance is created.
 
     Raises:
-        SpecError: the default is not an int, a bool or a str, or is not an allowed value; or a range is given
-            for a default that is not an int, or choices for one that is not a str.
+        SpecError: the default is not an int, a bool or a str, or is not an allowed value; or a range is given and the
+            default is not an int; or choices are given and the default is not a str.
     """
     if type(default) not in (int, bool, str):
         raise SpecError(f"a bound must be an int, a bool or a str, not {type(default).__name__} {default!r}")
@@ -91,7 +91,7 @@ def _right_values(kind: type, at_least: int | None, at_most: int | None, choices
 
 
 def describe_bounds(bounds: object) -> list[tuple[str, object, str, str]]:
-    """A tuple for each bound: its name, its value, its description, and its allowed values."""
+    """Return a tuple for each bound, with its name, value, description and allowed values."""
     kind: type = type(bounds)
     return [
         (field.name, getattr(bounds, field.name), field.metadata.get(_HELP, ""), field.metadata.get(_RANGE, ""))
@@ -100,7 +100,7 @@ def describe_bounds(bounds: object) -> list[tuple[str, object, str, str]]:
 
 
 def bounds_text(bounds: Mapping[str, object]) -> str:
-    """Bounds in the notation of the option ``-b``."""
+    """Return bounds in the notation of the option ``-b``."""
     return ",".join(
         f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in bounds.items()
     )

@@ -5,10 +5,11 @@ The iteration order of a set depends on the hashes of its members and on how it 
 result of an action must not depend on which of two equal states was found first. Before a search stores a state, each
 set in it is therefore created again from its members in the order of their contents; then equal sets have equal tables.
 
-Most sets recur, so canonical collections and their members are kept: the twin of a set is found, not created. A kept
-object stands for another one only if nothing but their identity tells them apart: never ``1`` for ``True``.
+Most sets recur, so canonical collections and their members are cached: the canonical copy of a set is usually found
+rather than created. A cached object replaces an equal object only if they can be distinguished by identity alone: ``1``
+never replaces ``True``.
 
-Limits: within one process, hashes are fixed, and so are the tables of equal sets. Between processes they differ, see
+Limits: the order is the same only within one process, where hashes are fixed. It differs between processes; see
 `leadline.checker.engines.set_order`. Collections of other libraries and subclasses of `frozenset` are not changed.
 """
 
@@ -31,10 +32,10 @@ from leadline.checker.state import roles
 T = TypeVar("T")
 
 HASH = "_attrs_cached_hash"
-"""Where attrs keeps the hash of an instance of a class with ``cache_hash=True``."""
+"""The attribute in which attrs stores the hash of an instance of a class with ``cache_hash=True``."""
 
 MOST_MEMBERS, MOST_COLLECTIONS = 100_000, 30_000
-"""The most members, and the most collections, that are kept. With more, all are dropped, and the next ones are kept."""
+"""The maximum numbers of members and of collections in the cache. When one is exceeded, the cache is emptied."""
 
 _ATOMS = frozenset((int, bool, str, bytes, type(None)))
 """Types whose equal values are indistinguishable. Not float: 0.0 equals -0.0."""
@@ -100,12 +101,12 @@ def _canonical_fields(value: object, names: tuple[str, ...], before: object) -> 
 
 @functools.cache
 def _names(cls: type) -> tuple[str, ...]:
-    """The fields of an attrs class that are searched: not constants."""
+    """The names of the fields of an attrs class that are searched, which are those that are not constants."""
     return tuple(name for name, is_fixed, _ in roles(cls) if not is_fixed)
 
 
 def _copy(value: object) -> object:
-    """A shallow copy. `copy.copy` takes several times as long for attrs values with slots."""
+    """Return a shallow copy. `copy.copy` takes several times as long for attrs values with slots."""
     try:
         twin = object.__new__(type(value))
     except TypeError:  # its class is derived from a class that is not written in Python
@@ -127,10 +128,10 @@ def _slots(cls: type) -> tuple[MemberDescriptorType, ...]:
 
 
 class _Kept:
-    """Canonical collections, and the members that they are made of.
+    """A cache of canonical collections and their members.
 
-    An object is a kept member if `_by_identity` has it. Kept members that are equal and of one type are one object, so
-    two collections of kept members are the same if their members have the same identities.
+    An object is a cached member if `_by_identity` contains it. Cached members that are equal and of the same type are
+    the same object, so two collections of cached members are the same if their members have the same identities.
     """
 
     def __init__(self) -> None:
@@ -140,7 +141,7 @@ class _Kept:
         self._collections: dict[object, object] = {}
 
     def set_of(self, value: frozenset[object]) -> frozenset[object]:
-        """The canonical twin of a set."""
+        """The canonical copy of a set."""
         twin = cast("frozenset[object] | None", self._collections.get(value))
         if twin is not None and self._have_same_members(value, twin):
             return twin
@@ -150,7 +151,7 @@ class _Kept:
         return made
 
     def bag_of(self, value: Bag[object]) -> Bag[object]:
-        """The canonical twin of a bag."""
+        """The canonical copy of a bag."""
         twin = cast("Bag[object] | None", self._collections.get(value))
         is_plain = {int}.issuperset(map(type, value.values()))  # a count may be True
         if twin is not None and is_plain and self._have_same_members(value, twin):
@@ -162,13 +163,13 @@ class _Kept:
         return made
 
     def _have_same_members(self, value: Iterable[object], twin: Iterable[object]) -> bool:
-        """Whether the members of a collection and of an equal one that is kept are the same."""
+        """Whether a collection and an equal collection in the cache have the same members."""
         own, kept = set(map(id, value)), set(map(id, twin))
         others = own - kept
         return not others or {id(self._member(member)) for member in value if id(member) in others} == kept - own
 
     def _member(self, member: object) -> object:
-        """The kept member that a value is the same as. The canonical value, if it cannot be kept."""
+        """The cached member that is the same as a value; the canonical value if it cannot be cached."""
         if self._by_identity.get(id(member)) is member:
             return member
         of_type = self._by_value.setdefault(type(member), {})
@@ -184,14 +185,14 @@ class _Kept:
         return made
 
     def _keep(self, made: object, members: Sequence[object], *, is_free: bool) -> None:
-        """Keep a collection, unless an equal one is kept or some of its members are not."""
+        """Add a collection to the cache if `is_free` is true and all its members are cached."""
         if is_free and all(self._by_identity.get(id(member)) is member for member in members):
             if len(self._collections) >= MOST_COLLECTIONS:
                 self._collections.clear()
             self._collections[made] = made
 
     def _in_order(self, members: list[object]) -> list[object]:
-        """The members of a set in an order that depends only on the members."""
+        """The members of a set, in an order that depends only on their values."""
         if len(members) < 2:
             return members
         if set(map(type, members)) in ({int}, {str}, {bytes}):
@@ -199,7 +200,7 @@ class _Kept:
         return sorted(members, key=self._sort_key)
 
     def _sort_key(self, member: object) -> int:
-        """The content of a member, which takes long to compute."""
+        """The content hash of a member. It is cached, because it takes long to compute."""
         if self._by_identity.get(id(member)) is not member:
             return content("", member)
         key = self._sort_keys.get(id(member))
@@ -208,7 +209,7 @@ class _Kept:
         return key
 
     def drop(self) -> None:
-        """Drop everything. Collections go too, as they would not have the members that are kept later."""
+        """Empty the cache, including the collections, whose members would differ from those that are cached later."""
         for table in (self._collections, self._sort_keys, self._by_identity, self._by_value):
             table.clear()
 
@@ -217,7 +218,7 @@ _kept = _Kept()
 
 
 def _is_same(one: object, other: object) -> bool:
-    """Whether nothing but their identity tells two equal values apart. The first must be understood."""
+    """Whether two equal values can be distinguished by identity alone. `_is_understood` must be true for the first."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -237,12 +238,12 @@ def _is_same(one: object, other: object) -> bool:
 
 
 def _is_same_in_order(ones: Iterable[object], others: Iterable[object]) -> bool:
-    """Whether the members of two canonical collections are the same, which then iterate in the same order."""
+    """Whether two equal canonical collections, which iterate in the same order, have the same members."""
     return all(one == other and _is_same(one, other) for one, other in zip(ones, others, strict=True))
 
 
 def _is_understood(value: object) -> bool:
-    """Whether `_is_same` is exact for a value: it is made of built-in values, enum members, and fields of attrs."""
+    """Whether `_is_same` is exact for a value: it consists of built-in values, enum members, and attrs values."""
     cls: type = type(value)
     if cls in _ATOMS or _has_methods_of(cls, object, "__eq__"):
         return True
@@ -260,7 +261,7 @@ def _has_methods_of(cls: type, base: type, *names: str) -> bool:
 
 @functools.cache
 def _is_made_of_fields(cls: type) -> bool:
-    """Whether instances of a class hold nothing but fields, all of which the method that attrs adds compares."""
+    """Whether instances of a class contain only fields, all of which the generated ``__eq__`` compares."""
     if "__attrs_attrs__" not in vars(cls) or not attrs.inspect(cls).added_eq or not attrs.inspect(cls).is_frozen:
         return False
     fields = attrs.fields(cls)

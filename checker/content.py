@@ -1,7 +1,8 @@
 """Content hashes: a 64-bit hash of the contents of a state, the same in every process.
 
-The iteration order of a set depends on `PYTHONHASHSEED`, which differs between processes. Decisions that must not
-differ are based on these hashes: they sort, select and count. They never decide whether two states are equal.
+The iteration order of a set depends on `PYTHONHASHSEED`, which differs between processes. Results that must not differ
+between processes are based on content hashes instead, which are used to sort, select and count states. They are never
+used to decide whether two states are equal.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from leadline.checker.state import roles
 S = TypeVar("S")
 
 _slot_names: Callable[[type], list[str]] = vars(copyreg)["_slotnames"]
-"""The names in `__slots__` of a class and its bases, as `pickle` finds them; unknown to type checkers."""
+"""Returns the names in `__slots__` of a class and its bases, like `pickle`. Type checkers do not know this function."""
 
 ALL_BITS = 2**64 - 1
 
 MOST_BITS = 10_000
-"""Bits of the largest integers that are written in decimal. Python refuses integers of more than 4,300 digits."""
+"""The maximum size in bits of integers that are written in decimal. Python's default limit is 4,300 digits."""
 
 
 def content(path: str, value: object) -> int:
-    """The hash of a part of a state.
+    """Compute the content hash of a part of a state.
 
     Parameters:
         path: the path of the part in the state.
-        value: the part. It is split up at any depth: the hash must not depend on which parts have their own slot.
+        value: the part. It is split at every depth, so that the hash does not depend on which parts have a slot.
 
     Returns:
         An integer below 2 ** 64.
@@ -70,7 +71,7 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
 
 
 def member_parts(path: str, member: object, count: int) -> tuple[str, ...]:
-    """The strings that a member of a collection adds to the hash.
+    """Return the strings that a member of a collection adds to the hash.
 
     Parameters:
         path: the path of the collection.
@@ -105,5 +106,5 @@ def _text(value: Any) -> str:
 
 
 def digest(*texts: str) -> int:
-    """The 64-bit hash of some strings."""
+    """Return the 64-bit hash of some strings."""
     return int.from_bytes(hashlib.blake2b("\0".join(texts).encode(errors="surrogatepass"), digest_size=8).digest())

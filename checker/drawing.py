@@ -1,4 +1,4 @@
-"""Drawing: how every view of a trace displays the states of a spec.
+"""Drawings, which define how all views of a trace display the states of a spec.
 
 For a spec without a drawing, views show a row for each component and a column for each field.
 """
@@ -38,8 +38,8 @@ class Cell:
 
     Attributes:
         text: the text in the cell.
-        caption: a short text below it.
-        group: cells of the same group have the same colour.
+        caption: a short text below the cell.
+        group: a number that selects the colour. Cells of the same group have the same colour.
     """
 
     text: str = attrs.field(converter=visible)
@@ -57,15 +57,16 @@ class Mark:
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """One row of a state: a lane of the diagram, a line of the table.
+    """One row of a state. It is a lane of the diagram and a line of the table.
 
     Attributes:
         columns: the text of each column, for tables.
         cells: the contents of the row, in order, for diagrams.
         marks: named offsets between the cells.
         badges: short texts about the row, shown separately.
-        standing: short texts about what others know of the row. A change of these texts is not an event of the row.
-        up: whether the row is running; otherwise its lane is dotted.
+        standing: short texts about what other rows know about this row. A change of these texts is not an event of the
+            row.
+        up: whether the process that the row represents is running; otherwise its lane is dotted.
     """
 
     columns: Mapping[str, str] = attrs.field(factory=dict, converter=_visible_columns)
@@ -83,7 +84,7 @@ class Message:
     Attributes:
         source, target: the names of the rows.
         text: a short text, the label of the arrow.
-        detail: further text, shown where there is room.
+        detail: additional text, shown if there is enough space.
     """
 
     source: str = attrs.field(converter=visible)
@@ -103,8 +104,8 @@ class Event:
 
     Attributes:
         state: the index of the state that the step led to, from 0.
-        text: what happened and why, as a clause without a full stop. Numbers of steps in it count the initial state
-            as 1.
+        text: a description of what happened and why, as a clause without a full stop. Step numbers in it count the
+            initial state as 1.
         label: one or two words for the diagram, for example ``committed`` or ``lost``; empty if the step is not a
             turning point.
         good: whether the label describes a desired outcome.

@@ -1,4 +1,4 @@
-"""Errors that a user can cause. Each message is one line that names the cause and says what would be right."""
+"""Errors that a user can cause. Each message is one line that names the cause and says how to correct it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SpecError(LeadlineError):
 
 
 class Damaged(LeadlineError):
-    """A file of a saved search is missing, or its contents have changed since it was written."""
+    """A file of a saved search is missing, or its content has changed since it was written."""
 
 
 class TraceError(LeadlineError):
@@ -32,14 +32,14 @@ class TraceError(LeadlineError):
 def raised(error: BaseException) -> str:
     """Describe an exception, for the end of a sentence.
 
-    It may be any `BaseException`: ``sys.exit`` and ``pytest.fail`` do not raise an `Exception`, and a spec must not
-    end the checker.
+    The exception can be any `BaseException`: ``sys.exit`` and ``pytest.fail`` do not raise an `Exception`, and a spec
+    must not terminate the checker.
     """
     return f"{'must not exit, but raised' if isinstance(error, SystemExit) else 'raised'} {error_line(error)}"
 
 
 def error_text(error: BaseException) -> str:
-    """The message of an exception in one line. Its class may be any, so its ``__str__`` may raise."""
+    """The message of an exception in one line. The exception's ``__str__`` may itself raise an exception."""
     try:
         return " ".join(str(error).split())
     except Exception:
@@ -47,7 +47,7 @@ def error_text(error: BaseException) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """An exception in one line, with the innermost position that is not in a library or generated code."""
+    """Describe an exception in one line, with the innermost source line that is not in a library or generated code."""
     places = traceback.extract_tb(error.__traceback__)
     where = next((p for p in reversed(places) if not p.filename.startswith(("<", *_LIBRARIES))), places[-1])
     return f"{type(error).__name__}: {error_text(error)} ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})"

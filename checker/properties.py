@@ -1,4 +1,4 @@
-"""Properties: predicates that must be true in every state, at every step, or in some state."""
+"""Properties: predicates that must be true in every state, in every step, or in at least one state or step."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from leadline.checker.errors import SpecError, raised
 
 
 class Kind(enum.Enum):
-    """The kind of a property: what it is about, and how often it must be true."""
+    """The kind of a property. It determines whether the property is about states or steps, and when it must be true."""
 
     INVARIANT = "invariant"
     """True in every reachable state."""
     STEP_INVARIANT = "step invariant"
-    """True between the states before and after every step."""
+    """True for the states before and after every step."""
     WITNESS = "witness"
-    """True in at least one reachable state: otherwise a run proves nothing."""
+    """True in at least one reachable state. Otherwise, a run proves nothing."""
     STEP_WITNESS = "step witness"
-    """True between the states before and after some step."""
+    """True for the states before and after at least one step."""
     CONSTRAINT = "constraint"
-    """True in every state whose next states are searched: see `Spec.within`."""
+    """True in every state whose next states are searched. See `Spec.within`."""
     PREMISE = "premise"
-    """True in at least one reachable state: otherwise the properties with this premise are vacuous. See `Property`."""
+    """True in at least one reachable state. Otherwise, the properties with this premise are vacuous. See `Property`."""
     DEADLOCK = "deadlock"
     """Every reachable state has a next state. Enabled by ``Spec(check_deadlock=True)``."""
 
@@ -37,12 +37,12 @@ class Kind(enum.Enum):
 
     @property
     def of_steps(self) -> bool:
-        """Whether the property is about steps, not about states."""
+        """Whether the property is about steps rather than states."""
         return self in (Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
 
 Predicate = Callable[..., bool | Iterator[str]]
-"""Returns whether the property is true, or yields a sentence for each thing that makes it false."""
+"""Returns whether the property is true, or yields a sentence for each reason why it is false."""
 
 Premise = Callable[[Any], bool]
 """Returns whether a property applies to a state, or to the steps from it."""
@@ -55,12 +55,13 @@ class Property:
     Attributes:
         name: the name of the function.
         kind: the kind of the property.
-        sentence: the property in one sentence.
-        function: takes a state; for a property of steps, the states before and after a step.
-        source: the source of the rule: an article, a KIP, a ticket.
-        fails_in: the names of specs that are known to violate it, at some bounds.
-        premise: a predicate of a state; for a step invariant, of the state before. Where it is false, the property
-            does not apply; if it is false in every state, the property is vacuous. None: the property is never vacuous.
+        sentence: a one-sentence description of the property.
+        function: the predicate. It takes a state or, for a property of steps, the states before and after a step.
+        source: the source of the rule, such as an article, a KIP or a ticket.
+        fails_in: the names of specs that are known to violate the property within some bounds.
+        premise: a predicate of a state; for a step invariant, of the state before the step. Where it is false, the
+            property does not apply; if it is false in every state, the property is vacuous. None: the property is never
+            vacuous.
     """
 
     name: str
@@ -75,7 +76,7 @@ class Property:
         return self.complaint(*states) is None
 
     def complaint(self, *states: object) -> str | None:
-        """Why the property is false for a state or step: the first of `complaints`; None if it is true.
+        """The reason why the property is false for a state or step: the first of `complaints`; None if it is true.
 
         Raises:
             SpecError: see `complaints`; or the predicate raised something other than an `Exception`, as
@@ -89,10 +90,10 @@ class Property:
             raise SpecError(f"{self.kind.value} {self.name} {raised(error)}") from error
 
     def complaints(self, *states: object) -> Iterator[str]:
-        """Why the property is false for a state or step: a sentence for each offending value.
+        """Yield the reasons why the property is false for a state or step, a sentence for each offending value.
 
         Yields:
-            One empty sentence if the predicate does not say why; nothing if the property is true.
+            One empty string if the predicate does not give a reason; nothing if the property is true.
 
         Raises:
             SpecError: the predicate returned neither a bool nor an iterator of sentences.
@@ -117,9 +118,9 @@ def invariant(
     """Decorate a predicate of one state as an invariant.
 
     Parameters:
-        sentence: the property in one sentence.
+        sentence: a one-sentence description of the property.
         source: the source of the rule.
-        fails_in: the names of specs that are known to violate it.
+        fails_in: the names of specs that are known to violate the property.
         premise: a predicate of a state, or a witness; see `Property`.
 
     Returns:
@@ -182,7 +183,7 @@ def premise_property(premise: Premise) -> Property:
 
 
 def _signature(function: Callable[..., object]) -> inspect.Signature:
-    """The signature of a function. Raises SpecError: Python does not know it, for example that of `bool`."""
+    """The signature of a function. Raises SpecError: Python does not know the signature, as for `bool`."""
     try:
         return inspect.signature(function)
     except ValueError:
@@ -197,7 +198,7 @@ def _takes(function: Callable[..., object], count: int) -> bool:
 
 
 def _check_premise(premise: object) -> None:
-    """Refuse an invalid premise. Raises SpecError."""
+    """Check a premise. Raises SpecError: it is invalid."""
     if isinstance(premise, Property):
         if premise.kind is not Kind.WITNESS:
             raise SpecError(f"a premise must be a predicate of a state, not the {premise.kind.value} {premise.name}")

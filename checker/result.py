@@ -22,36 +22,36 @@ class Verdict(enum.Enum):
     """The conclusion of a run."""
 
     HOLDS = "holds"
-    """The whole state space was searched. For a witness: some state satisfies it."""
+    """The entire state space was searched. For a witness: some state satisfies it."""
     VIOLATED = "violated"
-    """There is a counterexample. For a witness: the whole state space was searched and no state satisfies it."""
+    """There is a counterexample. For a witness: the entire state space was searched and no state satisfies it."""
     INCOMPLETE = "incomplete"
-    """A bound, a limit or an interrupt ended the search: nothing is known about the states not searched."""
+    """The search ended early, for example at a limit. Nothing is known about the states that were not searched."""
 
 
 class StopKind(enum.Enum):
     """The reason why a run stopped before every reachable state was searched."""
 
     VIOLATION = "violation"
-    """The first violation, unless `Limits.keep_going` is set."""
+    """The run found the first violation, and `Limits.keep_going` is not set."""
     DEPTH = "depth"
     STATES = "states"
     TIME = "time"
     MEMORY = "memory"
-    """The memory limit, the end of free memory, or the capacity of an engine."""
+    """The run reached the memory limit, used up the free memory, or exceeded the capacity of the engine."""
     INTERRUPT = "interrupt"
-    """Ctrl-C, or another signal that asks a process to terminate."""
+    """The process received Ctrl-C or another signal to terminate."""
     SAMPLE = "sample"
     """The run was a random search and reached its end."""
 
 
 @attrs.frozen
 class Stop:
-    """Why a run stopped early.
+    """The reason why a run stopped early.
 
     Attributes:
         kind: the kind of reason.
-        text: the reason in words, for the end of a sentence.
+        text: a description of the reason, for the end of a sentence.
     """
 
     kind: StopKind
@@ -69,10 +69,10 @@ class Limits:
     """Limits of a search, and options for what it collects.
 
     Attributes:
-        depth: the number of states on the longest path searched, including the initial state; None: no limit.
-        max_states: the number of distinct states; None: no limit.
-        max_seconds: the duration of the search in seconds; None: no limit.
-        max_memory: the memory that the process may use, in bytes; None: most of the machine's free memory.
+        depth: the maximum number of states on a path, including the initial state; None: no limit.
+        max_states: the maximum number of distinct states; None: no limit.
+        max_seconds: the maximum duration of the search in seconds; None: no limit.
+        max_memory: the maximum memory that the process may use, in bytes; None: most of the machine's free memory.
         keep_going: whether to continue after a violation until the state space is exhausted.
         traces: the number of different shortest counterexamples to find for each property.
         coverage: whether to collect `Statistics.covered`, which about doubles the time.
@@ -101,7 +101,7 @@ class Limits:
 
 @attrs.define
 class ActionCount:
-    """How often one action was taken: the steps generated, and the new distinct states among them."""
+    """The number of steps that one action generated, and the number of new distinct states among them."""
 
     generated: int = 0
     distinct: int = 0
@@ -109,12 +109,12 @@ class ActionCount:
 
 @attrs.frozen
 class Widest:
-    """The part of the state with the most values, among the parts that are read as a whole.
+    """The part of the state with the most values, among the parts that are not split.
 
     Attributes:
         path: the path of the part, for example ``State.messages``.
         values: the number of distinct values found.
-        type: the name of their type.
+        type: the name of the values' type.
     """
 
     path: str
@@ -124,17 +124,17 @@ class Widest:
 
 @attrs.frozen
 class WholeRead:
-    """Code that is not understood, so that calls read more of a state than they need, and less is learned from each.
+    """Code that is not understood, so that more of a state is recorded as read and less is learned from each call.
 
     Attributes:
         construct: the code, for example ``import``, ``json.dumps`` or ``the condition is_old(m)``.
-        function: the function that contains it.
+        function: the function that contains the code.
         file: the name of the source file.
-        line: the line, or the first line of the function if the line is unknown.
-        reads: what the calls read, for example ``whole states``.
-        used_by: the names of the actions and properties whose calls these are.
-        calls: the number of calls of these actions and properties, including those that it did not learn from. Some
-            of them would be necessary in any case.
+        line: the line of the code, or the first line of the function if the line is unknown.
+        reads: the part of a state that counts as read, for example ``whole states``.
+        used_by: the names of the actions and properties that use the code.
+        calls: the number of calls of these actions and properties, including calls that the engine did not learn from.
+            Some of these calls would be necessary in any case.
     """
 
     construct: str
@@ -148,14 +148,14 @@ class WholeRead:
 
 @attrs.frozen
 class Learning:
-    """What the compiled engine learned from a spec's functions. See `leadline.checker.engines.compiled`.
+    """Statistics on what the compiled engine learned. See `leadline.checker.engines.compiled`.
 
     Attributes:
-        actions, properties: by name, the number of calls that it learned from.
-        called: the number of calls that it did not learn from, because few states would have benefited.
-        by_oracle: the number of calls that the oracle would have made by then.
+        actions, properties: the number of calls that the engine learned from, by name of the action or property.
+        called: the number of calls that the engine did not learn from, because few states would have benefited.
+        by_oracle: the number of calls that the oracle would have made for the same states.
         memory: the size of the learned results in bytes.
-        widest: the part with the most values; None if no part is read as a whole.
+        widest: the part with the most values; None if all parts are split.
     """
 
     actions: dict[str, int]
@@ -167,20 +167,20 @@ class Learning:
 
     @property
     def share(self) -> float:
-        """The number of calls made, as a fraction of the calls of the oracle."""
+        """The number of calls made, as a fraction of the calls that the oracle would have made."""
         learned = sum(self.actions.values()) + sum(self.properties.values())
         return (learned + self.called) / max(self.by_oracle, 1)
 
 
 @attrs.frozen
 class Verified:
-    """How many learned results a search compared with calls on real states. None of them was wrong.
+    """The number of learned results that a search compared with calls on real states. None of them was wrong.
 
     Attributes:
         checked: the number of applications of learned paths that were compared.
-        drawn: the number of these that were drawn at random from all applications.
-        made: the number of all applications, without calls that were made instead; None for a search that does not
-            count them.
+        drawn: the number of compared applications that were chosen at random from all applications.
+        made: the total number of applications of learned paths; None for a search that does not count them. States for
+            which the function was called instead are not included.
     """
 
     checked: int
@@ -189,11 +189,12 @@ class Verified:
 
     @property
     def one_in(self) -> int:
-        """If one in this number of applications is wrong, spread evenly over the search, 99 searches of 100 notice.
+        """A number n such that the search detects, with probability 99 %, that one in n applications is wrong.
 
-        0 if nothing can be said. Errors that are concentrated in a part of the search may be noticed less often.
+        It is 0 if there were too few comparisons. Errors that are concentrated in a part of the search may be detected
+        less often.
         """
-        return int(self.drawn / 4.605)  # a share of 4.605 / n is missed by n draws with probability exp(-4.605) = 0.01
+        return int(self.drawn / 4.605)  # n draws miss errors at a rate of 4.605 / n with probability exp(-4.605) = 0.01
 
 
 @attrs.frozen
@@ -201,16 +202,16 @@ class WalkCounts:
     """Counts of the behaviours of a random search.
 
     Attributes:
-        behaviours: behaviours started.
-        steps: steps taken.
-        expanded: states expanded in random order. All their next states were checked, except at the maximum number of
-            steps.
-        waiting: states found by expanding other states, but not expanded themselves.
+        behaviours: the number of behaviours started.
+        steps: the number of steps taken.
+        expanded: the number of states expanded in random order. All their next states were checked, except for states
+            at the maximum number of steps.
+        waiting: the number of states that were found by expanding a state but were not expanded themselves.
         is_exact: whether the counts of distinct states are exact; otherwise they are estimates.
-        lengths: for each number of steps, the number of behaviours that ended after it.
+        lengths: for each number of steps, the number of behaviours with this length.
         depths: for each number of steps, the number of distinct states that no behaviour reached in fewer steps.
-        dead_ends: behaviours that ended in a state from which no step leads to another state.
-        outside: behaviours that ended in a state outside of `Spec.within`.
+        dead_ends: the number of behaviours that ended in a state without a step to a different state.
+        outside: the number of behaviours that ended in a state outside of `Spec.within`.
         enabled: for each action, how often it was enabled, whether or not it was taken.
     """
 
@@ -231,35 +232,39 @@ class Statistics:
     """Counts of a run, as TLC counts them.
 
     Attributes:
-        distinct: distinct states reached, including initial states.
-        outside: distinct states reached outside of `Spec.within`, not included in `distinct`.
-        generated: all next states generated, including initial states and repetitions.
-        depth: the number of states on the longest shortest path searched, including the initial state. A search that
-            a limit ended may have found states one step deeper.
-        queue: states found whose next states were not all generated; None for a random search, which has no queue.
-        expanded: states whose next states were all generated.
+        distinct: the number of distinct states reached, including initial states.
+        outside: the number of distinct states reached outside of `Spec.within`, not included in `distinct`.
+        generated: the number of next states generated, including initial states and repetitions.
+        depth: the largest number of states on a shortest path, including the initial state. If a limit ended the
+            search, it may have found states one step deeper.
+        queue: the number of states found whose next states were not all generated; None for a random search, which has
+            no queue.
+        expanded: the number of states whose next states were all generated.
         successors: the total number of steps from expanded states.
         out_degree_min, out_degree_max: the smallest and largest number of steps from an expanded state. Every step
             counts; the outdegree that TLC reports counts only steps to new states.
-        deadlocks: expanded states without a step.
+        deadlocks: the number of expanded states without a step.
         seconds: wall-clock time in seconds.
         actions: counts by action name, in the spec's order.
         level_done: the fraction of the last level started that is expanded; None if the engine does not know.
         memory: the size of the states found in bytes; 0 if the engine does not know.
-        calls: calls of actions and properties that the engine learned from; 0 for engines that do not learn.
-        learning: details of what was learned; None for engines other than the compiled one.
-        compared: how often a result learned from one state was compared with a call on another state.
-        whole_reads: code that is not understood, that with the most calls first; empty for engines that do not learn.
-            The Spark engine reports what its driver met, and counts the driver's calls.
-        verified: the same for a random sample of all uses of learned results; None for engines that do not learn.
+        calls: the number of calls of actions and properties that the engine learned from; 0 for engines that do not
+            learn.
+        learning: details of what was learned; None for all engines except the compiled engine.
+        compared: the number of comparisons of a result learned from one state with a call on a different state.
+        whole_reads: code that is not understood, sorted by the number of calls, largest first; empty for engines that
+            do not learn. The Spark engine reports only the code and the calls of its driver.
+        verified: comparisons of a random sample of all applications of learned results; None for engines that do not
+            learn.
         levels: the number of distinct states found at each depth; empty for a random search.
         samples: pairs of elapsed seconds and distinct states found by then, in order; empty unless recorded by `paced`.
-        shards: the number of shards that the states are spread over; 0 if the engine does not use shards.
-        skew: how many more of the last level's new states the largest shard has than the mean: 0.1 for 10 % more.
-        spilled: bytes written to files.
+        shards: the number of shards that the states are distributed over; 0 if the engine does not use shards.
+        skew: by how much the largest shard's number of new states in the last level exceeds the mean, as a fraction:
+            0.1 for 10 %.
+        spilled: the number of bytes written to files.
         walked: the counts of a random search; None for other engines.
         covered: the coverage; None unless `Limits.coverage` is set.
-        activity: for progress reports, the work after the search itself, for example shortening; empty during the
+        activity: the current work after the search itself, such as shortening, for progress reports; empty during the
             search and in results.
     """
 
@@ -318,9 +323,9 @@ class PropertyResult:
 
     Attributes:
         property: the property.
-        verdict: the verdict on it.
+        verdict: the verdict on the property.
         traces: shortest counterexamples; for a witness, shortest traces to a state that satisfies it.
-        premise: whether its premise was true in any searched state; None if the property has no premise.
+        premise: whether the premise was true in any searched state; None if the property has no premise.
     """
 
     property: Property
@@ -341,11 +346,11 @@ class Result:
     Attributes:
         spec: the spec that was searched, with its bounds.
         engine: the name of the engine.
-        stop: why the run stopped early; None if every reachable state was searched.
+        stop: the reason why the run stopped early; None if every reachable state was searched.
         statistics: the counts.
         properties: a result for each property checked, in the spec's order.
         settings: the engine's own settings in this run, by name.
-        note: a further remark; usually empty.
+        note: an additional remark; usually empty.
     """
 
     spec: Spec[Any]
@@ -363,7 +368,7 @@ class Result:
 
     @property
     def reason(self) -> str | None:
-        """Why the run stopped early, in words; None if every reachable state was searched."""
+        """The reason why the run stopped early, in words; None if every reachable state was searched."""
         return None if self.stop is None else self.stop.text
 
     @property
@@ -373,18 +378,18 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """Violated if any property is violated; otherwise holds if the search was exhaustive, else incomplete."""
+        """`VIOLATED` if any property is violated; otherwise `HOLDS` if the search was exhaustive, else `INCOMPLETE`."""
         if any(item.verdict is Verdict.VIOLATED for item in self.properties):
             return Verdict.VIOLATED
         return Verdict.HOLDS if self.exhausted else Verdict.INCOMPLETE
 
     def of(self, name: str) -> PropertyResult:
-        """The result for one property, by its name."""
+        """Return the result for the property with this name."""
         return next(item for item in self.properties if item.property.name == name)
 
 
 def judge(item: Property, seen: bool, exhausted: bool) -> Verdict:
-    """The verdict on a property.
+    """Return the verdict on a property.
 
     Parameters:
         item: the property.

@@ -1,4 +1,4 @@
-"""Settings of the engines, besides the spec and the limits. Only those of random search change its results."""
+"""Settings of the engines, in addition to the spec and the limits. Only those of random search affect its results."""
 
 from __future__ import annotations
 
@@ -17,56 +17,61 @@ class Tuning:
     """Sizes and times of the engines. The defaults are right for every spec; tests use smaller ones.
 
     Attributes:
-        block: states that each thread expands between two checks of the limits.
-        chunks: chunks of a block per thread; an idle thread takes the next one.
-        alone: with fewer states than this, a second thread is not worth waking.
-        asked: unknown paths of a chunk that are learned before its compiled loop continues.
-        waiting: states of a chunk that wait for them.
-        pays: states of a block that want a path for it to be learned in any case.
-        always: calls of each action instance and property that are recorded in any case.
-        many_values: a part of the state that takes this many values is taken apart, if it can be.
-        searched_again: with more states expanded than this, a search is not started again to take parts apart.
-        compared_calls: one recorded call of a predicate in this number is compared with a call on the states
+        block: the number of states that each thread expands between two checks of the limits.
+        chunks: the number of chunks of a block per thread; an idle thread takes the next chunk.
+        alone: the number of states below which a second thread is not used.
+        asked: the number of unknown paths of a chunk that are learned before its compiled loop continues.
+        waiting: the number of states of a chunk that may wait for unknown paths.
+        pays: the number of states in a block that must need a path for it to be learned in any case.
+        always: the number of calls of each action instance and property that are recorded in any case.
+        many_values: the number of values from which a part of the state is split, if possible.
+        searched_again: the number of expanded states above which a search is not restarted to split parts.
+        compared_calls: one in this number of recorded calls of predicates is compared with a call on the states
             themselves; 0: none.
-        compared_paths: states of a block, before it is expanded, in which paths to compare are looked for.
-        compared_states: states of a level on which everything known is compared.
+        compared_paths: the number of states of a block that are searched for paths to compare before the block is
+            expanded.
+        compared_states: the number of states of a level on which all known paths are compared.
         made_again, made_again_later: calls that may depend on the identity of objects are repeated on equal objects:
-            this many calls, and after them one in this number.
-        shared: fewer calls than this are not worth sharing with other processes.
-        helped_after: calls after which a search is worth another process.
-        renewed_after: calls that the other processes could not make, as they did not know a value, after which new
-            ones are forked.
-        in_order: take the next states that one call of an action yields in the order of what they hold. Then the
-            traces do not depend on the order of sets, which differs from process to process.
-        look_seconds: CPU seconds of direct calls before the size of the space is forecast; 0: the search begins with
-            learning, however small the space is.
-        small_seconds: a space is small if direct calls will probably explore all of it in this many CPU seconds.
-        sample: initial states; if there are more, direct calls on this many show first how long they take.
+            the first `made_again` calls, and then one in `made_again_later`.
+        shared: the number of calls below which work is not shared with other processes.
+        helped_after: the number of calls after which a search may use other processes.
+        renewed_after: the number of calls that the other processes could not make, because they did not know a value,
+            after which they are replaced by newly forked processes.
+        in_order: whether to sort the next states that one call of an action yields by their content. If so, traces do
+            not depend on the order of sets, which differs between processes.
+        look_seconds: CPU seconds of direct calls before the size of the state space is forecast; 0: the search begins
+            with learning, even if the state space is small.
+        small_seconds: a state space is small if direct calls can probably explore it within this many CPU seconds.
+        sample: the number of initial states on which direct calls are timed first, if there are more.
         first_look: seconds of learning before a search may return to direct calls.
-        behind: a search is behind if it expands fewer states than this share of those that direct calls would.
-        level_seconds, narrow_levels: seconds that a round of compiled loops takes however small a level is, and the
-            number of levels that show that levels are small: the first levels of any space are.
-        known_states: expanded states that show how many of a search's calls are new: the first calls always are.
-        verify, verify_seed: the share of learned applications that are compared with calls on real states; None: as
-            many as 3 % of the time allows. See `leadline.checker.engines.learning.verification`.
+        behind: a search is behind if it expands less than this fraction of the states that direct calls would expand.
+        level_seconds: the minimum duration of a round of compiled loops in seconds, even for a small level.
+        narrow_levels: the number of levels after which the levels can be judged to be small. The first levels of any
+            state space are small.
+        known_states: the number of expanded states after which the fraction of calls that are new can be judged. The
+            first calls are always new.
+        verify, verify_seed: the fraction of applications of learned results that are compared with calls on real
+            states, and the seed of their random choice. If `verify` is None, verification takes about 3 % of the time.
+            See `leadline.checker.engines.learning.verification`.
         progress_seconds, progress_states: seconds, and in the oracle also expanded states, between two calls of the
             progress function.
         watch_seconds: seconds between two checks of the limits by the thread that interrupts a search.
         grace_seconds: seconds beyond the time limit after which a search that has not stopped by itself is interrupted.
         again_seconds: seconds after which a search is interrupted again, if the spec caught the first interrupt.
-        pure_states, pure_growth: the first states of a search are checked for purity, `pure_states` of them, and then
-            one each time that the number of states has grown by the factor `pure_growth`. This detects nearly all
-            impure functions, and takes almost no time in a long search.
-        interruptible: states that are entered in a table, or checked, between two checks for Ctrl-C.
-        field_values: distinct values of a field that are counted.
-        frontier: states of the frontier of a random search; if there are more, those that would be expanded last are
-            given up.
-        remembered: entries of the table of states that a random search has found; a power of 2.
-        sampled: states in the sample of a random search, which estimates the number of distinct states. If there are
-            more, the standard error of their number is 1 / sqrt(sampled - 2), 0.8 %.
-        tried: steps that are taken to find out which steps of a trace can be left out. It takes about ten seconds.
-        shortening_seconds: seconds in which steps are left out even if a random search has used up its time or was
-            interrupted: otherwise the counterexamples would be as long as the random behaviours.
+        pure_states, pure_growth: the first `pure_states` states of a search are checked for purity, and then one state
+            each time that the number of states has grown by the factor `pure_growth`. This detects nearly all impure
+            functions, and takes almost no time in a long search.
+        interruptible: the number of states that are added to a table, or checked, between two checks for Ctrl-C.
+        field_values: the maximum number of distinct values of a field that are counted.
+        frontier: the maximum number of states in the frontier of a random search. If there are more, those that would
+            be expanded last are dropped.
+        remembered: the number of entries in a random search's table of found states; a power of 2.
+        sampled: the size of the sample from which a random search estimates the number of distinct states. If there are
+            more states, the standard error of the estimate is 1 / sqrt(sampled - 2), or 0.8 %.
+        tried: the number of steps that are tried to find steps of a trace that can be left out. It takes about ten
+            seconds.
+        shortening_seconds: seconds for leaving out steps even if a random search has used up its time or was
+            interrupted. Otherwise, counterexamples would be as long as the random behaviours.
     """
 
     block: int = 32_768
@@ -121,13 +126,13 @@ class CompiledSettings:
     """Settings of the compiled engine.
 
     Attributes:
-        workers: how many threads share the work; None: one for each core.
-        checkpoint: a new folder, in which the search is saved from time to time and at its end.
+        workers: the number of threads; None: one for each core.
+        checkpoint: a new folder in which the search is saved at regular intervals and at the end.
         checkpoint_every: seconds between two checkpoints.
-        resume: the folder in which an earlier run saved its search, to continue from there and to save to.
-        verify: the share of learned results that are compared with calls on real states, from 0 to 1; None: as many as
-            3 % of the time allows.
-        tuning: sizes.
+        resume: the folder in which an earlier run saved its search. This run continues the search and saves it there.
+        verify: the fraction of learned results that are compared with calls on real states, from 0 to 1; None:
+            verification takes about 3 % of the time.
+        tuning: sizes and times.
     """
 
     workers: int | None = None
@@ -151,15 +156,17 @@ class OracleSettings:
 
 @attrs.frozen(kw_only=True)
 class SparkTuning:
-    """Sizes of the Spark engine. The defaults are right for every spec; tests use smaller ones.
+    """Sizes and times of the Spark engine. The defaults are right for every spec; tests use smaller ones.
 
     Attributes:
-        large: states of the first level that Spark expands; the driver searches the levels before it alone.
-        small: from then on, the driver expands levels of fewer states than this.
-        task: states that one task expands at most, which bounds its memory.
-        compiled: sizes of the compiled engine, which the driver and the workers use.
-        rewritten_seconds, watched_seconds: on a file system without locks, seconds after which the owner of a work
-            directory rewrites its file, and seconds without a change after which the owner is presumed dead.
+        large: the number of states from which Spark expands a level. The driver alone searches the levels before the
+            first such level.
+        small: after this first level, the driver expands levels with fewer states than this number.
+        task: the maximum number of states that one task expands, which limits its memory.
+        compiled: the tuning of the compiled engine, which the driver and the workers use.
+        rewritten_seconds: on a file system without locks, the interval in seconds at which the owner of a work
+            directory rewrites its file.
+        watched_seconds: the number of seconds without a change of this file after which the owner is presumed dead.
     """
 
     large: int = 200_000
@@ -175,15 +182,15 @@ class SparkSettings:
     """Settings of the Spark engine.
 
     Attributes:
-        master: Spark's master; None: what `spark-submit` says, or all cores of this machine.
-        shards: how many shards the states are spread over; None: one for each core.
-        work_dir: a local path or a URI that driver and executors see; None: a temporary folder, which is possible on
-            one machine only.
-        resume: the work directory of an earlier run, to continue from its last complete level.
-        keep_files: keep the files of levels after the search has finished. After a limit or an interrupt they always
-            stay, for `resume`.
-        conf: Spark's own settings.
-        verbose: show Spark's log and progress bar.
+        master: the URL of Spark's master; None: the one given to `spark-submit`, or all cores of this machine.
+        shards: the number of shards that the states are distributed over; None: one for each core.
+        work_dir: a local path or a URI that the driver and the executors can access; None: a temporary folder, which
+            works on a single machine only.
+        resume: the work directory of an earlier run. The search continues from its last complete level.
+        keep_files: whether to keep the files of levels after the search has finished. After a limit or an interrupt,
+            they are always kept for `resume`.
+        conf: Spark configuration properties.
+        verbose: whether to show Spark's log and progress bar.
         verify: see `CompiledSettings`.
         tuning: sizes.
     """
@@ -200,7 +207,7 @@ class SparkSettings:
 
 
 MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS = 10**15, 1_000_000, 256
-"""The most behaviours (more than any run has time for), steps in a behaviour, and threads of a random search."""
+"""The maximum numbers of behaviours (more than any run has time for), of steps in a behaviour, and of threads."""
 
 
 @attrs.frozen(kw_only=True)
@@ -209,11 +216,11 @@ class RandomSettings:
 
     Attributes:
         examples: the number of behaviours, at most `MOST_EXAMPLES`.
-        steps: the most steps in a behaviour, and from an initial state to any state that is expanded; at most
-            `MOST_STEPS`.
-        seed: the same seed searches the same behaviours, whatever the number of workers.
-        uniform: only walk from initial states, and check only the steps taken. By default, most steps expand states in
-            random order; see `leadline.checker.engines.random.frontier`.
+        steps: the maximum number of steps in a behaviour, at most `MOST_STEPS`. States that are further than this from
+            an initial state are not expanded.
+        seed: the seed. The same seed searches the same behaviours, whatever the number of workers.
+        uniform: whether all behaviours are walks from initial states, in which only the steps taken are checked. By
+            default, most steps expand states in random order; see `leadline.checker.engines.random.frontier`.
         workers: the number of threads, at most `MOST_WORKERS`; None: one for each core.
         verify: see `CompiledSettings`. It does not change which behaviours are searched.
         tuning: sizes and times.
@@ -246,11 +253,11 @@ class RandomSettings:
 
     @property
     def tuning_used(self) -> Tuning:
-        """The sizes and times, with the share to verify if one is given."""
+        """The tuning, with the value of `verify` if it is given."""
         return self.tuning if self.verify is None else attrs.evolve(self.tuning, verify=self.verify)
 
     @property
     def shown(self) -> dict[str, int | bool]:
-        """What decides which behaviours are searched, by name, for reports."""
+        """The settings that determine which behaviours are searched, by name, for reports."""
         shown: dict[str, int | bool] = {"examples": self.examples, "steps": self.steps, "seed": self.seed}
         return shown | ({"uniform": True} if self.uniform else {})

@@ -46,19 +46,19 @@ class Spec(Generic[S]):
     Attributes:
         name: the name of the spec on the command line: a catalog name, or ``path/to/file.py:name``.
         summary: one sentence on what the spec models.
-        note: what its name stands for, shown below the name of a run; empty for most specs.
+        note: an explanation of the name, shown below the name of a run; empty for most specs.
         initial_states: a function of the bounds that returns the initial states.
         actions: the transition rules, with unique names.
         properties: the invariants, step invariants and witnesses to check.
         bounds: a frozen attrs value whose fields were declared with `bound`.
         check_deadlock: whether a state without a next state is a violation.
-        within: a predicate of states that bounds the search, like ``CONSTRAINT`` in TLC. A state for which it is false
+        within: a predicate of states that limits the search, like ``CONSTRAINT`` in TLC. A state for which it is false
             is outside: the state is generated, and all properties are checked for it and for the step into it, but it
             has no next states, does not count as a distinct state, and is not a deadlock.
-        distance: a function that estimates how far a state is from a violation: a finite number, at least 0; smaller is
-            nearer. It guides `leadline.checker.stateful.state_machine` and random searches, and never changes the
-            result of an exhaustive search.
-        drawing: how views display the states; by default, by component and field.
+        distance: a function that estimates how far a state is from a violation. It returns a finite number that is at
+            least 0; smaller is nearer. It guides `leadline.checker.stateful.state_machine` and random searches, and
+            never changes the result of an exhaustive search.
+        drawing: describes how views display the states; by default, they show components and fields.
 
     Raises:
         SpecError: a part is invalid; the message names it.
@@ -112,13 +112,13 @@ class Spec(Generic[S]):
 
     @functools.cached_property
     def _premises(self) -> dict[Premise, Property]:
-        """The premises of the properties as properties, each once, by the given predicate."""
+        """Map the premise of each property, as it was passed to the decorator, to a property of kind `Kind.PREMISE`."""
         given = dict.fromkeys(item.premise for item in self.properties if item.premise is not None)
         return {premise: premise_property(premise) for premise in given}
 
     @property
     def premises(self) -> tuple[Property, ...]:
-        """The premises of the properties, as properties of kind `Kind.PREMISE`, each once."""
+        """The distinct premises of the properties, as properties of kind `Kind.PREMISE`."""
         return tuple(self._premises.values())
 
     def premise_of(self, item: Property) -> Property | None:
@@ -134,7 +134,7 @@ class Spec(Generic[S]):
         return Property(name=name, kind=Kind.CONSTRAINT, sentence="", function=self.within, source="")
 
     def is_within(self, state: S) -> bool:
-        """Whether a state is inside. Raises SpecError: `within` raised an exception or did not return a bool."""
+        """Whether `within` is true for a state. Raises SpecError: it raised an exception or did not return a bool."""
         return self.constraint is None or self.complaint(self.constraint, state) is None
 
     def distance_of(self, state: S) -> float:
@@ -156,12 +156,12 @@ class Spec(Generic[S]):
 
     @property
     def named_bounds(self) -> str:
-        """The bounds in the notation of ``-b``, or ``no bounds``, for the end of a sentence."""
+        """The bounds in the notation of the option ``-b``, or ``no bounds``, for the end of a sentence."""
         return bounds_text(attrs.asdict(self.bounds)) or "no bounds"
 
     @functools.cached_property
     def instances(self) -> tuple[ActionInstance[S], ...]:
-        """Every action with every combination of parameter values that the bounds allow, in the spec's order.
+        """The instances of all actions, one for each combination of parameter values, in the spec's order.
 
         Raises:
             SpecError: a domain is invalid, or no action has a combination of parameter values.
@@ -173,7 +173,7 @@ class Spec(Generic[S]):
         return found
 
     def with_bounds(self, changes: Mapping[str, object]) -> Spec[S]:
-        """Return the spec with some bounds changed. Raises SpecError: a name is unknown, or a value not allowed."""
+        """Return the spec with some bounds changed. Raises SpecError: a name is unknown, or a value is not allowed."""
         return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
 
     def with_properties(self, names: Iterable[str]) -> Spec[S]:
@@ -199,15 +199,15 @@ class Spec(Generic[S]):
         return (*self.checks, *self.premises)
 
     def checks_of(self, *kinds: Kind) -> tuple[Property, ...]:
-        """The properties of some kinds: `checks` in the spec's order, then `premises`, then `constraint`."""
+        """The properties of the given kinds, taken from `checks`, `premises` and `constraint`, in this order."""
         constraint = () if self.constraint is None else (self.constraint,)
         return tuple(item for item in (*self.checks_and_premises, *constraint) if item.kind in kinds)
 
     def initials(self) -> list[S]:
-        """The initial states, each once.
+        """The distinct initial states.
 
         Raises:
-            SpecError: there are none, or they are not valid states.
+            SpecError: there are no initial states, or one is not a valid state.
         """
         return list(self._initials)
 
@@ -252,7 +252,7 @@ class Spec(Generic[S]):
         return [canonical(successor, state) for successor in successors]
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
-        """Every step from a state, as the action instance and the next state; none if the state is outside.
+        """Yield every step from a state, as the action instance and the next state; none if the state is outside.
 
         See `take` and `within`.
         """
@@ -263,7 +263,7 @@ class Spec(Generic[S]):
                 yield instance, successor
 
     def complaint(self, item: Property, *states: S) -> str | None:
-        """Why one property is false for a state or step; None if it is true. See `Property.complaint`.
+        """The reason why a property is false for a state or step; None if it is true. See `Property.complaint`.
 
         Raises:
             SpecError: the predicate raised an exception.
@@ -271,7 +271,7 @@ class Spec(Generic[S]):
         return _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
 
     def complaints(self, item: Property, *states: S) -> list[str]:
-        """Why one property is false for a state or step, at most `MOST_COMPLAINTS`. See `Property.complaints`.
+        """At most `MOST_COMPLAINTS` reasons why a property is false for a state or step. See `Property.complaints`.
 
         Raises:
             SpecError: the predicate raised an exception.
@@ -285,7 +285,7 @@ class Spec(Generic[S]):
         """The rows of a state, from the drawing; empty if the spec has no drawing.
 
         Raises:
-            SpecError: the drawing raised an exception, or returned something else.
+            SpecError: the drawing raised an exception, or returned a value of the wrong type.
         """
         rows = _guarded("the drawing's rows", lambda: dict(self.drawing.rows(state)) if self.drawing else {})
         for row in rows.values():

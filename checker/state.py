@@ -1,9 +1,9 @@
-"""States: a state is one frozen attrs value, whose fields mark its parts.
+"""States: a state is a frozen attrs value, whose fields define its parts.
 
-A field marked `component` is a separate part: a nested attrs value, or a tuple of fixed length, for
-example one replica per broker. Engines split states into components, and views draw a lane for each.
-A field marked `constant` has the same value in every state (bounds, the rules of a protocol) and is
-not part of the state's identity. Every other field is a leaf, which is not split.
+A field marked with `component` is a separate part: a nested attrs value, or a tuple of fixed length, for example with
+one replica per broker. Engines split states into components, and views draw a lane for each component. A field marked
+with `constant` has the same value in every state, such as bounds or the rules of a protocol, and is ignored when states
+are compared. Every other field is a leaf, which is usually not split.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def component(*, each: str = "", default: Any = attrs.NOTHING) -> Any:
     """Mark an attrs field as a component of the state.
 
     Parameters:
-        each: the name of one element of a tuple, e.g. ``"broker"`` for one replica per broker.
+        each: the name of an element of the tuple, such as ``"broker"`` for one replica per broker.
         default: the field's default value, as in `attrs.field`.
 
     Returns:
@@ -34,7 +34,7 @@ def component(*, each: str = "", default: Any = attrs.NOTHING) -> Any:
 
 
 def constant(*, default: Any = attrs.NOTHING) -> Any:
-    """Mark an attrs field as equal in all states of a run. Actions can read it; comparisons ignore it.
+    """Mark an attrs field as constant in all states of a run. Actions can read it; comparisons ignore it.
 
     Parameters:
         default: the field's default value, as in `attrs.field`.
@@ -68,9 +68,9 @@ def variables(value: object) -> tuple[attrs.Attribute[Any], ...]:
 
 
 def changed_parts(before: object, after: object) -> set[str]:
-    """The parts of a state that a step changed: its components by name, such as ``broker 0``.
+    """The names of the components that a step changed, such as ``broker 0``.
 
-    The fields outside of components are one part with an empty name, which also stands for a step that changes nothing.
+    An empty name represents all fields outside of components. It is also returned for a step that changes nothing.
     """
     changed = set()
     for field in variables(before):
@@ -86,7 +86,7 @@ def changed_parts(before: object, after: object) -> set[str]:
 
 
 def check_state_class(cls: type) -> None:
-    """Refuse a class whose instances cannot be states.
+    """Check that instances of a class can be states.
 
     Raises:
         SpecError: the class is not an attrs class, is not frozen, or does not compare its fields by value.
@@ -109,14 +109,14 @@ def check_state_class(cls: type) -> None:
 
 
 def check_state(state: object, initial: object) -> None:
-    """Refuse a state that is not hashable, or whose class or components differ from those of an initial state.
+    """Check that a state is hashable, and that its class and components match those of an initial state.
 
     Parameters:
         state: the state to check.
         initial: an initial state of the same run.
 
     Raises:
-        SpecError: the state is refused; the message names the field or class.
+        SpecError: the state is not valid; the message names the field or class.
     """
     if type(state) is not type(initial):
         raise SpecError(f"a state must be a {type(initial).__name__}, not {_described(state)}")
@@ -132,14 +132,14 @@ def check_state(state: object, initial: object) -> None:
 
 
 def check_shape(value: object, first: object) -> None:
-    """Refuse a state whose components differ in shape from those of an earlier state, or whose constants differ.
+    """Check that the shapes of a state's components, and its constants, are the same as in an earlier state.
 
     Parameters:
         value: the state.
         first: a state of the same class; parts that the two share are skipped.
 
     Raises:
-        SpecError: the state is refused; the message names the field.
+        SpecError: the state is not valid; the message names the field.
     """
     cls: type = type(value)
     may_share = value is not first
@@ -163,7 +163,7 @@ def check_shape(value: object, first: object) -> None:
 
 @functools.cache
 def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
-    """For each field of an attrs class: its name, whether it is a constant, and whether it is a component."""
+    """Return, for each field of an attrs class, its name, whether it is a constant, and whether it is a component."""
     fields = attrs.fields(cls) if attrs.has(cls) else ()
     return tuple((field.name, is_constant(field), is_component(field)) for field in fields)
 

@@ -21,7 +21,7 @@ class Trace(Generic[S]):
     Attributes:
         spec: the spec of the behaviour, with its bounds.
         states: the states in order; at least one.
-        instances: the action instances between the states, one fewer than states.
+        instances: the action instances between the states. There is one fewer than there are states.
         about: the property that the last state (or step) violates, or the witness that it satisfies;
             None if the behaviour is not evidence about a property.
     """
@@ -36,7 +36,7 @@ class Trace(Generic[S]):
             raise ValueError(f"{len(self.states)} states need {len(self.states) - 1} steps, not {len(self.instances)}")
 
     def __len__(self) -> int:
-        """The number of states, including the initial state, as TLC counts."""
+        """The number of states, including the initial state, as in TLC."""
         return len(self.states)
 
     @property
@@ -49,23 +49,23 @@ class Trace(Generic[S]):
 
     @property
     def complaint(self) -> str:
-        """Why the end of the trace violates the property; empty if the property does not say."""
+        """The reason why the end of the trace violates the property; empty if the property does not give a reason."""
         return next(iter(self.complaints), "")
 
     @property
     def complaints(self) -> list[str]:
-        """Why the end of the trace violates the property: a sentence for each offending value."""
+        """The reasons why the end of the trace violates the property, a sentence for each offending value."""
         if self.about is None:
             return []
         return list(filter(None, complaints_at_end(self.spec, self.about, self.states)))
 
 
 def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str | None:
-    """Why the last state or step of a behaviour violates a property.
+    """Return the reason why the last state or step of a behaviour violates a property.
 
     Returns:
-        The reason, which may be empty; None if the property is true there. For a witness: an empty text if it is
-        satisfied there, else None.
+        The reason, which may be empty; None if the property is not violated. For a witness: an empty string if it is
+        satisfied, else None.
     """
     if item.kind is Kind.DEADLOCK:
         dead = spec.is_within(states[-1]) and next(spec.successors(states[-1]), None) is None
@@ -79,7 +79,7 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
 
 
 def complaints_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> list[str]:
-    """The reasons that `complaint_at_end` can give, one sentence for each offending value."""
+    """Return all reasons instead of only the first one that `complaint_at_end` returns."""
     first = complaint_at_end(spec, item, states)
     if first is None or item.kind.is_witness or item.kind is Kind.DEADLOCK:
         return [] if first is None else [first]

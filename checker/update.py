@@ -1,4 +1,4 @@
-"""Replacing one part of a value, like ``EXCEPT`` in TLA+."""
+"""A function that replaces one part of a value, like ``EXCEPT`` in TLA+."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ T = TypeVar("T")
 def put(value: T, /, *path_and_new: Any) -> T:
     """Return a copy of a value with one part, at any depth, replaced.
 
-    ``put(grid, 1, 2, 0)`` is equivalent to ``[grid EXCEPT ![1][2] = 0]`` in TLA+. The compiled engine does not record
-    the parts that are only copied as read.
+    ``put(grid, 1, 2, 0)`` is equivalent to ``[grid EXCEPT ![1][2] = 0]`` in TLA+. In the compiled engine, parts that
+    are only copied do not count as read.
 
     Parameters:
         value: a tuple or an attrs value.
-        path_and_new: for each level, the index in the tuple, from 0, or the name of the attrs field; then the new part.
+        path_and_new: the index in the tuple, from 0, or the name of the attrs field at each level; then the new part.
 
     Returns:
         The copy, of the same type.

@@ -1,7 +1,7 @@
 """Values that are equal but distinguishable, such as ``True`` and ``1``.
 
-States with such values are one state of the state space, so the next steps depend on which was found first. TLC stops
-when it compares such values; here every engine refuses a spec if one part of the state takes both.
+Two states that differ only in such values count as one state, so the next steps would depend on which of them was found
+first. TLC stops when it compares such values. Here, every engine rejects a spec if a part of the state takes both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PLAIN = frozenset((int, bool, str, bytes, type(None)))
 
 
 def difference(one: Any, other: Any) -> tuple[str, str] | None:
-    """Find where two equal values differ, at any depth, as ``True`` and ``1`` do.
+    """Find the first difference between two equal values, at any depth, such as ``True`` and ``1``.
 
     Parameters:
         one, other: values that are equal.
@@ -70,7 +70,7 @@ def _told_apart(one: object, other: object) -> tuple[str, str]:
 
 
 def refusal(place: str, one: object, other: object) -> SpecError | None:
-    """The error if a part of the state takes two values that are equal but distinguishable; None if they are not.
+    """Return an error if a part of the state takes two values that are equal but distinguishable; otherwise None.
 
     Parameters:
         place: the path of the part, for example ``State.replicas[0].epoch``.
@@ -95,7 +95,7 @@ class Values:
         self._within: dict[str | int, Values] = {}
 
     def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
-        """Refuse a value if it, or a part of it, equals an earlier value of the same part but is distinguishable.
+        """Reject a value if it, or a part of it, equals an earlier value of the same part but is distinguishable.
 
         Parameters:
             value: a state or a part of one.
@@ -103,7 +103,7 @@ class Values:
             is_part: whether the value is split into its parts, as states and components are.
 
         Raises:
-            SpecError: a value is refused; the message names the part and both values.
+            SpecError: the value is rejected; the message names the part and both values.
         """
         cls: type = type(value)
         within, fields = self._within, roles(cls) if is_part else ()
