@@ -1,7 +1,7 @@
-"""Properties of Kafka replication, one file for each concern, and the catalog of shipped specs.
+"""The properties of Kafka replication, grouped by topic, and the catalog of shipped specs.
 
-Read in this order: `view` says what a property can ask of a state, in the model and on disks. `logs`, `watermarks`,
-`durability`, `promises`, `leadership`, `followers` and `candidates` have the properties, `witnesses` what should be
-reachable, and `disk` the properties of disks alone. `known` lists violations that are expected, `catalog` the specs.
-`audit` checks the disks of brokers.
+Read in this order: `view` defines the parts of a state that a property can read, in the model and on disks. `logs`,
+`watermarks`, `durability`, `promises`, `leadership`, `followers` and `candidates` define the properties. `witnesses`
+defines situations that must be reachable, and `disk` defines properties of disks only. `known` lists the expected
+violations, and `catalog` lists the specs. `audit` checks the disks of brokers.
 """

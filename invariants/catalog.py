@@ -1,4 +1,4 @@
-"""The catalog: every shipped spec by name, which is a model with its properties."""
+"""The catalog of shipped specs, by name. A spec is a model with its properties."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ KAFKA_PROPERTIES = (
 
 
 def atomic(protocol: Protocol) -> Spec[Partition]:
-    """The spec of a protocol of the `atomic` family: a shipped one, or one with a changed rule."""
+    """Return the spec of a protocol of the `atomic` family, which is shipped or has a changed rule."""
     return Spec(
         name=f"atomic/{protocol.name}",
         summary=protocol.summary,
@@ -92,7 +92,7 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
 
 
 def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition]:
-    """The spec of a release or design with given rules, which need not be values of the table.
+    """Return the spec of a release or design with given rules, which may differ from the table of rules.
 
     Parameters:
         protocol: the rules.
@@ -112,7 +112,7 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
 
 
 def of_column(column: Column) -> Spec[kafka_state.Partition]:
-    """The spec of a column of the table of rules."""
+    """Return the spec of a column of the table of rules."""
     return kafka(column.protocol(), column)
 
 
@@ -181,7 +181,7 @@ def _mistaken(mistake: Mistake, make: Callable[[], Spec[Any]]) -> Mutation:
 
 
 def _behaving_as(make: Callable[[], Spec[Any]], spec: Spec[Any]) -> Spec[Any]:
-    """The spec with the behaviour of another one, which this call builds."""
+    """Return a spec with the initial states and actions of the spec that `make` returns."""
     other = make()
     return attrs.evolve(spec, initial_states=other.initial_states, actions=other.actions)
 
@@ -192,10 +192,10 @@ CATALOG: dict[str, Spec[Any]] = {spec.name: spec for spec in SPECS}
 
 
 def find(reference: str) -> Spec[Any] | None:
-    """The shipped spec with a name or alias, which may change values of rules: ``kafka/3.7+elr=on``.
+    """Return a shipped spec by its name or alias, which may also change values of rules: ``kafka/3.7+elr=on``.
 
     Returns:
-        The spec, under that name; None if no spec has it.
+        The spec, with that name; None if there is no such spec.
 
     Raises:
         SpecError: a rule or value does not exist, or the spec has no rules.

@@ -1,7 +1,7 @@
-"""Properties of disks: the files of one broker, several brokers compared with the metadata log, and whole clusters.
+"""Properties of disks: of the files of one broker, of several brokers and the metadata log, and of entire clusters.
 
-They apply to `DiskPartition` and `Cluster` only: in the model, no batch is torn and no file is missing. A guarantee of
-a clean shutdown is checked only on brokers that were stopped cleanly.
+They apply only to `DiskPartition` and `Cluster`: in the model, no batch is torn and no file is missing. The guarantees
+of a clean shutdown are checked only on brokers that were stopped cleanly.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def batch_crc(state: DiskPartition) -> Iterator[Complaint]:
 
 
 def torn_from(replica: DiskReplica) -> int:
-    """Index of the first batch that a crash may have torn: it was not flushed, and no good batch follows it."""
+    """Return the index of the first batch that a crash may have torn: unflushed, and not followed by a good batch."""
     batches = replica.batches
     if replica.place.clean:
         return len(batches)
@@ -94,7 +94,7 @@ def _malformed_batches(broker: int, replica: DiskReplica) -> Iterator[Complaint]
 
 
 def _malformed_tails(broker: int, replica: DiskReplica) -> Iterator[Complaint]:
-    """Segments that end with something other than a batch, except where a crash or preallocation explains it."""
+    """Report segments that do not end with a batch, unless a crash or preallocation is the cause."""
     after = {Tail.ZEROS: "zeros", Tail.TORN: "the beginning of a batch", Tail.GARBAGE: "bytes that are not a batch"}
     for place, segment in enumerate(replica.segments):
         last = place == len(replica.segments) - 1
@@ -212,7 +212,7 @@ def epoch_file_matches_log(state: DiskPartition) -> Iterator[Complaint]:
 def _other_epochs(
     broker: int, replica: DiskReplica, epochs: NDArray[np.int64], starts: NDArray[np.int64]
 ) -> Iterator[Complaint]:
-    """The first batch of each run whose leader epoch is not the one that the checkpoint gives for its offset."""
+    """Report the first batch of each run of batches whose leader epoch differs from the leader epoch checkpoint."""
     batches = replica.log.batches
     batches = chosen(batches, (batches["epoch"] != NO_EPOCH) & batches["intact"])
     place = np.searchsorted(starts, batches["first"], side="right") - 1
@@ -255,9 +255,9 @@ def producer_sequences_contiguous(state: DiskPartition) -> Iterator[Complaint]:
 
 
 def _successive(batches: NDArray[np.void], cleaned_below: int) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    """Pairs of successive data batches of one producer and producer epoch, between which no batch is missing.
+    """Return pairs of successive data batches of one producer and producer epoch without a missing batch in between.
 
-    Other properties report missing and damaged batches.
+    Missing and damaged batches are reported by separate properties.
     """
     torn = ~batches["intact"]
     torn[1:] |= batches["first"][1:] != batches["last"][:-1] + 1
@@ -386,7 +386,7 @@ def quorum_epoch_not_behind_log(state: Cluster) -> Iterator[Complaint]:
 
 
 def _where(replica: DiskReplica, index: int) -> str:
-    """The position of a batch, as a phrase."""
+    """Return the position of a batch as a phrase."""
     batch = replica.batches[index]
     segment = replica.segments[int(replica.segment_of[index])]
     first = int(batch["first"])

@@ -1,4 +1,4 @@
-"""What a property can read: the parts that the states of all families share, so that one definition serves all.
+"""The interface of states that properties read. All families share it, so that each property is defined only once.
 
 The disks of real brokers have these parts too (`model.disk`); on disks, a record is a record batch.
 """
@@ -12,7 +12,7 @@ from leadline.model.quorum import Quorum
 
 
 class Complaint(str):
-    """A sentence that says what is wrong, with the brokers and the offset concerned.
+    """A sentence that describes a violation, with the brokers and the offset concerned.
 
     Attributes:
         offset: the offset; None if the sentence does not concern a single offset.
@@ -25,14 +25,14 @@ class Complaint(str):
 
     @classmethod
     def about(cls, sentence: str, *brokers: int, offset: int | None = None) -> Complaint:
-        """A complaint about some brokers and, optionally, an offset."""
+        """Return a complaint about the given brokers and, optionally, an offset."""
         complaint = cls(sentence)
         complaint.brokers, complaint.offset = brokers, offset
         return complaint
 
 
 class RecordView(Protocol):
-    """What a log has at an offset."""
+    """The record that a log has at an offset."""
 
     @property
     def epoch(self) -> int: ...
@@ -46,11 +46,11 @@ class LogView(Protocol):
     @property
     def records(self) -> Sequence[RecordView]: ...
     def beside(self, other: Self, below: int) -> Iterator[tuple[int, RecordView | None, RecordView | None]]:
-        """What both logs have at each offset less than `below`; None where a log has nothing."""
+        """Yield each offset less than `below` with the records of both logs there; None if a log has no record."""
 
 
 class ReplicaView(Protocol):
-    """A replica: its log and high watermark, and what its broker believes."""
+    """A replica: its log and high watermark, and the leader, epoch and ISR known to its broker."""
 
     @property
     def log(self) -> LogView: ...
@@ -71,7 +71,7 @@ class PartitionView(Protocol):
     def quorum(self) -> Quorum: ...
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, ReplicaView]]:
-        """Pairs of broker and replica in order, for some brokers or all. On disks, only for the replicas read."""
+        """Yield pairs of broker and replica, for the given brokers or all. On disks, unread replicas are omitted."""
 
     def believes_to_lead(self, broker: int) -> bool:
         """Whether a broker believes that it leads."""

@@ -69,7 +69,7 @@ class Segment:
 
 @attrs.frozen
 class Label:
-    """A label.
+    """The label of an arrow.
 
     Attributes:
         x, y: the middle of its box.
@@ -134,7 +134,7 @@ def _length(segment: Segment) -> float:
 
 
 def _shortened(text: str) -> Iterator[str]:
-    """A text, and then shorter and shorter beginnings of it."""
+    """Yield a text, and then shorter and shorter prefixes of it."""
     yield text
     for separator in (", ", " "):
         head = text.partition(separator)[0]

@@ -43,7 +43,7 @@ def mutants_page(report: Report) -> str:
 
 
 def _looks(outcome: Outcome, is_explained: bool) -> str:
-    """The class in the page's style."""
+    """Return the CSS class for an outcome."""
     if is_open(outcome):
         return "by-design" if is_explained else "incomplete" if outcome.fate is Fate.INCOMPLETE else "violated"
     return "holds"

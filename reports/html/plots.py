@@ -17,7 +17,7 @@ COLOUR = "#4a90d9"
 
 
 def levels_plot(levels: Sequence[int], name: str) -> str:
-    """The distinct states at each depth, as bars. They are drawn as one outline, because there may be thousands.
+    """Return a bar chart of the distinct states at each depth. The bars form one outline, as there may be thousands.
 
     Parameters:
         levels: the numbers of states, from depth 1 on.
@@ -34,7 +34,7 @@ def levels_plot(levels: Sequence[int], name: str) -> str:
 
 
 def rates(samples: Sequence[tuple[float, int]]) -> list[tuple[float, float, float]]:
-    """The rate at which states were found, as tuples of start and end in seconds and distinct states per second.
+    """Return the rates at which states were found: tuples of start and end in seconds, and distinct states per second.
 
     Parameters:
         samples: see `Statistics.samples`.
@@ -44,7 +44,7 @@ def rates(samples: Sequence[tuple[float, int]]) -> list[tuple[float, float, floa
 
 
 def rate_plot(samples: Sequence[tuple[float, int]], name: str) -> str:
-    """The distinct states found per second, over time. See `rates` and `levels_plot`."""
+    """Return a plot of the distinct states found per second, over time. See `rates` and `levels_plot`."""
     spans = rates(samples)
 
     def draw(axes: Axes) -> None:
@@ -54,7 +54,7 @@ def rate_plot(samples: Sequence[tuple[float, int]], name: str) -> str:
 
 
 def _drawn(name: str, across: str, up: str, draw: Callable[[Axes], None]) -> str:
-    """A plot with whole numbers from 0 upwards."""
+    """Return a plot whose vertical axis starts at 0 and is labelled with integers."""
     import matplotlib as mpl  # imported here because it takes a second
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter

@@ -56,7 +56,7 @@ class RunWithTraces:
 
 @attrs.frozen
 class Plot:
-    """A plot, and its description for screen readers."""
+    """A plot with a description for screen readers."""
 
     drawn: Markup
     spoken: str
@@ -64,7 +64,7 @@ class Plot:
 
 @attrs.frozen
 class PropertyRow:
-    """A row of the table of properties. Its links lead to traces, each an address and a text."""
+    """A row of the table of properties. Its links to traces are pairs of an address and a text."""
 
     name: str
     sentence: str
@@ -94,14 +94,14 @@ class RunSection:
         verdict: the verdict on the run, with the reason if it stopped early.
         looks: the CSS class of the verdict.
         note: a further remark; usually empty.
-        diagnosis: what decides the first violation, in lines.
+        diagnosis: the diagnosis of the first violation, in lines.
         counts: the counts, in lines.
-        whole_reads: code that is not understood, and what that costs, in lines.
+        whole_reads: the code that the engine cannot analyse, and the resulting cost, in lines.
         plots: states per depth and rate over time, if they are known.
         properties, actions: the rows of the tables.
         idle: the words for an action that was never enabled.
         start: the fragment of links to the first state of its first trace; empty if it has no trace.
-        gaps: what it did not cover, in lines.
+        gaps: the missing coverage, in lines.
         covered: its coverage; None if that was not measured.
         instance_columns: the first two headings of the table of action instances.
         shown_kinds: see `leadline.reports.runs.phrases.shown_kinds`.
@@ -192,7 +192,7 @@ def title_of(run: RunView) -> str:
 
 
 def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = (), grids: Sequence[Grid] = ()) -> str:
-    """The HTML page of some runs: tables of the runs, all traces, and the details of each run.
+    """Return the HTML page of runs: tables of the runs, all traces, and the details of each run.
 
     Unexpected traces come first, then expected ones, then witnesses.
 
@@ -215,7 +215,7 @@ def run_page(title: str, every: Sequence[RunWithTraces], notes: Sequence[str] = 
 
 
 def _linked(grid: Grid, runs: Sequence[RunSection]) -> dict[str, object]:
-    """A table of runs for the template, with links to runs and traces."""
+    """Return the template's data on a table of runs, with links to runs and traces."""
     rows = []
     for name, cells in grid.rows:
         shown = []
@@ -229,7 +229,7 @@ def _linked(grid: Grid, runs: Sequence[RunSection]) -> dict[str, object]:
 
 @attrs.frozen
 class _Entry:
-    """A trace of a run, before it has a number on the page."""
+    """A trace of a run that has no number on the page yet."""
 
     run: int
     name: str

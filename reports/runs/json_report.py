@@ -1,4 +1,4 @@
-"""JSON: a result as one object, for programs."""
+"""JSON: the result of a run as one object, for programs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ NAMES: dict[type[attrs.AttrsInstance], dict[str, str]] = {
     PropertyView: {"premise": "premise_true"},
     RunView: {"origin": "leadline", "stop": "stopped_by"},
 }
-"""Names of fields in JSON, by class, where they differ from the names in Python."""
+"""The fields of each class whose names in JSON differ from their names in Python."""
 
 NOTHING_LEARNED = Learning(actions={}, properties={}, called=0, by_oracle=0, memory=0, widest=None)
 """The counts that are written for an engine that does not learn."""
 
 
 def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[str, object]:
-    """A run as an object that `json.dumps` accepts. `read_run` reads it.
+    """Return a run as an object for `json.dumps`. `read_run` reads it.
 
     It has every field of the run. The counts of `Statistics` and `Learning` are at the top level; those of one action
     or property are in its entry.
@@ -87,10 +87,10 @@ def result_object(run: RunView, trace_files: Mapping[str, list[Path]]) -> dict[s
 
 
 def read_run(content: Mapping[str, Any]) -> RunView:
-    """The run that `result_object` wrote.
+    """Return the run that an object of `result_object` describes.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: it is not as this version writes it.
+        KeyError, TypeError, ValueError, AttributeError: the object was not written by this version.
     """
     actions, degrees = {item["name"]: item for item in content["actions"]}, content["out_degree"]
     learned = {
@@ -112,19 +112,19 @@ def read_run(content: Mapping[str, Any]) -> RunView:
 
 
 def _renamed(kind: type[attrs.AttrsInstance], content: Mapping[str, object]) -> dict[str, object]:
-    """Fields of a class by their names in JSON."""
+    """Return the fields of a class by their names in JSON."""
     return {NAMES[kind].get(name, name): value for name, value in content.items()}
 
 
 def _fields(
     kind: type[attrs.AttrsInstance], content: Mapping[str, object], others: Mapping[str, object]
 ) -> dict[str, object]:
-    """The fields of a class by their names in Python.
+    """Return the fields of a class by their names in Python.
 
     Parameters:
         kind: the class.
         content: fields by their names in JSON.
-        others: the fields that are not in `content`, or not as the class has them.
+        others: the fields that are missing in `content` or have a different form there.
 
     Raises:
         KeyError: a field is missing, even one that has a default.
@@ -136,7 +136,7 @@ def _fields(
 
 
 def _converter() -> cattrs.Converter:
-    """A converter that raises plain exceptions, and leaves the values of bounds and settings as they are."""
+    """Return a converter that raises plain exceptions and does not change the values of bounds and settings."""
     converter = cattrs.Converter(detailed_validation=False)
     converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
     return converter
@@ -146,7 +146,7 @@ _CONVERTER = _converter()
 
 
 def story_object(story: Story) -> dict[str, object]:
-    """A trace as an object that `json.dumps` accepts: the contents of the text view, and the arrows of the diagram."""
+    """Return a trace as an object for `json.dumps`: the contents of the text view, and the arrows of the diagram."""
     return {
         "title": story.title,
         "legend": story.legend,

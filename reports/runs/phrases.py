@@ -1,4 +1,4 @@
-"""Phrases about runs and properties, the same in the terminal, on pages and in reports."""
+"""Phrases about runs and properties that the terminal, pages and reports share."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from leadline.checker.support.messages import counted
 from leadline.reports.runs.run_view import RunView
 
 FEW_STATES = 20_000
-"""States of a space that is too small to judge learning: most calls in it are new for any spec."""
+"""The number of states up to which learning is not judged: in small state spaces, most calls are always new."""
 
 MANY_CALLS = 0.5
-"""Share of the oracle's calls that the compiled engine may make before its report explains why."""
+"""If the compiled engine makes more than this share of the oracle's calls, its report explains why."""
 
 MOST_WITH_DECIMALS = 100
 """Averages below this are shown with a decimal."""
 
 MARKS = {"never": "!", "partly": "?", "run": " ", "": " "}
-"""The mark in front of a source line, by how much of it was run."""
+"""The marks in front of source lines, by their coverage."""
 
 LEGEND = f"{MARKS['never']} never run, {MARKS['partly']} run, but some branch was never taken"
 
@@ -32,7 +32,7 @@ PREMISE_FALSE = {
     Verdict.INCOMPLETE: "; premise not true yet",
     Verdict.VIOLATED: "",
 }
-"""What is appended to the verdict on a property whose premise was true in no searched state."""
+"""The text appended to the verdict on a property whose premise was true in no searched state."""
 
 KEEP_GOING = "incomplete: the search stopped after the first violation; --keep-going checks the other properties"
 
@@ -84,7 +84,7 @@ def run_verdict(run: RunView) -> tuple[str, str]:
 
 
 def advice(run: RunView) -> str:
-    """How to decide the properties that are incomplete because of an earlier violation; empty if there are none."""
+    """Return advice on deciding the properties that a violation left undecided; empty if there are none."""
     left_open = any(item.verdict is Verdict.INCOMPLETE for item in run.properties)
     return KEEP_GOING if left_open and run.stop is not None and run.stop.kind is StopKind.VIOLATION else ""
 
@@ -101,12 +101,12 @@ def engine_text(engine: str, settings: Mapping[str, object]) -> str:
 
 
 def idle_action(run: RunView) -> str:
-    """The words for an action that was enabled in no state."""
+    """Return the words for an action that was enabled in no state."""
     return "never enabled" if run.exhausted else "not enabled yet"
 
 
 def gaps(run: RunView, reported: Collection[str] = ()) -> list[str]:
-    """What a run did not cover, in lines; empty if it covered everything or if coverage was not measured.
+    """Return the missing coverage of a run, in lines; empty if nothing is missing or coverage was not measured.
 
     Parameters:
         run: the run.
@@ -151,7 +151,7 @@ def sample_note(run: RunView) -> str:
 
 
 def shown_kinds(run: RunView) -> dict[str, str]:
-    """For each property in `CoverageCounts.shown`, whether its witness or its premise was counted."""
+    """Return "witness" or "premise" for each property in `CoverageCounts.shown`, depending on what was counted."""
     shown = run.statistics.covered.shown if run.statistics.covered else {}
     witnesses = {item.name for item in run.properties if item.kind.is_witness}
     return {name: "witness" if name in witnesses else "premise" for name in shown}
@@ -191,7 +191,7 @@ def statistics_lines(statistics: Statistics) -> list[str]:
 
 
 def walked_lines(statistics: Statistics) -> list[str]:
-    """What a random search covered, and how far its counts can be trusted; no lines for other engines."""
+    """Return lines on the coverage of a random search and the accuracy of its counts; empty for any other engine."""
     walked = statistics.walked
     if walked is None:
         return []
@@ -220,7 +220,7 @@ def walked_lines(statistics: Statistics) -> list[str]:
 
 
 def _table_lines(statistics: Statistics) -> list[str]:
-    """The memory and calls that the compiled engine needed, with advice; no lines for other engines."""
+    """Return lines on the memory and calls of the compiled engine, with advice; empty for any other engine."""
     if not statistics.calls:
         return []
     learning = statistics.learning
@@ -245,7 +245,7 @@ def _table_lines(statistics: Statistics) -> list[str]:
 
 
 def whole_read_text(read: WholeRead) -> str:
-    """Which code is not understood, and what that costs, in words."""
+    """Return a sentence on code that the engine cannot analyse, and on the resulting cost."""
     where = ", ".join([*([read.function] if read.function else []), f"{read.file}:{read.line}"]) if read.file else ""
     place = f" ({visible(where)})" if where else ""
     users, calls = ", ".join(map(visible, read.used_by)), counted(read.calls, "call")
@@ -253,7 +253,7 @@ def whole_read_text(read: WholeRead) -> str:
 
 
 def _verified_line(verified: Verified) -> str:
-    """How much of what was learned was verified, and what share of errors that may have missed."""
+    """Return a sentence on the number of verified results and on the errors that may have been missed."""
     of_all = "" if verified.made is None else f" of {verified.made:,}"
     line = f"{verified.checked:,}{of_all} learned results were verified by calls on real states"
     if verified.made is not None and verified.drawn >= verified.made:
@@ -264,7 +264,7 @@ def _verified_line(verified: Verified) -> str:
 
 
 def _why_slow(learning: Learning) -> str:
-    """Which part of the state prevents the compiled engine from learning more, and how to change it."""
+    """Say which part of the state prevents the compiled engine from learning, and how to change it."""
     text = f"The search made {learning.share:.0%} of the calls that the oracle would have made."
     if (widest := learning.widest) is None:
         return text

@@ -1,4 +1,4 @@
-"""A run as the terminal, the HTML page and JSON show it, whether it has just ended or was read from a file."""
+"""The view of a run, which the terminal, the HTML page and JSON share. It may come from a search or from a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PropertyView:
     """The result of a run for one property.
 
     Attributes:
-        name, kind, sentence, source: those of the property.
+        name, kind, sentence, source: the fields of the property.
         verdict: the verdict.
         trace_length: number of states of the first trace; None if there is no trace.
         premise: whether its premise was true in any searched state; None if it has no premise.
@@ -40,7 +40,7 @@ class PropertyView:
 
 @attrs.frozen(kw_only=True)
 class RunView:
-    """A run, as reports show it.
+    """The data on a run that reports show.
 
     Attributes:
         spec: the spec's name.
@@ -53,7 +53,7 @@ class RunView:
         statistics: the counts.
         properties: the result for each property.
         origin: the version and command that made it; None if that is not known.
-        diagnosis: what decides its first violation; None if that was not asked for.
+        diagnosis: the diagnosis of its first violation; None if it was not requested.
     """
 
     spec: str
@@ -85,12 +85,12 @@ class RunView:
 
 
 def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diagnosis | None = None) -> RunView:
-    """The view of a result.
+    """Return the view of a result.
 
     Parameters:
         result: the result.
         origin: the version and command that made it.
-        diagnosis: what decides its first violation.
+        diagnosis: the diagnosis of its first violation.
     """
     return RunView(
         spec=result.spec.name,
@@ -119,12 +119,12 @@ def view_of_result(result: Result, origin: Origin | None = None, diagnosis: Diag
 
 
 def named(spec: Spec[object]) -> str:
-    """The note of a spec with its name: which spec a release stands for; empty for most."""
+    """Return a spec's name and its note on the release for which it stands; empty if it has no note."""
     return f"{spec.name} {spec.note}" if spec.note else ""
 
 
 def lone_state(result: Result) -> str:
-    """A warning if a search found only one state, as a mistake in the spec is likely; else empty."""
+    """Return a warning if a search found only one state, because the spec is probably wrong; otherwise empty."""
     statistics, walked = result.statistics, result.statistics.walked
     is_alone = (statistics.distinct, statistics.outside) == (1, 0)
     is_searched = result.exhausted or (walked is not None and walked.behaviours > 0 and not walked.outside)

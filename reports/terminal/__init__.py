@@ -1,5 +1,5 @@
 """Reports for a terminal.
 
-Read in this order: `console` prints; `trace` shows traces, `run` results with their `coverage`, `mutants` and `specs`
-the rest; `progress` is shown during a search.
+Read in this order: `console` prints lines. `trace` shows traces, `run` shows results with their `coverage`, and
+`mutants` and `specs` show mutants and specs. `progress` shows the progress of a search.
 """

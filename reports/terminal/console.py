@@ -1,6 +1,6 @@
-"""Consoles: coloured on a terminal, plain elsewhere.
+"""Consoles, which use colours only on a terminal.
 
-Names and values must be `visible` before they are laid out, so that none of them starts a line of its own. Every
+Names and values must be `visible` before they are laid out, so that they contain no line breaks. Every
 line that a `console` prints is `inert`, whatever it contains.
 """
 
@@ -25,7 +25,7 @@ STYLES = {Verdict.HOLDS: "green", Verdict.VIOLATED: "bold red", Verdict.INCOMPLE
 
 
 def console(stderr: bool = False, live: bool = False, quiet: bool = False) -> Console:
-    """A console for standard output or standard error, as wide as its terminal.
+    """Return a console for standard output or standard error, as wide as its terminal.
 
     Without a terminal, it has no colours and is 100 columns wide unless ``COLUMNS`` is set. With ``NO_COLOR``, it has
     no colours.
@@ -59,7 +59,7 @@ class WholeConsole(Console):
         super().print(*objects, **{"crop": False, **options})
 
     def on_broken_pipe(self) -> None:
-        """Called by `rich` while it handles a `BrokenPipeError`."""
+        """Raise the `BrokenPipeError` again. `rich` calls this method while it handles the error."""
         raise BrokenPipeError
 
 
@@ -67,7 +67,7 @@ class PlainLines(RenderHook):
     """Prints lines without the padding that `rich` adds, and makes them `inert`."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """Called by `rich` with the objects that are printed."""
+        """Replace the objects to print. `rich` calls this method before it prints them."""
         return [_Plain(renderable) for renderable in renderables]
 
 
@@ -98,7 +98,7 @@ def is_plain(out: Console) -> bool:
 class WrappedBounds:
     """Text with bounds, which may also wrap after commas, so that names that fit in a line are not broken.
 
-    It is not a `Text`, because `rich` would join it with others and wrap them in its own way.
+    It is not a subclass of `Text`, because `rich` would join it with neighbouring texts and apply its own wrapping.
     """
 
     text: Text
@@ -116,12 +116,12 @@ class WrappedBounds:
 
 
 def empty_table(title: str, columns: tuple[str, ...], numbers: int = 0) -> Table:
-    """A table without rows.
+    """Return a table without rows.
 
     Parameters:
         title: its title; may be empty.
         columns: the headings of its columns.
-        numbers: how many of the last columns contain numbers.
+        numbers: the number of columns at the end that contain numbers.
     """
     heading = f"\n{title}" if title else " "
     table = Table(title=heading, title_justify="left", title_style="bold", box=None, pad_edge=False)

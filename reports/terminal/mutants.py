@@ -18,11 +18,11 @@ from leadline.reports.mutation import EXPLAINED, INTERRUPTED, Report, place, rea
 from leadline.reports.terminal.console import console
 
 LINE_SECONDS = 60.0
-"""Seconds between two lines of progress where there is no terminal."""
+"""The time between two lines of progress without a terminal, in seconds."""
 COUNTED = ("kills", "shortest trace")
 """The columns of numbers in the table of properties."""
 INDENT = 14
-"""Width, in characters, of the fates before the names of mutants."""
+"""The width of the column of fates, which precedes the names of mutants, in characters."""
 MOST_NAMES = 6
 """The maximum number of mutants that are named for a property."""
 STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", Fate.INCOMPLETE: "yellow"}
@@ -30,7 +30,7 @@ STYLES = {Fate.KILLED: "green", Fate.ERROR: "green", Fate.SURVIVED: "bold red", 
 
 @contextmanager
 def mutants_progress(name: str, count: int) -> Iterator[Callable[[str], None]]:
-    """Progress on standard error: on a terminal, a line that is overwritten; elsewhere, a line every `LINE_SECONDS`.
+    """Show progress on standard error: one updated line on a terminal, otherwise a new line every `LINE_SECONDS`.
 
     It is drawn without a thread, because processes are forked while it is shown.
     """
@@ -100,7 +100,7 @@ def _killers_table(report: Report) -> Table:
 
 
 def _shortened(names: list[str]) -> list[str]:
-    """The first `MOST_NAMES` names, and the number of the others."""
+    """Return the first `MOST_NAMES` names, and a phrase with the number of further names."""
     left_out = len(names) - MOST_NAMES
     return [*names[:MOST_NAMES], f"and {left_out:,} more (see --json or --html)"] if left_out > 1 else names
 

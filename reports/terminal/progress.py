@@ -35,9 +35,9 @@ def progress_lines(statistics: Statistics) -> list[str]:
 
 
 def estimated_total(levels: Sequence[int]) -> int | None:
-    """An estimate of the total number of states, once the levels shrink.
+    """Estimate the total number of states, once the levels shrink.
 
-    The sizes of levels usually have the shape of a bell. The estimate assumes that the remaining levels shrink by the
+    The sizes of levels usually follow a bell curve. The estimate assumes that the remaining levels shrink by the
     ratio of the last two complete levels.
 
     Parameters:
@@ -64,7 +64,7 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
 
     Parameters:
         what: the name of the run.
-        every: seconds between two lines without a terminal. A shorter run prints none.
+        every: the time in seconds between two lines without a terminal. A shorter run prints no line.
 
     Returns:
         A context manager that provides the progress function.
@@ -84,7 +84,7 @@ def progress_line(what: str, every: float = 60.0) -> Iterator[Callable[[Statisti
 
 
 def _minutely(what: str, every: float) -> Callable[[Statistics], None]:
-    """A progress function that prints a line at most every `every` seconds."""
+    """Return a progress function that waits at least `every` seconds between two lines."""
     out, due = console(stderr=True), time.monotonic() + every
 
     def show(statistics: Statistics) -> None:

@@ -30,7 +30,7 @@ from leadline.reports.terminal.coverage import coverage_view
 
 
 def heading(spec: Spec[object], engine: str, settings: Mapping[str, object]) -> WrappedBounds:
-    """The first line of a run: the spec with its bounds, and the engine with its settings."""
+    """Return the first line about a run: the spec with its bounds, and the engine with its settings."""
     text = Text(visible(spec.name), style="bold")
     if bounds := bounds_text(attrs.asdict(spec.bounds)):
         text.append(f"  {visible(bounds)}", style="")
@@ -39,7 +39,7 @@ def heading(spec: Spec[object], engine: str, settings: Mapping[str, object]) -> 
 
 
 def result_view(run: RunView) -> RenderableType:
-    """A run's result: the verdict on each property and on the whole, and the counts, in total and by action."""
+    """Return the view of a result: the verdicts on properties and run, and the counts, in total and by action."""
     parts: list[RenderableType] = [_properties_table(run)] if run.properties else []
     parts += [_actions_table(run), _verdict_line(run)]
     parts += [Text(visible(line)) for line in lines(run.diagnosis)] if run.diagnosis is not None else []
@@ -52,7 +52,7 @@ def result_view(run: RunView) -> RenderableType:
 
 
 def _learning(run: RunView) -> Learning | None:
-    """The learning of the compiled engine, if the space is large enough to judge it."""
+    """Return the learning of the compiled engine; None if the state space is too small to judge it."""
     return run.statistics.learning if run.statistics.distinct > FEW_STATES else None
 
 

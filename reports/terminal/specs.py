@@ -1,4 +1,4 @@
-"""Specs on a terminal: the list of them, or one with its bounds, actions and properties."""
+"""Specs on a terminal: a list of specs, or one spec with its bounds, actions and properties."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def specs_view(specs: list[Spec[object]]) -> RenderableType:
 
 
 def spec_view(spec: Spec[object]) -> RenderableType:
-    """One spec: its bounds with their defaults, its actions, its properties with their sentences."""
+    """Return the view of one spec: its bounds with their defaults, its actions, and its properties."""
     bounds = empty_table("bounds", ("-b", "default", "description", "allowed values"))
     for name, value, text, right in describe_bounds(spec.bounds):
         given = bounds_text({name: value}).partition("=")[2]

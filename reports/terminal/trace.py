@@ -21,16 +21,16 @@ CHANGED_STYLE = "bold yellow"
 CHANGED_MARK = "*"
 
 MARGIN = 7
-"""Columns to the left of a step's text, for its number."""
+"""The width of the area left of a step's text, for its number, in characters."""
 
 MOST_STATES = 1_000
-"""The most states of a trace that are shown."""
+"""The maximum number of states of a trace that are shown."""
 
 
 def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) -> RenderableType:
-    """A trace step by step: each step in words, then the rows of the state, with the changed cells marked.
+    """Return the view of a trace: each step in words, then the rows of the state, with the changed cells marked.
 
-    Columns that do not fit in the terminal are shown below each row, on lines of their own. If a trace has more than
+    Columns that do not fit in the terminal are shown on separate lines below each row. If a trace has more than
     `MOST_STATES` states, the first state and the last ones are shown.
 
     Parameters:
@@ -71,7 +71,7 @@ def story_view(story: Story, *, plain: bool, width: int, titled: bool = True) ->
 
 
 def turning_points(story: Story) -> Iterator[RenderableType]:
-    """The events that decided the outcome of a trace, with their steps; nothing if the violation is the only one."""
+    """Yield a table of the events that decided a trace's outcome; nothing if the violation is the only event."""
     if len(story.happened) < 2:
         return
     yield Text("\nwhat happened", style="bold")
@@ -91,7 +91,7 @@ def _legend(story: Story, plain: bool) -> str:
 
 
 def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -> RenderableType:
-    """Two traces in two columns, state by state.
+    """Return a view of two traces in two columns, state by state.
 
     Parameters:
         left, right: the traces; they may differ in length.
@@ -108,7 +108,7 @@ def side_by_side(left: Story, right: Story, *, first_number: int, plain: bool) -
 
 
 def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[RenderableType]:
-    """A state, with only the rows that its step changed."""
+    """Yield the view of a state with only the rows that its step changed."""
     yield _step_title(number, count, frame)
     for row in dict.fromkeys(row for row in frame.rows if any(row == touched for touched, _ in frame.changed)):
         yield _row(frame, row, 0, {}, plain)
@@ -117,7 +117,7 @@ def _narrow(number: int, count: int, frame: Frame, plain: bool) -> Iterator[Rend
 
 
 def plain_text(trace: Trace[object]) -> str:
-    """A trace as shown by a terminal without colours that has 100 columns."""
+    """Return a trace as text for a terminal with 100 columns and no colours."""
     out = WholeConsole(file=io.StringIO(), width=100, no_color=True, highlight=False, markup=False, emoji=False)
     out.push_render_hook(PlainLines())
     with out.capture() as captured:
@@ -131,8 +131,8 @@ def show_traces(out: Console, result: Result, *, only: int | None = None, titled
     Parameters:
         out: the console to print on.
         result: the result.
-        only: how many to print; by default all.
-        titled: whether to show the spec and its bounds with each.
+        only: the number of counterexamples to print; by default all.
+        titled: whether to show the spec and its bounds with each counterexample.
     """
     traces = [trace for item in result.properties if item.verdict is Verdict.VIOLATED for trace in item.traces]
     for trace in traces[:only]:
@@ -160,7 +160,7 @@ def _step_title(number: int, count: int, frame: Frame, story: Story | None = Non
 
 
 def _cells(frame: Frame, row: str, columns: list[str], plain: bool) -> Iterator[RenderableType]:
-    """The cells of a row that are not empty or have changed, each on a line of its own, wrapped if necessary."""
+    """Yield the cells of a row that are not empty or have changed, each on a separate line, wrapped if necessary."""
     for column in columns:
         text, changed = frame.rows[row].columns.get(column, ""), (row, column) in frame.changed
         if not text and not changed:
@@ -170,7 +170,7 @@ def _cells(frame: Frame, row: str, columns: list[str], plain: bool) -> Iterator[
 
 
 def _under_way(frame: Frame, plain: bool) -> Iterator[RenderableType]:
-    """The messages in flight, a line for each message with all its receivers, and the messages that were lost."""
+    """Yield a line for each message in flight, with all its receivers, and for each lost message."""
     receivers: dict[tuple[str, str, bool], list[str]] = {}
     for message in frame.under_way:
         receivers.setdefault((message.source, message.whole, message in frame.sent), []).append(message.target)

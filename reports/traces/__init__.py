@@ -1,1 +1,1 @@
-"""A trace as the frames that views show, and in the formats of other tools."""
+"""Traces: as frames for the views, and in the formats of external tools."""

@@ -21,14 +21,14 @@ VIOLATING = "#f6c5c0"
 
 
 def dot(spec: Spec[S], graph: StateGraph, trace: Trace[S] | None = None) -> str:
-    """A state graph in the DOT language.
+    """Return a state graph in the DOT language.
 
     Initial states have a double border. A trace in the graph is drawn in bold, and its last state is filled. Without a
     trace, every state that violates an invariant is filled.
 
     Parameters:
         spec: the spec of the states.
-        graph: from `leadline.checker.traces.graph`: nodes are states, edges hold the action instance as ``instance``.
+        graph: a graph from `leadline.checker.traces.graph`: nodes are states, and edges have an ``instance``.
         trace: a trace in the graph.
 
     Raises:

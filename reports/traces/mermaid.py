@@ -15,14 +15,14 @@ MOST_CHARACTERS = 45_000
 
 
 def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
-    """A story as a Mermaid sequence diagram.
+    """Return a story as a Mermaid sequence diagram.
 
-    Messages are drawn where they arrive. A step without one is a note over the rows where it happened.
+    Messages are drawn in the step in which they arrive. A step without messages is a note over its rows.
 
     Parameters:
         story: the trace.
-        most: the most characters of the diagram. If a story needs more, its first steps are left out, and a note says
-            how many: the end of a counterexample is what matters.
+        most: the most characters of the diagram. If a story needs more, its first steps are left out, because the end
+            of a counterexample is more important. A note gives their number.
     """
     rows = story.diagram.lanes
     head = ["sequenceDiagram", *(f"    participant r{number} as {_text(row)}" for number, row in enumerate(rows))]
@@ -40,7 +40,7 @@ def mermaid(story: Story, most: int = MOST_CHARACTERS) -> str:
 
 
 def _step(story: Story, number: int, frame: Frame) -> list[str]:
-    """A step: its arrows, and a note that describes it."""
+    """Return the lines of a step: its arrows, and a note that describes it."""
     if not number:
         return []
     diagram = story.diagram
@@ -56,18 +56,18 @@ def _step(story: Story, number: int, frame: Frame) -> list[str]:
 
 
 def _over(rows: tuple[str, ...], touched: tuple[str, ...]) -> str:
-    """The leftmost and the rightmost of some rows."""
+    """Return the leftmost and the rightmost of the given rows, for a Mermaid note."""
     places = sorted(rows.index(row) for row in touched)
     return ",".join(f"r{place}" for place in dict.fromkeys([places[0], places[-1]]))
 
 
 def _wrapped(text: str) -> str:
-    """A text in lines of at most `LINE` characters, because Mermaid does not wrap notes."""
+    """Wrap a text into lines of at most `LINE` characters, because Mermaid does not wrap notes."""
     return "<br/>".join(map(_text, textwrap.wrap(text, LINE)))
 
 
 def _text(text: str) -> str:
-    """A text escaped for Mermaid: ``;`` and ``#`` would end it, ``<`` would begin a tag, ``end`` would end a block."""
+    """Escape text for Mermaid: ``;`` and ``#`` would end it, ``<`` would begin a tag, ``end`` would end a block."""
     line = " ".join(text.split())
     escaped = re.sub(r"[#;<>&\"`%{}\\]", lambda found: f"#{ord(found[0])};", line)
     return re.sub(r"\b(e)(n)(d)\b", lambda found: f"{found[1]}#{ord(found[2])};{found[3]}", escaped, flags=re.I) or "-"

@@ -1,4 +1,4 @@
-"""The rows of a state, which every view shows: those of the spec's drawing, or else a row for each component."""
+"""The rows of a state, which every view shows. The spec's drawing gives them; without it, each component is a row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows = dict[str, Row]
 """The rows of a state by name, in the order in which they are shown."""
 
 REST = "state"
-"""The row of the values that belong to no component."""
+"""The name of the row for values that belong to no component."""
 
 
 def rows_of(spec: Spec[S], state: S) -> Rows:
@@ -39,7 +39,7 @@ def rows_of(spec: Spec[S], state: S) -> Rows:
 
 
 def written(value: object) -> str:
-    """A value in a readable notation."""
+    """Return a value in a readable notation."""
     if isinstance(value, enum.Enum):
         return value.name
     if value is None:
@@ -57,7 +57,7 @@ def written(value: object) -> str:
 
 
 def rows_of_file(values: dict[str, Json]) -> Rows:
-    """The rows of a state in a trace file whose spec is not available: one for each record."""
+    """Return the rows of a state in a trace file whose spec is not available: one for each record."""
     parts = {name: (value, name) for name, value in values.items()}
     return _generic(parts, set(values), _items_in_file, _fields_in_file, shown)
 
@@ -69,11 +69,11 @@ def _generic(
     fields: Callable[[T], Mapping[str, T] | None],
     text: Callable[[T], str],
 ) -> Rows:
-    """A row for each component, and one for the rest.
+    """Return a row for each component, and one row for all remaining values.
 
     Parameters:
         parts: each field's value and the name of one of its elements, by the field's name.
-        components: the names of the fields that have rows of their own.
+        components: the names of the fields that have separate rows.
         items: returns the elements of a tuple, and None for any other value.
         fields: returns the fields of a record, and None for any other value.
         text: returns a value in a readable notation.

@@ -16,11 +16,11 @@ Clock = dict[str, int]
 
 
 def shiviz(story: Story) -> str:
-    """A story as a ShiViz log: for each event its host and vector clock, and a line that describes it.
+    """Return a story as a ShiViz log: for each event its host and vector clock, and a line that describes it.
 
     An event follows the earlier events of its row and the events that sent the messages that it receives. If a step
-    happens in several rows without messages between them, the row that acts comes before the others. A row that a step
-    only reads follows none of the others.
+    happens in several rows without messages between them, the row that acts comes first. A row that a step only reads
+    does not follow the remaining rows.
     """
     diagram = story.diagram
     clocks: dict[str, Clock] = {lane: {} for lane in diagram.lanes}
@@ -45,9 +45,9 @@ def shiviz(story: Story) -> str:
 
 
 def _acting_first(diagram: SpaceTime, number: int) -> tuple[str, ...]:
-    """The rows in which a step happened, beginning with the one that acts.
+    """Return the rows in which a step happened, beginning with the row that acts.
 
-    That row receives an earlier message, or else changes. The row of values that belong to no component comes last.
+    The acting row receives an earlier message, or else changes. The row of values without a component comes last.
     """
     touched = diagram.touched[number]
     arriving = [each for each in diagram.deliveries if each.arrives and each.ended == number]

@@ -33,7 +33,7 @@ class SpaceTime:
 
     @property
     def has_pictures(self) -> bool:
-        """Whether any row has more to show than the columns of a table."""
+        """Whether any row has cells, marks or badges, which a table cannot show."""
         return any(row.cells or row.marks or row.badges for rows in self.rows for row in rows.values())
 
 
@@ -56,7 +56,7 @@ def space_time(rows: Sequence[Rows], trace: Trace[object] | None = None) -> Spac
 
 
 def losses(before: Rows, after: Rows) -> Iterator[str]:
-    """The cells that rows lose in a step, in words."""
+    """Yield phrases for the cells that rows lose in a step."""
     for name, row in after.items():
         kept, held = len(row.cells), before.get(name, Row()).cells
         if held[kept:]:
@@ -64,7 +64,7 @@ def losses(before: Rows, after: Rows) -> Iterator[str]:
 
 
 def _ends(sent: Sequence[Delivery], number: int) -> Iterator[str]:
-    """The rows that send or receive in a step; if both happen in this step, the sender comes before its receiver."""
+    """Yield the rows that send or receive in a step. The sender of a message received in it comes first."""
     arriving = [each for each in sent if each.arrives and each.ended == number]
     at_once = [each.message for each in arriving if each.at_once]
     receivers = {message.target for message in at_once}

@@ -1,4 +1,4 @@
-"""Stories: a trace as the frames that a view shows one after another. All texts are `visible`."""
+"""Stories: traces in the form that views show, as a sequence of frames. All texts are `visible`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Frame:
         rows: the state's rows.
         changed: the columns whose texts differ from the frame before, as (row, column).
         under_way: the messages in flight.
-        sent: those of them that the step sent.
+        sent: the messages in flight that the step sent.
         lost: the messages that were lost in the step.
     """
 
@@ -48,13 +48,13 @@ class Frame:
 
     @property
     def words(self) -> str:
-        """The whole step in words, with the cells that it lost."""
+        """The complete step in words, with the cells that it lost."""
         return "; ".join(filter(None, [self.sentence or self.label or "the initial state", self.losses]))
 
 
 @attrs.frozen
 class Story:
-    """A trace, as views show it.
+    """A trace in the form that views show.
 
     Attributes:
         title: the spec with its bounds.
@@ -63,7 +63,7 @@ class Story:
         diagram: the space-time diagram.
         happened: the events that decided the outcome, in order; the last one is the violation or the witness.
         trace: the trace; None if its spec is not available.
-        ending: paragraphs: what the trace shows, why its end is wrong, and the source of the rule.
+        ending: paragraphs on the meaning of the trace, the reason why its end is wrong, and the source of the rule.
     """
 
     title: str
@@ -81,7 +81,7 @@ class Story:
         )[::-1]
 
     def explanations(self, state: int) -> tuple[str, ...]:
-        """Explanations of a state, counted from 0, except those of the last event, which `ending` has."""
+        """Return the explanations of a state, counted from 0, except for the last event, which `ending` explains."""
         return tuple(event.text for event in self.happened[:-1] if event.state == state)
 
 
@@ -108,10 +108,10 @@ def story_of(trace: Trace[Any]) -> Story:
 
 
 def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
-    """The events that decided the outcome of a trace, and the violation or the witness at its end.
+    """Return the events that decided the outcome of a trace, and the violation or the witness at its end.
 
-    They come from the spec's drawing. If it has none, they are the steps that wrote what the property or later steps
-    read.
+    They come from the spec's drawing. Without a drawing, they are the steps that wrote values which the property or
+    later steps read.
     """
     about = trace.about
     if about is None:
@@ -127,7 +127,7 @@ def what_happened(trace: Trace[object]) -> tuple[Event, ...]:
 
 
 def _events_of(found: Sequence[Cause], trace: Trace[object]) -> list[Event]:
-    """The causes of a trace's end. If there are many, the last ones and the number of the others."""
+    """Return the causes of a trace's end. If there are many, return the last ones and the number of earlier ones."""
     shown = [_event_of(cause, trace) for cause in found[-MOST_CAUSES:]]
     if not (earlier := found[:-MOST_CAUSES]):
         return shown
@@ -164,7 +164,7 @@ def _title(spec: str, bounds: Mapping[str, object]) -> str:
 
 
 def ending_of(name: str, kind: Kind, sentence: str) -> str:
-    """What the end of a trace shows about a property."""
+    """Return a sentence on the result that the end of a trace shows for a property."""
     return f"{name} is {'shown' if kind.is_witness else 'violated'}: {sentence}"
 
 
