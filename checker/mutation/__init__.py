@@ -1,1 +1,1 @@
-"""Mutation testing of specs: which mistakes in a spec do its properties notice?"""
+"""Mutation testing of specs, which shows the mistakes in a spec that its properties detect."""

@@ -30,15 +30,15 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_HELD = 1_000
-"""The number of elements of a collection that are searched for functions."""
+"""The maximum number of elements of a collection that are searched for functions."""
 
 
 class NotMutated(LeadlineError):
-    """A function cannot be given a mistake. The message says why."""
+    """Raised when a mistake cannot be made in a function. The message gives the reason."""
 
 
 class Replacement(Protocol):
-    """Returns another spec in place of a spec."""
+    """A function that takes a spec and returns the mutated spec."""
 
     def __call__(self, spec: Spec[S], /) -> Spec[S]: ...
 
@@ -50,14 +50,14 @@ class Mutation:
     Attributes:
         name: the name, unique among the mutations of a spec. It does not contain a line number, so that the explanation
             of a survivor, which names the mutation, stays valid when lines move.
-        kind: ``action``: an action is skipped; ``code``: a function has a mistake; any other word for `replace`.
-        sentence: the mistake in words; empty if the name says it.
-        source: the source of the correct rule or of the mistake: a KIP or a ticket; empty if there is none.
-        file: the file of `change`.
-        change: a mistake in a file.
-        replace: returns another spec in place of the spec.
-        bounds: the bounds to search it within that differ from the spec's own.
-        harmless: why the mutation is harmless; empty if a property should be violated.
+        kind: ``action`` if an action is skipped; ``code`` if a function has a mistake; any word for other mutations.
+        sentence: a description of the mistake; empty if the name describes it.
+        source: the source of the correct rule or of the mistake, such as a KIP or a ticket; empty if there is none.
+        file: the file of `change`; None if `change` is None.
+        change: a mistake in a file; None if the mutation uses `replace`.
+        replace: a function that returns the mutated spec; None if the mutation uses `change`.
+        bounds: the bounds for the search of the mutant, as far as they differ from the bounds of the spec.
+        harmless: the reason why the mutation is harmless; empty if a property should be violated.
     """
 
     name: str
@@ -77,11 +77,11 @@ class Mutation:
 
     @property
     def text(self) -> str:
-        """The mistake in words, with its source; empty if the name says it."""
+        """The description of the mistake, with its source; empty if the name describes the mistake."""
         return f"{self.sentence} ({self.source})" if self.source else self.sentence
 
     def made(self, spec: Spec[S]) -> Spec[S]:
-        """The mutated spec. Functions stay changed until this process ends.
+        """Return the mutated spec. Functions stay changed until this process ends.
 
         Raises:
             NotMutated: Python does not allow the change.
@@ -98,7 +98,7 @@ class Mutations:
     """The mutations of a spec.
 
     Attributes:
-        possible: the mutations.
+        possible: the mutations that can be made.
         refused: the functions that are not changed, each with the reason.
     """
 
@@ -107,12 +107,12 @@ class Mutations:
 
 
 def mutations_of(spec: Spec[S]) -> Mutations:
-    """The mutations of a spec, found in the source of its actions and of the functions that they reach.
+    """Find the mutations of a spec in the source of its actions and of the functions that they reach.
 
-    These include the functions that return the values of action parameters. Properties and `Spec.within` are not
-    changed, because they define what is correct and what is searched.
+    This includes the functions that return the values of action parameters. Properties and `Spec.within` are not
+    changed, because they define the correct behaviour and the states to search.
 
-    Only functions of the same package are changed or, if a file is not in a package, those in files of the same folder.
+    Only functions in the same package as an action are changed or, if its file is not in a package, in the same folder.
     """
     reached = _Functions([*spec.actions, spec.initial_states])
     roots = {_root(file) for action in spec.actions for file in [_file(action.function)] if file is not None}
@@ -167,10 +167,10 @@ def _never(*_: object) -> Iterator[Never]:
 
 
 class _Functions:
-    """The functions that some values reach: those that they hold or call, and the methods that they name.
+    """The functions that some values reach: functions that they contain or call, and methods that they name.
 
     This may include functions that are not called, because the class of a value is unknown: a method counts as reached
-    if its class is reached and any reached function names it.
+    if its class is reached and any reached function uses its name.
 
     Attributes:
         found: each function once, in the order of discovery.
@@ -183,7 +183,7 @@ class _Functions:
         self._walk.run()
 
     def _methods(self, cls: type | ModuleType) -> list[object]:
-        """The members of a class or module that are named so far, and all special methods of a class."""
+        """The members of a class or module whose names have been used so far, and all special methods of a class."""
         is_class = is_a(cls, type)
         return [
             _bare(value)
@@ -247,7 +247,7 @@ def _file(function: object) -> Path | None:
 
 
 def _root(file: Path) -> Path:
-    """The folder whose files are changed: the outermost package that contains a file, or its folder."""
+    """The folder whose files are changed: the outermost package that contains a file, or else the file's folder."""
     folder = file.parent
     while (folder.parent / "__init__.py").is_file() and (folder / "__init__.py").is_file():
         folder = folder.parent
@@ -261,11 +261,11 @@ def _shown(file: Path, roots: set[Path]) -> str:
     return file.relative_to(start).as_posix()
 
 
-# --- changing them ------------------------------------------------------------------------------------------
+# --- changing functions -------------------------------------------------------------------------------------
 
 
 def _change_functions(file: Path, change: Change) -> None:
-    """Replace the code of the functions of a file by the code with a mistake. See `Mutation.made`."""
+    """Replace the code of functions in a file by the code with a mistake. See `Mutation.made`."""
     text = change.text(file.read_bytes())
     name = f"{file} (mutant)"  # so that the engines, which look up source by file name, find the changed source
     lines = text.decode().splitlines(keepends=True)

@@ -41,10 +41,10 @@ class Change:
         function: the qualified name of the function: ``Log.append``.
         start, end: the range that is replaced, in bytes from the beginning of the file.
         old, new: the text that is replaced, and its replacement.
-        is_expression: whether these are expressions; if so, `new` is put in parentheses.
-        line: its first line, from 1.
-        begins: the first lines of the function and of those around it, including decorators, the outermost first.
-        number: numbers the changes with the same function and texts, from 1.
+        is_expression: whether `old` and `new` are expressions. If so, `new` is put in parentheses.
+        line: the first line of the replaced text, from 1.
+        begins: the first lines, including decorators, of the enclosing functions, from the outermost to `function`.
+        number: a number, from 1, that distinguishes changes with the same function, `old` and `new`.
     """
 
     function: str
@@ -59,7 +59,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """Its name, which explanations of survivors refer to; it does not change when lines move."""
+        """The name of the change, to which explanations of survivors refer. It does not change when lines move."""
         old, new = (" ".join(text.split()) for text in (self.old, self.new))
         again = f" ({self.number})" if self.number > 1 else ""
         return f"{self.function}: {old} => {new}{again}"
@@ -71,7 +71,7 @@ class Change:
 
 
 def changes_of(source: bytes) -> list[Change]:
-    """All mistakes that can be made in a file, in the order of its lines.
+    """Find all mistakes that can be made in a file, in the order of its lines.
 
     Only statements of functions are changed, not their decorators, defaults, annotations or assertions.
 
@@ -109,7 +109,12 @@ def changes_of(source: bytes) -> list[Change]:
 
 @attrs.frozen
 class _Inside:
-    """The location of a change: the qualified name of the function, and the first lines of it and its parents."""
+    """The location of a change.
+
+    Attributes:
+        function: the qualified name of the function.
+        begins: the first lines of the enclosing functions, from the outermost to the function itself.
+    """
 
     function: str = ""
     begins: tuple[int, ...] = ()
@@ -127,7 +132,7 @@ class _Inside:
 
 
 def _changes(node: ast.AST, inside: _Inside) -> Iterator[tuple[_Inside, Replaced, str]]:
-    """The function, the node that is replaced, and its replacement, for every change below a node."""
+    """Yield every change below a node, as its location, the node that is replaced, and the replacement."""
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.ClassDef(name=name):
@@ -179,7 +184,7 @@ def _changed_statement(node: ast.AST, known: set[str]) -> Iterator[tuple[Replace
 
 
 def _negated(test: ast.expr) -> Iterator[tuple[Replaced, str]]:
-    """The negation of a test, unless it equals another change."""
+    """Yield the negation of a condition, unless a different change has the same result."""
     match test:
         case ast.UnaryOp(op=ast.Not()):
             pass

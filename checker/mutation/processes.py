@@ -1,7 +1,7 @@
 """Calls in forked processes, several at a time.
 
 A forked process has copies of the caller's objects, so its changes do not affect the caller. If a process does not end
-in time, or ends without an answer, the answer is a sentence that says so.
+in time, or ends without an answer, the answer is a sentence that describes this.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Answer(Generic[T]):
 
     Attributes:
         name: the name of the call.
-        found: its result; the leadline error that it raised; or a sentence that says why there is neither.
-        seconds: its duration.
-        is_late: whether it was killed because its time was up.
+        found: the result of the call, the leadline error that it raised, or a sentence that says why there is neither.
+        seconds: the duration of the call.
+        is_late: whether the process was killed because it exceeded the time limit.
         worker: the argument of the call.
     """
 
@@ -51,7 +51,9 @@ class Answer(Generic[T]):
 
 
 def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) -> Iterator[Answer[T]]:
-    """Make calls in processes, and yield each answer as soon as it is known. At the end, running processes are killed.
+    """Make calls in forked processes, and yield each answer as soon as it is known.
+
+    If the caller closes the generator early, the running processes are killed.
 
     Parameters:
         calls: pairs of a name and a call.
@@ -84,15 +86,15 @@ def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) 
 
 
 class Process(Generic[T]):
-    """A forked process that makes one call, and sends its result or the error that it raises.
+    """A forked process that makes one call, and sends the result or the error to the caller.
 
     Parameters:
         name: the name of the call.
         call: the function to call.
-        worker: its argument.
+        worker: the argument of the function.
 
     Attributes:
-        pipe: where the answer arrives.
+        pipe: the connection on which the answer arrives.
         began: when the process was started, on the monotonic clock.
     """
 
@@ -103,7 +105,7 @@ class Process(Generic[T]):
         self._process = context.Process(target=_run, args=(end, call, worker), daemon=True)
         sys.stdout.flush()
         with warnings.catch_warnings():
-            # Python warns that threads may hold locks at the fork; the call does not acquire any of these
+            # Python warns that threads may hold locks at the fork; the call does not acquire any of these locks
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
         end.close()
@@ -114,7 +116,7 @@ class Process(Generic[T]):
         return self.pipe.poll()
 
     def answer(self) -> T | LeadlineError | str:
-        """The answer of the process; a sentence if it has ended without one."""
+        """Return the answer of the process, or a sentence if the process has ended without an answer."""
         try:
             received: T | LeadlineError | str = self.pipe.recv()
         except (EOFError, OSError):
@@ -123,7 +125,7 @@ class Process(Generic[T]):
         return received
 
     def end(self) -> None:
-        """Kill the process and all processes that it has started, if it still runs."""
+        """If the process is still running, kill it and all processes that it has started."""
         self.pipe.close()
         pid = self._process.pid
         if self._process.is_alive() and pid is not None:

@@ -1,4 +1,4 @@
-"""Searches the mutants of a spec, each in its own process, up to the first violation."""
+"""Search of a spec's mutants, each in its own process and, by default, up to the first violation."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from leadline.checker.traces.itf import encode_state
 S = TypeVar("S")
 
 EXACT = 20_000
-"""The maximum number of distinct states with which a survivor's steps are compared with those of the original."""
+"""The maximum number of distinct states for which the steps of a survivor are compared with those of the original."""
 
 TIMES, FEWEST = 10, 10_000
-"""The default limit on a mutant's states: `TIMES` times those of the original, and at least `FEWEST`."""
+"""The default limit on the states of a mutant: `TIMES` times the number of the original, but at least `FEWEST`."""
 
 
 class Fate(enum.Enum):
@@ -46,7 +46,7 @@ class Fate(enum.Enum):
     EQUIVALENT = "equivalent"
     """No property is violated, and the state graph within the bounds is the same as that of the original."""
     SURVIVED = "survived"
-    """No property is violated, and the state graph differs or is too large to compare."""
+    """No property is violated, and the state graph differs from that of the original, or is too large to compare."""
     INCOMPLETE = "incomplete"
     """A limit was reached before a verdict."""
     NOT_MUTATED = "not mutated"
@@ -60,13 +60,13 @@ class Outcome:
     Attributes:
         name, kind: the name and the kind of the mutation.
         fate: the fate of the mutant.
-        violated: the properties that it violates, each with the number of states in a shortest counterexample; 0 for a
-            witness that no state satisfies.
+        violated: the properties that the mutant violates, each with the number of states in a shortest counterexample;
+            0 for a witness that no state satisfies.
         is_partial: whether more properties may be violated, because a limit was reached with `Way.all_properties`.
-        text: the reason in words; empty if the other attributes say it all.
+        text: an explanation of the fate; empty if the other attributes are sufficient.
         bounds: the bounds of the search.
         distinct, generated: the numbers of distinct and of generated states.
-        seconds: the duration of the search.
+        seconds: the duration of the search in seconds.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Outcome:
 
 @attrs.frozen
 class Counts:
-    """The counts of a search that do not depend on time.
+    """The counts of a search that are the same in every run.
 
     Attributes:
         distinct, generated, outside, deadlocks, levels: see `Statistics`.
@@ -99,7 +99,7 @@ class Counts:
 
     @classmethod
     def of(cls, result: Result) -> Counts:
-        """The counts of a result."""
+        """Return the counts of a result."""
         found = result.statistics
         actions = tuple((name, count.generated) for name, count in found.actions.items())
         return cls(found.distinct, found.generated, found.outside, found.deadlocks, found.levels, actions)
@@ -113,13 +113,15 @@ class Original:
     """The unmutated spec within some bounds, with which its mutants are compared.
 
     Attributes:
-        bounds: the bounds.
-        changes: the bounds that differ from the spec's own.
-        properties: the names of the properties that hold and of the witnesses that are satisfied. They judge mutants.
-        left_out: the names of the properties that are violated already, and of the witnesses that are not satisfied.
-        vacuous: the names in `properties` whose premise is never true. Only a mutant that makes it true can violate
-            these.
-        counts: the counts of its search, which are compared first.
+        bounds: the bounds of the search.
+        changes: the bounds that differ from those of the spec.
+        properties: the names of the properties that hold and of the witnesses that are satisfied. Mutants are checked
+            against these.
+        left_out: the names of the properties that are violated by the original, and of the witnesses that it does not
+            satisfy.
+        vacuous: the names of those properties in `properties` whose premise is never true. Only a mutant that makes the
+            premise true can violate them.
+        counts: the counts of the search.
         steps: a digest of each step; None if there are more than `EXACT` states.
         code: a digest of the code of the spec.
     """
@@ -158,17 +160,18 @@ _SMALL: Spec[_Bit] = Spec(name="small", initial_states=lambda _: [_Bit()], actio
 
 
 class NotSearched(LeadlineError):
-    """The original was not searched completely, so mutants cannot be compared with it."""
+    """Raised when the original was not searched completely, so that mutants cannot be compared with it."""
 
 
 @attrs.frozen(kw_only=True)
 class Way:
-    """How mutants are searched.
+    """Settings for the search of mutants.
 
     Attributes:
         engine: the name of the engine.
-        max_seconds: seconds for each mutant, and for the original.
-        max_states: distinct states for each; None: see `TIMES`, and no limit for the original.
+        max_seconds: the time limit in seconds for each mutant, and for the original.
+        max_states: the maximum number of distinct states of each mutant and of the original; None: see `TIMES`, and no
+            limit for the original.
         all_properties: whether to continue after a violation, to find every property that a mutant violates.
         workers: the number of mutants that are searched at the same time.
     """
@@ -181,11 +184,11 @@ class Way:
 
     @property
     def most_seconds(self) -> float:
-        """Seconds after which the process of a search is killed."""
+        """The number of seconds after which the process of a search is killed."""
         return 2 * self.max_seconds + GRACE_SECONDS
 
     def search(self, spec: Spec[S], keep_going: bool, max_states: int | None) -> Result:
-        """Search a spec, in this process."""
+        """Search a spec in this process."""
         bytes_each = int(memory.SHARE * psutil.virtual_memory().available / self.workers)
         limits = Limits(
             max_states=max_states, max_seconds=self.max_seconds, keep_going=keep_going, max_memory=bytes_each
@@ -195,17 +198,17 @@ class Way:
 
 
 def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[str, Original]:
-    """Search the unmutated spec within all bounds of its mutations.
+    """Search the unmutated spec once for each set of bounds that its mutations use.
 
     Returns:
-        The originals by the text of the bounds.
+        The originals, keyed by the text of the bounds.
 
     Raises:
-        SpecError: the spec misbehaved.
-        NotSearched: a limit was reached first.
-        KeyboardInterrupt: Ctrl-C.
+        SpecError: the spec is invalid or failed during the search.
+        NotSearched: a limit was reached before the search was complete.
+        KeyboardInterrupt: the user pressed Ctrl-C.
     """
-    # loads the modules that forked processes need, also those for counterexamples
+    # load the modules that forked processes need, including those for counterexamples
     if way.search(_SMALL, True, None).interrupted:
         raise KeyboardInterrupt
     found: dict[str, Original] = {}
@@ -227,9 +230,9 @@ def judged(spec: Spec[S], mutations: Sequence[Mutation], originals: dict[str, Or
 
     Parameters:
         spec: the unmutated spec.
-        mutations: the mutations; each makes a mutant.
+        mutations: the mutations, one for each mutant.
         originals: the result of `originals`.
-        way: how to search.
+        way: the settings of the search.
     """
     by_name = {mutation.name: mutation for mutation in mutations}
 
@@ -253,7 +256,7 @@ def _outcome(mutation: Mutation, spec: Spec[S], answer: Answer[Outcome]) -> Outc
     )
 
 
-# --- in a process of its own --------------------------------------------------------------------------------
+# --- in a separate process ----------------------------------------------------------------------------------
 
 
 def _original(spec: Spec[S], way: Way, _: int) -> Original:
@@ -312,7 +315,7 @@ def _judge(mutation: Mutation, spec: Spec[S], original: Original, way: Way, _: i
 
 
 def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate, str]:
-    """The fate of a mutant that violates no property, and a sentence about its difference from the original."""
+    """Return the fate of a mutant that violates no property, and a sentence about its difference from the original."""
     states, counts = counted(original.distinct, "state"), Counts.of(result)
     if original.steps is None or result.statistics.distinct > EXACT:
         if counts == original.counts:
@@ -331,9 +334,10 @@ def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate
 
 
 def _steps(spec: Spec[S]) -> dict[bytes, str]:
-    """The names of the actions of all reachable steps, by a digest of the states and the action instance.
+    """Map a digest of each reachable step to the name of its action.
 
-    Each initial state counts as a step of an action without a name.
+    The digest is computed from the two states and the action instance. An initial state counts as a step of an action
+    with an empty name.
     """
     first, texts, waiting = spec.initials()[0], dict[S, str](), list[S]()
 

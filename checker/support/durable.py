@@ -1,4 +1,4 @@
-"""Durable files: written completely or not at all, with a checksum that detects damage."""
+"""Durable files, which are written completely or not at all and contain a checksum to detect damage."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _CHECKSUM = "checksum"
 
 
 def sealed(data: bytes) -> bytes:
-    """Return the bytes, preceded by a line with their checksum."""
+    """Return the data, preceded by a line with its checksum."""
     return b"leadline, CRC-32 %08x\n" % zlib.crc32(data) + data
 
 
 def unsealed(data: bytes, path: Path | str) -> bytes:
-    """Return the bytes that were passed to `sealed`.
+    """Check the checksum, and return the data that was passed to `sealed`.
 
     Parameters:
-        data: the contents of a file.
-        path: the file, for the message.
+        data: the content of a file.
+        path: the path of the file, for the message.
 
     Raises:
         Damaged: the checksum is missing or does not match.
@@ -41,12 +41,12 @@ def unsealed(data: bytes, path: Path | str) -> bytes:
 
 
 def sealed_json(content: Mapping[str, object]) -> bytes:
-    """Encode a JSON object with its checksum as a further entry. People and other programs can read the result."""
+    """Encode an object as JSON, with its checksum as an additional entry. The result remains readable JSON."""
     return json.dumps({**content, _CHECKSUM: _checksum(content)}, indent=1).encode() + b"\n"
 
 
 def unsealed_json(data: bytes, path: Path | str) -> dict[str, Any]:
-    """Return the object that was passed to `sealed_json`. See `unsealed`."""
+    """Check the checksum, and return the object that was passed to `sealed_json`. See `unsealed`."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -63,7 +63,7 @@ def _checksum(content: Mapping[str, object]) -> int:
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file atomically, and wait until the new file is on the disk.
 
-    A device or a pipe, such as ``/dev/null``, is written to but not replaced.
+    A device or a pipe, for example ``/dev/null``, is written to but not replaced.
 
     Raises:
         OSError: the file cannot be written; the old file is unchanged.

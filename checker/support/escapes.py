@@ -1,4 +1,4 @@
-"""Escapes: displaying names and values that can contain any character."""
+"""Escapes: safely displaying names and values that can contain any character."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOT_XML = "\ufffe\uffff"
 
 
 def visible(text: str) -> str:
-    r"""Return the text as one line without hidden characters: control characters are replaced by Python's escapes.
+    r"""Return the text as one line, with control characters and other hidden characters replaced by Python's escapes.
 
     Names and values come from specs and from trace files. They must not control a terminal, start a new line, which a
     CI system may interpret as a command, or change the order in which text is displayed.

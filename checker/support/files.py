@@ -1,4 +1,4 @@
-"""Files that a user names: only regular files of limited size are read."""
+"""Reading files that a user specifies. Only regular files of limited size are read."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import stat
 from pathlib import Path
 
 MOST_BYTES = 256 * 2**20
-"""The maximum size in bytes of a file that is read as a whole: a trace, a result, a suite."""
+"""The maximum size in bytes of a file that is read completely, such as a trace, a result or a suite."""
 
 
 def file_text(path: Path) -> str:
-    """The text of a regular file.
+    """Return the text of a regular file.
 
     Parameters:
-        path: the file. A device, a pipe or a folder is refused, because reading it might never end.
+        path: the path of the file. Devices and pipes are rejected, because reading them might never end.
 
     Raises:
-        OSError: the file cannot be read, is not regular, or has more than `MOST_BYTES` bytes.
+        OSError: the file cannot be read, is not a regular file, or has more than `MOST_BYTES` bytes.
         UnicodeDecodeError: the file is not UTF-8 text.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # else a pipe waits for a writer
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # opening a pipe must not wait
     with open(descriptor, "rb") as file:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):

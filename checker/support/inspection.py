@@ -1,7 +1,7 @@
 """Inspection of objects without running their code.
 
-The modules of a spec can contain any object: a proxy whose `__class__` raises outside of a request, an object that
-imports a library on first use, a value that must not be accessed. `isinstance` and `getattr` run such code.
+The modules of a spec can contain any object, for example a proxy whose `__class__` raises an exception outside of a
+request, or an object that imports a library on first use. `isinstance` and `getattr` run the code of such objects.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Any
 
 
 def is_a(value: object, *kinds: type) -> bool:
-    """Like `isinstance`, but without reading the value's `__class__`."""
+    """Return the result of `isinstance`, but without reading the value's `__class__`."""
     return issubclass(type(value), kinds)
 
 
 def stored(value: object, name: str, default: object = None) -> Any:
-    """Like `getattr`, but without calling a `__getattribute__` or `__getattr__` that the value's class defines.
+    """Return an attribute, without calling a `__getattribute__` or `__getattr__` that the value's class defines.
 
     Parameters:
         value: the object or class with the attribute.
         name: the name of the attribute.
-        default: returned if the attribute does not exist.
+        default: the value to return if the attribute does not exist.
     """
     find: Any = type.__getattribute__ if issubclass(type(value), type) else object.__getattribute__
     try:

@@ -1,7 +1,7 @@
-"""Locks on folders: only one search at a time writes to a folder.
+"""Locks on folders, so that only one search at a time writes to a folder.
 
-The lock is a `flock`: the system releases it when the process ends, for whatever reason. On a network file system it
-works between machines if the file system supports that (NFS since Linux 2.6.12; Lustre and GPFS if it is enabled).
+A lock is a `flock`, which the operating system releases when the process ends, for whatever reason. On a network file
+system, it works between machines if the file system supports this (NFS since Linux 2.6.12; Lustre and GPFS if enabled).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class FolderLock:
         name: the name of the lock file in the folder.
 
     Attributes:
-        note: why the folder could not be locked; empty if it was locked.
+        note: the reason why the folder could not be locked; empty if it was locked.
 
     Raises:
         LeadlineError: another process has locked the folder, or no file can be written to it.
@@ -58,7 +58,7 @@ class FolderLock:
             os.close(descriptor)  # its owner removed the file after it was opened here
 
     def release(self) -> None:
-        """Unlock the folder. Does nothing if it is already unlocked, or in a forked process."""
+        """Unlock the folder. This has no effect if it is already unlocked, or in a forked process."""
         if self in _held:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
@@ -87,12 +87,12 @@ def is_locked(path: Path) -> bool:
 
 
 def owner(**more: object) -> bytes:
-    """The id and host of this process as JSON, with which other processes name it in messages."""
+    """Return the id and the host of this process as JSON, so that messages of other processes can name it."""
     return json.dumps({"process": os.getpid(), "host": socket.gethostname(), **more}).encode()
 
 
 def owner_named(data: bytes) -> str:
-    """The name of the process that wrote `data` with `owner`, for a message."""
+    """Return a description of the process that `owner` encoded as `data`, for a message."""
     try:
         found = json.loads(data)
         return f"another search, process {int(found['process'])} on {ascii(str(found['host']))[1:-1][:100]},"

@@ -1,4 +1,4 @@
-"""The parts of messages that are built from names and numbers."""
+"""Helpers that build parts of messages from names and numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 
 def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = repr) -> str:
-    """The end of a message about an unknown name: suggests the nearest known names, or all if they are few."""
+    """Return the end of a message about an unknown name, which suggests the nearest names, or all if there are few."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or (names if len(names) == 1 else [])
     if close:
@@ -16,5 +16,5 @@ def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = re
 
 
 def counted(number: int, name: str, plural: str = "") -> str:
-    """A number with its noun in the singular or plural: ``1 state``, ``1,177 states``."""
+    """Return a number with its noun in the singular or plural, for example ``1 state`` or ``1,177 states``."""
     return f"{number:,} {name if number == 1 else plural or f'{name}s'}"

@@ -1,4 +1,4 @@
-"""Ownership: refusing files that another user can have written."""
+"""Ownership: rejecting files that another user may have written."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def make_private(folder: Path) -> None:
 
 
 def refuse_others(folder: Path) -> None:
-    """Refuse a folder if another user owns the folder or a file in it, or can write to one of them.
+    """Reject a folder if another user owns the folder or a file in it, or can write to any of them.
 
     If other users cannot enter the folder, they cannot write to its files, whatever the permissions of the files.
 
     Raises:
-        LeadlineError: the folder is refused; the message says what to do.
+        LeadlineError: the folder is rejected; the message says what to do.
         OSError: the folder cannot be read.
     """
     is_open = bool(folder.stat().st_mode & (_OPEN_TO_OTHERS | _WRITABLE_BY_OTHERS))

@@ -1,4 +1,4 @@
-"""Temporary folders: private, and removed at the end. If a process is killed, a later process removes its folder."""
+"""Private temporary folders, removed after use. If a process is killed, a later process removes its folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leadline.checker.support.locks import FolderLock, is_locked
 _PREFIX = "leadline-temporary-"
 
 _LOCK = "temporary.lock"
-"""The lock file of these folders. Only folders that contain it are removed, never a folder that a user made."""
+"""The lock file of these folders. Only folders that contain it are removed, never a folder that a user created."""
 
 _YOUNG_SECONDS = 60
 """Folders younger than this are not removed, because their process may not have locked them yet."""
@@ -52,10 +52,10 @@ def _remove_abandoned() -> None:
 
 
 def own_folder(name: str) -> Path:
-    """A temporary folder that all processes of this user on this host share, and no other user can access.
+    """Return a temporary folder that all processes of this user on this host share. No other user can access it.
 
     Parameters:
-        name: part of the folder's name, the same in all processes.
+        name: a part of the folder's name. It must be the same in all processes.
 
     Raises:
         LeadlineError: another user created the folder, or can access it.

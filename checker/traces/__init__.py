@@ -1,5 +1,5 @@
-"""Traces: finding, ordering, saving, replaying and comparing them.
+"""Finding, ordering, saving, replaying and comparing traces.
 
-Read in this order: `graph` finds shortest traces; `reordering` chooses among the orders of their steps; `itf` saves
-them in files, and `replay` executes these; `deliveries` follows messages; `divergence` compares two specs.
+Read the modules in this order: `graph` finds shortest traces; `reordering` chooses the order of their steps; `itf`
+saves traces in files; `replay` executes saved traces; `deliveries` follows messages; `divergence` compares two specs.
 """

@@ -1,4 +1,4 @@
-"""Deliveries: when each message of a trace is sent, and when it arrives or is lost, from the drawing of the spec."""
+"""Deliveries: the steps in which each message of a trace is sent, and arrives or is lost, from the spec's drawing."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Delivery:
 
 
 def deliveries(trace: Trace[Any]) -> tuple[Delivery, ...]:
-    """The messages of a trace, in the order in which they were sent.
+    """The deliveries of all messages of a trace, in the order in which the messages were sent.
 
     Raises:
-        SpecError: the drawing raised an exception, or returned something else.
+        SpecError: the drawing raised an exception, or returned a value of the wrong type.
     """
     spec, found = trace.spec, list[Delivery]()
     on_their_way = dict.fromkeys(spec.messages(trace.states[0]), 0)

@@ -1,6 +1,6 @@
-"""Comparing two specs: the states that the same schedule of actions leads to in each of them.
+"""Comparing two specs by the states that the same sequence of actions reaches in each of them.
 
-The states of both specs must have the same class, as in variants of one protocol; constants are not compared.
+The states of both specs must have the same class, as in variants of a protocol. Constants are not compared.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ S = TypeVar("S")
 
 
 class NoPartingYet(LeadlineError):
-    """The specs did not differ in the maximum number of states."""
+    """Raised when no difference between the specs was found within the maximum number of states."""
 
 
 @attrs.frozen(eq=False)
 class Parting:
-    """One schedule of actions in two specs.
+    """The behaviours of two specs for the same sequence of actions.
 
     Attributes:
         first: the behaviour of the first spec.
-        second: the behaviour of the second spec, until an action instance is not enabled.
+        second: the behaviour of the second spec, up to the first action instance that is not enabled.
         refused: the action instance that is not enabled in the last state of `second`; None if all were enabled.
     """
 
@@ -39,20 +39,20 @@ class Parting:
 
     @property
     def shared(self) -> int:
-        """The number of states, from the first one, before the behaviours differ."""
+        """The number of states at the beginning that are the same in both behaviours."""
         pairs = zip(self.first.states, self.second.states, strict=False)
         return next((index for index, (one, other) in enumerate(pairs) if one != other), len(self.second))
 
 
 def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
-    """Take the actions of a trace in another spec, one by one.
+    """Take the actions of a trace of one spec in a second spec, one by one.
 
     Parameters:
-        trace: a behaviour of one spec.
-        spec: the other spec.
+        trace: a behaviour of the first spec.
+        spec: the second spec.
 
     Returns:
-        Both behaviours. If an action leads to several states, the state that the trace has is preferred.
+        Both behaviours. If an action leads to several states, the one that is also in the trace is preferred.
 
     Raises:
         SpecError: the specs have no initial state in common.
@@ -75,18 +75,19 @@ def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
 
 
 def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None) -> Parting | None:
-    """Find the shortest behaviour of one spec that the other does not have, by searching the states that they share.
+    """Find a shortest behaviour of the first spec that the second spec does not have, by searching their shared states.
 
     Parameters:
         first, second: the specs.
         max_states: the maximum number of shared states to search; None: no limit.
 
     Returns:
-        The parting, in which `Parting.first` is of the first spec; None if the second spec has all its behaviours.
+        The behaviour of the first spec and that of the second for the same actions; None if the second spec has all
+        behaviours of the first.
 
     Raises:
         SpecError: the specs have no initial state in common.
-        NoPartingYet: the limit was reached first.
+        NoPartingYet: the limit was reached before a difference was found.
     """
     twins = {repr(instance): instance for instance in second.instances}
     other = {state: state for state in second.initials()}

@@ -18,15 +18,15 @@ StateGraph: TypeAlias = "nx.MultiDiGraph[Any]"
 """The nodes are states. Each edge has its action instance as the attribute ``instance``."""
 
 Arrivals = Mapping[S, list[tuple[S, ActionInstance[S]]]]
-"""For each state found, the last steps of its shortest paths, as pairs of state before and action instance."""
+"""For each state found, the last steps of its shortest paths, as pairs of the state before and the action instance."""
 
 
 def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
-    """The state graph of some states: a node for each state, an edge for each step between two of them.
+    """Build the state graph of some states, with a node for each state and an edge for each step between two of them.
 
     Parameters:
         spec: the spec.
-        states: the states; for the complete graph of a small spec, all reachable states.
+        states: the states. Pass all reachable states of a small spec to get its complete graph.
 
     Returns:
         The graph, see `StateGraph`.
@@ -47,7 +47,7 @@ def neighbourhood(trace: Trace[S]) -> StateGraph:
 
 
 def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> StateGraph:
-    """The subgraph of all shortest paths to some states.
+    """Build the subgraph of all shortest paths to some states.
 
     Parameters:
         arrivals: the result of a breadth-first search.

@@ -42,9 +42,12 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 @attrs.frozen
 class RecordedState:
-    """One state of a trace file: its variables, and the action that led to it (None for the first).
+    """One state of a trace file.
 
-    Values and arguments are in ITF notation, as `canonical` returns them.
+    Attributes:
+        values: the value of each variable, in ITF notation as `canonical` returns it.
+        action: the name of the action that led to the state; None for the first state.
+        arguments: the values of the action's parameters, in the same notation.
     """
 
     values: dict[str, Json]
@@ -77,7 +80,7 @@ class TraceFile:
 
 
 def encode(value: Any) -> Json:
-    """Encode a value in ITF notation. Two encodings are equal if and only if the values and their classes are."""
+    """Encode a value in ITF notation. Two encodings are equal if and only if the values and their classes are equal."""
     match value:
         case None:
             return {"tag": _NONE, "value": _UNIT}
@@ -144,7 +147,7 @@ def _sorted(encoded: Iterable[Json]) -> list[Json]:
 
 def _order(encoded: Json) -> tuple[int, str]:
     text = json.dumps(encoded, sort_keys=True)
-    return len(text), text  # so that 9 is before 10
+    return len(text), text  # so that 9 sorts before 10
 
 
 def _by_key(pair: list[Json]) -> tuple[int, str]:
@@ -155,7 +158,7 @@ def canonical(encoded: Json) -> Json:
     """Convert an expression in ITF notation to the form that `encode` returns.
 
     Raises:
-        TraceError: it is not a valid ITF expression.
+        TraceError: the expression is not valid in ITF.
     """
     match encoded:
         case bool() | str():
@@ -178,7 +181,7 @@ def canonical(encoded: Json) -> Json:
 
 
 def shown(encoded: Json) -> str:
-    """A canonical expression as text, in a notation like that of Python."""
+    """Return a canonical expression as text, in a notation similar to Python's."""
     match encoded:
         case {"#bigint": digits}:
             return str(digits)
@@ -232,7 +235,7 @@ def read_trace(path: Path) -> TraceFile:
     """Read an ITF file.
 
     Raises:
-        TraceError: the file cannot be read, is truncated, or is not ITF; the message says where.
+        TraceError: the file cannot be read, is truncated, or is not in ITF; the message gives the location.
     """
     try:
         content = json.loads(file_text(path))

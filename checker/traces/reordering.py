@@ -1,4 +1,4 @@
-"""Reordering: the order of a trace's steps with the fewest switches between parts of the state.
+"""Reordering: finding the order of a trace's steps with the fewest switches between parts of the state.
 
 A breadth-first search finds the first of many shortest traces, in which independent steps alternate. A trace is easier
 to read if each broker takes as many steps in a row as possible.
@@ -20,12 +20,18 @@ from leadline.checker.trace import Trace
 S = TypeVar("S")
 
 WIDTH = 100
-"""The maximum number of states that are followed after each number of steps, because there are too many orders."""
+"""The maximum number of states that are kept after each number of steps, because there are too many orders."""
 
 
 @attrs.frozen(eq=False)
 class _Way(Generic[S]):
-    """A partial reordering that ends with a step of a given part: its switches, its steps, and its states."""
+    """A partial reordering whose last step belongs to a given part.
+
+    Attributes:
+        switches: the number of switches between parts.
+        steps: the numbers of the action instances, in order.
+        states: the states, from the initial state on.
+    """
 
     switches: int
     steps: tuple[int, ...]
@@ -38,21 +44,21 @@ class _Way(Generic[S]):
 
 
 _Ways = dict[str | None, _Way[S]]
-"""The best partial reordering for each part that its last step can belong to; None before the first step."""
+"""The best partial reordering for each part that the last step can belong to. The key is None before the first step."""
 
 
 def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
-    """Return the trace with its steps in the order with the fewest switches between parts, and with the same end.
+    """Reorder the steps of a trace so that there are few switches between parts and the last state stays the same.
 
-    A step belongs to a part that it changes: a component of the state, for example one broker. If it changes
-    several, it belongs to the part that results in fewer switches. The state's fields define the parts (`component`).
+    A step belongs to a part that it changes, which is a component of the state, for example one broker. If it changes
+    several parts, it belongs to the one that results in fewer switches. See `component` for how parts are defined.
 
     Parameters:
-        trace: a behaviour. If it is about a property of steps, its last step stays the last.
+        trace: a behaviour. If it is about a property of steps, its last step remains the last.
 
     Returns:
-        A trace of the same length. Of equally good orders, it is the first in the spec's order of actions, so that
-        the result does not depend on the engine that found the trace.
+        A trace of the same length. Among equally good orders, the first in the spec's order of actions is chosen, so
+        that the result does not depend on the engine that found the trace.
     """
     numbers = {instance: number for number, instance in enumerate(trace.spec.instances)}
     own = [numbers[instance] for instance in trace.instances]
@@ -80,7 +86,7 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 
 
 def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
-    """The steps from a state by the remaining action instances, each once; none if it is outside of `Spec.within`."""
+    """Yield the steps of the distinct remaining action instances; none if the state is outside of `Spec.within`."""
     if not spec.is_within(state):
         return
     for number in dict.fromkeys(left):

@@ -1,4 +1,4 @@
-"""Replay: execute a recorded trace on the model, and report where they diverge."""
+"""Replay: executing a recorded trace on the model, and reporting where they diverge."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list
 
 
 def _difference(state: object, first: object, target: RecordedState) -> str:
-    """Describe the first variable whose value is not as recorded; empty if there is none."""
+    """Describe the first variable whose value differs from the recorded value; empty if there is none."""
     values = encode_state(state, first)
     for name in [*values, *target.values]:
         if name not in target.values or name not in values:
