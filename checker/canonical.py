@@ -101,7 +101,7 @@ def _canonical_fields(value: object, names: tuple[str, ...], before: object) -> 
 
 @functools.cache
 def _names(cls: type) -> tuple[str, ...]:
-    """The names of the fields of an attrs class that are searched, which are those that are not constants."""
+    """The names of the fields of an attrs class that are searched. Constants are not searched."""
     return tuple(name for name, is_fixed, _ in roles(cls) if not is_fixed)
 
 

@@ -66,7 +66,7 @@ FIRST_VIOLATION = Stop(StopKind.VIOLATION, "stopped at the first violation")
 
 @attrs.frozen
 class Limits:
-    """Limits of a search, and options for what it collects.
+    """Limits of a search, and options for its results.
 
     Attributes:
         depth: the maximum number of states on a path, including the initial state; None: no limit.
@@ -148,7 +148,7 @@ class WholeRead:
 
 @attrs.frozen
 class Learning:
-    """Statistics on what the compiled engine learned. See `leadline.checker.engines.compiled`.
+    """Statistics on the calls that the compiled engine learned from. See `leadline.checker.engines.compiled`.
 
     Attributes:
         actions, properties: the number of calls that the engine learned from, by name of the action or property.

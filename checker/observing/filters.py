@@ -227,7 +227,7 @@ def _consumer(parent: ast.AST, generator: ast.GeneratorExp) -> str:
 def _of_statement(
     loop: ast.For, function: ast.AST, shared: frozenset[str]
 ) -> tuple[tuple[ast.expr, ...], tuple[Asked, ...]]:
-    """Return the conditions of a ``for`` statement that are understood, and all code that decides what it needs."""
+    """Return the supported conditions of a ``for`` statement, and all code that decides which members it needs."""
     tests, names = _tests(loop), _names(loop.target)
     exits = [Asked(f"{type(node).__name__.lower()} in a loop", node.lineno) for node in _early_exits(loop.body)]
     asked = _asked(tests) if tests else tuple(exits[:1])

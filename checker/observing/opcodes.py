@@ -237,7 +237,7 @@ def _read(code: CodeType, roots: Mapping[str, frozenset[str]]) -> Code:
 
 
 def _allowed(code: CodeType) -> tuple[Precision, Construct | None]:
-    """The precision that a function's own opcodes allow, and the construct that lowers it, if any."""
+    """The precision that a function's own opcodes allow, and the construct that lowers it, or None."""
     because: Construct | None = None
     found, line = Precision.COPIES, code.co_firstlineno
     for instruction in dis.get_instructions(code):

@@ -58,7 +58,7 @@ class NotOrdinary(Exception):
 
 
 class Recorder:
-    """Records what a call reads of its state, in the order of the first reads. A step predicate has two states.
+    """Records the slots that a call reads, in the order of their first reads. A step predicate reads two states.
 
     Parameters:
         layout: the layout of the states.
