@@ -1,4 +1,4 @@
-"""Parts of a block of states. A compiled loop processes each part, and notes unknown paths."""
+"""The parts of a block of states. A compiled loop processes each part and notes unknown paths."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class BlockParts:
     """The positions of the loops in the parts of a block. See `kernel.expand`.
 
     Parameters:
-        first, last: the first state of the block, and its end.
+        first, last: the range of states of the block; `last` is excluded.
         count: the number of parts.
         slots: the number of slots of a state.
-        tuning: limits the paths and states of a part that wait.
+        tuning: limits the number of unknown paths and of waiting states of a part.
 
     Attributes:
-        ends: the first state of each part; at last, the end of the block.
+        ends: the first state of each part, followed by the end of the block.
         cursors: for each part; see `kernel.INDEX`.
         waiting: for each part, the states that wait for unknown paths.
         unknown, rows: for each part, the unknown paths, and the slot numbers of the states that met them.
@@ -46,25 +46,25 @@ class BlockParts:
 
     @property
     def left(self) -> NDArray[np.int64]:
-        """The number of states that are left in each part."""
+        """The number of remaining states of each part."""
         left: NDArray[np.int64] = self.ends[1:] - self.cursors[:, kernel.INDEX] + self.cursors[:, kernel.WAITING]
         return left
 
     @property
     def busy(self) -> list[int]:
-        """The parts with states left."""
+        """The parts that have remaining states."""
         busy: list[int] = np.flatnonzero(self.left).tolist()
         return busy
 
     def of(self, part: int) -> Part:
-        """The position of the loop in a part."""
+        """Return the position of the loop in a part."""
         end, cursor, waiting = self.ends[part + 1], self.cursors[part], self.waiting[part]
         return Part(cursor, end, waiting, self.unknown[part], self.rows[part])
 
     def jobs(self, first_step: int) -> list[tuple[Job, int]]:
-        """The calls to make for the unknown paths, one for each end of a tree, and how many states met that end.
+        """Return the calls to make for the unknown paths: one for each end, with the number of states that met it.
 
-        Rows with the same end are likely to share a path; other rows do not.
+        States whose paths have the same end probably share the rest of the path. States with different ends do not.
 
         Parameters:
             first_step: the first tree of a step predicate.
@@ -85,6 +85,6 @@ class BlockParts:
         return [(job, wanted[end]) for end, job in jobs.items()]
 
     def that_wait(self, part: int) -> NDArray[np.int64]:
-        """The waiting states of a part."""
+        """Return the waiting states of a part."""
         waiting: NDArray[np.int64] = self.waiting[part, : self.cursors[part, kernel.WAITING]]
         return waiting

@@ -1,4 +1,4 @@
-"""Buffers of a block: its next states, before the new ones are found; and the steps of calls that were not learned."""
+"""Buffers for the next states of a block, and for the steps of calls that were not learned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leadline.checker.engines.learning.arrays import AnswerArrays, SuccessorArra
 from leadline.checker.engines.learning.packing import Packing
 
 STEPS_A_STATE = 4
-"""Initial room for next states, per state of a block."""
+"""The initial room for next states, per state of a block."""
 
 Steps = Sequence[dict[int, int]]
 """For each step of an action instance, the new number of each slot that it writes."""
@@ -41,11 +41,11 @@ class Buffers:
 
     @property
     def arrays(self) -> SuccessorArrays:
-        """The arrays of all parts."""
+        """Return the arrays of all parts."""
         return SuccessorArrays(**vars(self))
 
     def of(self, part: int) -> SuccessorArrays:
-        """The arrays of one part."""
+        """Return the arrays of one part."""
         return SuccessorArrays(**{name: array[part] for name, array in vars(self).items()})
 
     @property
@@ -64,12 +64,12 @@ class UnlearnedSteps:
 
     Parameters:
         answers: for each state, the action instances in order, each with its steps.
-        packing: how the next states are packed.
+        packing: the packing of the next states.
 
     Attributes:
-        arrays: for the compiled loop: where the instances of each state begin, and at last where they end; the
-            instances; the first outcome and the number of outcomes of each; and for each outcome and word, the bits to
-            keep and to set.
+        arrays: the arrays for the compiled loop: the position at which the instances of each state begin, followed by
+            the end of the last; the instances; the first outcome and the number of outcomes of each instance; and for
+            each outcome and word, the bits to keep and the bits to set.
     """
 
     def __init__(self, answers: Sequence[Sequence[tuple[int, Steps]]], packing: Packing) -> None:

@@ -1,7 +1,7 @@
-"""The choice between learning from calls of a spec's functions, and direct calls on each state, as the oracle makes.
+"""Chooses between learning from calls of a spec's functions and direct calls on each state, as in the oracle.
 
 Learning pays off in large spaces with many similar states, and needs the compiler, which takes some time to load. A
-search therefore begins with direct calls, and continues with them if the space is small, judging by its first levels.
+search therefore begins with direct calls, and continues with them if the first levels show that the space is small.
 In a large space, learning is given up if it turns out to be slower than direct calls: because nearly every call is new,
 for example if a state is a single value that never recurs, or because the space is a long chain of levels with few
 states each.
@@ -30,12 +30,11 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 EARLY_SECONDS, EARLY = 0.25, 3
-"""In the first CPU seconds, little is known of a space: it counts as large only if direct calls will probably take this
-many times `Tuning.small_seconds`."""
+"""In the first `EARLY_SECONDS` of CPU time, little is known about a space. It counts as large only if direct calls will
+probably take more than `EARLY` times `Tuning.small_seconds`."""
 
 LEFT_LATER = 10
-"""Factor on the rate in `is_narrow` after `Tuning.small_seconds`, because leaving direct calls that late loses much
-work."""
+"""The factor on the rate in `is_narrow` after `Tuning.small_seconds`, as giving up direct calls late wastes work."""
 
 _log = logging.getLogger("leadline")
 
@@ -95,10 +94,10 @@ def explore(
 
 
 class _Large(Exception):
-    """The space is probably large.
+    """Raised when the space is probably large.
 
     Attributes:
-        forecast: how fast its first states were expanded.
+        forecast: contains the speed at which the first states were expanded.
     """
 
     def __init__(self, statistics: Statistics, tuning: Tuning) -> None:
@@ -111,7 +110,7 @@ def _forecast(statistics: Statistics, tuning: Tuning) -> Forecast:
 
 
 def _first(spec: Spec[S], limits: Limits, progress: Progress | None, tuning: Tuning) -> Result | Forecast:
-    """The result of a small search; for a larger one, a forecast from the speed of direct calls on its first states."""
+    """Return the result if the search is small, else a forecast from the speed of direct calls on the first states."""
     before = Budget(limits, tuning=tuning)
     initials = within(before, spec, "oracle", spec.initials)
     if isinstance(initials, Result):
@@ -138,8 +137,8 @@ class _Look:
     """Decides regularly whether to continue a search by direct calls.
 
     Parameters:
-        progress: called with the counts of a search that takes long.
-        tuning: when to decide, and which spaces are small.
+        progress: called with the counts if the search takes long.
+        tuning: the times of the decisions, and the size below which a space is small.
     """
 
     def __init__(self, progress: Progress | None, tuning: Tuning) -> None:
@@ -151,7 +150,7 @@ class _Look:
         return time.thread_time() - self._began
 
     def __call__(self, statistics: Statistics) -> None:
-        """Decide from the counts so far.
+        """Decide on the basis of the counts so far.
 
         Raises:
             _Large: the space is probably large.
@@ -173,7 +172,7 @@ def _is_small(statistics: Statistics, seconds: float, tuning: Tuning) -> bool:
     Parameters:
         statistics: the counts so far.
         seconds: CPU seconds since the first state was expanded.
-        tuning: which spaces are small.
+        tuning: the size below which a space is small.
     """
     rate = statistics.expanded / seconds
     if is_narrow(statistics, rate if seconds < tuning.small_seconds else LEFT_LATER * rate, tuning):

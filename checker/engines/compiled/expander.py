@@ -1,6 +1,6 @@
-"""The expander: takes a block of packed states, and finds the new next states, the counts of steps and the evidence.
+"""The expander, which finds the new next states, the counts of steps and the evidence for a block of packed states.
 
-It does not depend on a search: it has no limits, levels, progress or checkpoints. The compiled search has an expander,
+It is independent of a search: it has no limits, levels, progress or checkpoints. The compiled search has an expander,
 and so does each worker on Spark.
 """
 
@@ -33,20 +33,20 @@ from leadline.checker.result import Stop, StopKind
 S = TypeVar("S")
 
 CALLS_A_LOOK = 64
-"""Calls learned between two checks of the memory."""
+"""The number of calls learned between two checks of the memory."""
 
 StepSeen = tuple[int, int, list[int]]
-"""A step that gives evidence: its state, the action instance, the slot numbers of the next state."""
+"""A step that gives evidence: the state before, the action instance, and the slot numbers of the state after."""
 
 
 @attrs.frozen(eq=False)
 class NextStates:
-    """The next states of a block, before the new ones are kept.
+    """The next states of a block, before the new states are stored.
 
     Attributes:
-        parts, buffers: the block, and the next states of each of its parts.
+        parts, buffers: the parts of the block, and their next states.
         new: the number of new states of each part.
-        steps_wanted: as given to `Expander.find`.
+        steps_wanted: the argument of `Expander.find`.
     """
 
     parts: BlockParts
@@ -60,9 +60,9 @@ class BlockResult:
     """The result of expanding a block of states.
 
     Attributes:
-        counts: shape (action instances, 2): the steps generated, and the new states among them.
+        counts: shape (action instances, 2): the number of steps generated, and of new states among them.
         steps_seen: for each step predicate, the first steps that give evidence, up to the number wanted.
-        dead: the first states without a next state, up to the number wanted.
+        dead: the first states that have no next state, up to the number wanted.
     """
 
     counts: NDArray[np.int64]
@@ -71,16 +71,16 @@ class BlockResult:
 
 
 class Expander(Generic[S]):
-    """Expands blocks of states, and evaluates predicates on them, with the tables that were learned.
+    """Expands blocks of states and evaluates predicates on them, using the learned tables.
 
     Parameters:
-        tables: the tables. Paths are added when a state meets an unknown one.
-        store: the states. `keep` adds the new ones.
-        watch: checks between steps whether to continue. It has the threads that share the work.
+        tables: the learned tables. Paths are added when states meet unknown ones.
+        store: holds the states. `keep` adds the new states.
+        watch: checks regularly whether to continue. It also holds the threads that share the work.
 
     Attributes:
-        tuning: sizes.
-        learner: makes missing calls.
+        tuning: sizes and limits.
+        learner: makes the calls for unknown paths.
     """
 
     def __init__(self, tables: TransitionTables[S], store: Store, watch: Watch) -> None:
@@ -91,10 +91,10 @@ class Expander(Generic[S]):
         self._buffers: Buffers | None = None
 
     def find(self, first: int, last: int, steps_wanted: Sequence[int]) -> NextStates:
-        """Generate the next states of a block, and find the new ones among them.
+        """Generate the next states of a block and find the new ones among them.
 
         Parameters:
-            first, last: the first state of the block, and its end.
+            first, last: the range of states of the block; `last` is excluded.
             steps_wanted: for each step predicate, the number of further steps wanted that give evidence.
 
         Raises:
@@ -123,12 +123,12 @@ class Expander(Generic[S]):
         return NextStates(parts, buffers, entered.sum(axis=0).tolist(), steps_wanted)
 
     def keep(self, found: NextStates, dead_wanted: int, most: int | None = None) -> BlockResult:
-        """Count the steps of a block, and add its new states to the store. Must not be interrupted.
+        """Count the steps of a block and add its new states to the store. This must not be interrupted.
 
         Parameters:
             found: the result of the last call of `find`.
             dead_wanted: the number of states without a next state that are wanted.
-            most: the maximum number of states of the store, if the new ones exceed it; None: they do not.
+            most: the maximum number of states in the store; None if the new states do not exceed the maximum.
         """
         parts, buffers, new, store = found.parts, found.buffers, found.new, self.store
         wanted = max(found.steps_wanted, default=0)
@@ -146,7 +146,7 @@ class Expander(Generic[S]):
             for part in range(len(new))
         ]  # fmt: skip
         if most is not None:
-            next(part for part in work if kernel.append(*part))  # later parts are not counted
+            next(part for part in work if kernel.append(*part))  # stops at the limit: later parts are not counted
         else:
             self.workers.run(kernel.append, work, alone=sum(new) < self.tuning.alone)
         result = BlockResult(counts.sum(axis=0), [[] for _ in found.steps_wanted], [])
@@ -160,15 +160,15 @@ class Expander(Generic[S]):
         return attrs.evolve(result, dead=result.dead[:dead_wanted])
 
     def check(self, first: int, wanted: Sequence[int], inherit: Sequence[bool]) -> NDArray[np.bool_]:
-        """Evaluate state predicates on the states from the first on.
+        """Evaluate state predicates on all states from `first` on.
 
         Parameters:
             first: the first state.
             wanted: for each predicate, the number of further states wanted that give evidence; 0: do not evaluate it.
-            inherit: for each predicate, whether it is known that no state's parent gives evidence.
+            inherit: for each predicate, whether it is known that no parent of these states gives evidence.
 
         Returns:
-            Shape (states, predicates): whether the state gives evidence.
+            An array of shape (states, predicates): whether each state gives evidence.
         """
         tables, store = self.tables, self.store
         parts, evaluated = self._parts(first, store.count), np.array(wanted, np.bool_)
@@ -192,14 +192,14 @@ class Expander(Generic[S]):
         return shown
 
     def learn(self, parts: BlockParts, states: int) -> list[int]:
-        """Make the missing calls that are worth it, and learn from them.
+        """Make the calls for unknown paths that are worth it, and learn from them.
 
         Parameters:
             parts: the parts that ask for calls.
             states: the number of states that the search has visited.
 
         Returns:
-            The parts that ask for more calls. Their waiting states need calls of their own.
+            The parts that ask for more calls. Their waiting states need direct calls.
 
         Raises:
             StopSearch: the tables are full.
@@ -211,14 +211,14 @@ class Expander(Generic[S]):
         return [part for part in parts.busy if len(parts.that_wait(part))]
 
     def leaves(self, indices: NDArray[np.int64], first_tree: int, trees: int) -> NDArray[np.int32]:
-        """Shape (states, trees): the code of the leaf that each tree leads to; 0 if the path is not known."""
+        """Return the codes of the leaves that the trees lead to; 0 if a path is unknown. Shape: (states, trees)."""
         packing, codes = self.store.packing, np.zeros((len(indices), trees), np.int32)
         pool = self.tables.forest.pool
         find_leaves(indices, self.store.states, first_tree, pool, packing.word, packing.shift, packing.mask, codes)
         return codes
 
     def is_enabled(self, tree: int, index: int) -> bool:
-        """Whether a state enables an action instance. On an unknown path, the call is made, and learned if worth it.
+        """Whether a state enables an action instance. If the path is unknown, call the action, and learn if worth it.
 
         Raises:
             StopSearch: the tables are full.
@@ -228,16 +228,16 @@ class Expander(Generic[S]):
         return bool(self.learner.ask(tree, self.row(index), self.store.count))
 
     def row(self, index: int) -> list[int]:
-        """The numbers of a state's slots."""
+        """Return the slot numbers of a state."""
         return self.store.packing.unpack(self.store.states[index])
 
     def state(self, index: int) -> S:
-        """A state in the spec's own terms."""
+        """Return a state as an object of the spec."""
         state: S = self.layout.state(self.row(index))
         return state
 
     def sizes(self) -> list[int]:
-        """The number of values of each slot."""
+        """Return the number of values of each slot."""
         return self.layout.sizes()
 
     def within(self, first: int, last: int) -> int:
@@ -261,7 +261,7 @@ class Expander(Generic[S]):
                 return found
 
     def _generated(self, first: int, last: int, wanted: NDArray[np.bool_]) -> tuple[BlockParts, Buffers] | None:
-        """The same, or None if the packing has changed meanwhile, so that the buffers are out of date."""
+        """Generate the next states of a block. Return None if the packing changes, which invalidates the buffers."""
         tables, packing = self.tables, self.store.packing
         parts, looked_at = self._parts(first, last), tables.calls
         buffers = self._buffers_for(parts)
@@ -308,7 +308,7 @@ class Expander(Generic[S]):
         )  # fmt: skip
 
     def _answers(self, parts: BlockParts, packing: Packing, too_many: Sequence[int]) -> list[UnlearnedSteps]:
-        """The called steps of the waiting states of some parts; none if the packing changes meanwhile."""
+        """Call the actions on the waiting states of the given parts. Return the steps; none if the packing changes."""
         answers = [UnlearnedSteps([], packing)] * len(parts.cursors)
         for part in too_many if self.store.packing is packing else ():
             found = self._steps_from(parts.that_wait(part))
@@ -317,10 +317,10 @@ class Expander(Generic[S]):
         return answers
 
     def _parts(self, first: int, last: int) -> BlockParts:
-        """Divide the states from the first to the last into parts."""
+        """Divide the states from `first` up to `last` into parts."""
         tuning, workers = self.tuning, self.workers.count
         alone = workers == 1 or last - first < tuning.alone
-        count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that none is empty
+        count = 1 if alone else min(workers * tuning.chunks, last - first)  # so that no part is empty
         return BlockParts(first, last, count, self.layout.slots, tuning)
 
     def _buffers_for(self, parts: BlockParts) -> Buffers:
@@ -333,7 +333,7 @@ class Expander(Generic[S]):
         return buffers
 
     def _steps_from(self, indices: NDArray[np.int64]) -> list[list[tuple[int, list[Changes]]]]:
-        """For some states, the steps of the action instances with unknown paths, by calls."""
+        """Call the action instances with unknown paths on the given states and return their steps for each state."""
         tables, found = self.tables, []
         for index, codes in zip(indices, self.leaves(indices, 0, tables.instances), strict=True):
             row = self.row(index)
@@ -344,7 +344,7 @@ class Expander(Generic[S]):
     def _judge(
         self, parts: BlockParts, part: int, first: int, wanted: NDArray[np.bool_], shown: NDArray[np.bool_]
     ) -> None:
-        """Evaluate the state predicates on the waiting states of a part, with calls for unknown paths.
+        """Evaluate the state predicates on the waiting states of a part, calling those with unknown paths.
 
         Parameters:
             first, wanted, shown: see `kernel.check`.
@@ -359,7 +359,7 @@ class Expander(Generic[S]):
         parts.cursors[part, kernel.WAITING] = 0
 
     def _judge_steps(self, parts: BlockParts, buffers: Buffers) -> None:
-        """Call the step predicates for the steps of a block with unknown paths."""
+        """Call the step predicates on the steps of a block for which their paths are unknown."""
         tables, packing = self.tables, self.store.packing
         for part, filled in enumerate(parts.cursors[:, kernel.FILLED]):
             shown = buffers.shown[part, :filled]

@@ -1,4 +1,4 @@
-"""Forecast: from the first seconds of a search, whether learning will be faster than direct calls.
+"""Forecasts from the first seconds of a search whether learning will be faster than direct calls.
 
 The levels of a breadth-first search usually grow more and more slowly, and then shrink faster and faster: the ratio of
 each level to the previous one falls. The first levels therefore show the approximate number of states.
@@ -16,26 +16,26 @@ from leadline.checker.result import Statistics
 from leadline.checker.settings import DEFAULT, Tuning
 
 LAST_LOOK = 4.0
-"""Seconds after which a search is no longer given up, because more would be lost than gained."""
+"""The seconds after which a search is no longer given up, because more would be lost than gained."""
 
 HOPELESS = 0.5
-"""With at least this share of the oracle's calls, learning cannot be much faster than direct calls."""
+"""If learning makes at least this fraction of the oracle's calls, it cannot be much faster than direct calls."""
 
 SHARE, FEWEST = 0.4, 3
-"""A forecast uses the last levels, this share of all known ones; and the minimum number of ratios that it needs."""
+"""The fraction of the known levels that a forecast uses (the last ones), and the minimum number of ratios it needs."""
 
 SHRINKING = -1.0
-"""Natural logarithm of the ratio of the last level to the first. If it is below this, one ratio is enough."""
+"""If the natural logarithm of the ratio of the last level to the first is below this, one ratio is enough."""
 
 LEAST_FALL = 0.06
 """The minimum fall of the natural logarithm of the ratio from one level to the next that is assumed."""
 
 MOST_LEVELS, MOST_GROWTH = 200, 50.0
-"""Number of levels that a forecast looks ahead, and their maximum growth as a natural logarithm."""
+"""The number of levels that a forecast looks ahead, and their maximum growth as a natural logarithm."""
 
 
 def forecast(levels: Sequence[int]) -> float:
-    """The approximate number of states beyond the known levels of a search.
+    """Return the approximate number of states beyond the known levels of a search.
 
     Parameters:
         levels: the number of states of each level.
@@ -56,7 +56,7 @@ def forecast(levels: Sequence[int]) -> float:
 
 
 def expected_states(now: Statistics) -> float:
-    """The approximate number of states of a space; infinite if it is too early to tell.
+    """Return the approximate number of states of a space; infinite if it is too early to estimate.
 
     Parameters:
         now: the counts of a search that has expanded some of its states.
@@ -78,13 +78,13 @@ def is_narrow(now: Statistics, rate: float, tuning: Tuning) -> bool:
     Parameters:
         now: the counts of a search so far.
         rate: states that direct calls expand per second.
-        tuning: how many levels show this, and how long a round takes.
+        tuning: the minimum number of levels, and the time that the compiled loops take for a level.
     """
     return now.depth >= tuning.narrow_levels and now.expanded < tuning.level_seconds * rate * now.depth
 
 
 class SlowerThanCalling(Exception):
-    """Learning is slower than direct calls.
+    """Raised when learning is slower than direct calls.
 
     Attributes:
         statistics: the counts so far.
@@ -101,7 +101,7 @@ class Forecast:
 
     Attributes:
         rate: states that direct calls expand per second.
-        tuning: when a search may be given up.
+        tuning: the times and speeds at which a search may be given up.
     """
 
     rate: float

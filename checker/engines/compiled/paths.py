@@ -1,4 +1,4 @@
-"""Paths: from the states that traces end in back to the initial states, by the steps that lead into each state."""
+"""Finds the paths from the ends of traces back to the initial states, using the steps that lead into each state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Place(Hashable, Protocol):
-    """Where an engine keeps a state: its number, or its level and its number there. Places of a level are ordered."""
+    """The identifier of a state in an engine: its number, or its level and its number in the level."""
 
     def __lt__(self, other: Self, /) -> bool: ...
 
@@ -27,7 +27,7 @@ class Place(Hashable, Protocol):
 P = TypeVar("P", bound=Place)
 
 Steps = list[tuple[int, int, int]]
-"""Steps: the state before, the action instance, and the index of the state after among the targets."""
+"""A list of steps: for each, the state before, the action instance, and the index of the state after in the targets."""
 
 
 class Paths(Generic[S, P]):
@@ -35,10 +35,10 @@ class Paths(Generic[S, P]):
 
     Parameters:
         spec: the spec.
-        state_at: reads the state at a place.
-        level_of: the level of a place, from 1.
-        steps_into: the steps into some states of one level from the previous level, in order: the place of the state
-            before, the action instance, the place of the state after.
+        state_at: returns the state at a place.
+        level_of: returns the level of a place, from 1.
+        steps_into: returns the steps into states of one level from the previous level, in order: the place of the
+            state before, the action instance, and the place of the state after.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class Paths(Generic[S, P]):
         self._states: dict[P, S] = {}
 
     def target(self, place: P) -> S:
-        """The state at a place, to which a path is wanted."""
+        """Return the state at a place, and add the state to the targets of paths."""
         if place not in self._states:
             self._states[place] = self._state_at(place)
         return self._states[place]
 
     def know(self, place: P, state: S) -> None:
-        """Note the state at a place, so that it need not be read."""
+        """Note the state at a place, so that it does not have to be read."""
         self._states.setdefault(place, state)
 
     def arrivals(self) -> dict[S, list[tuple[S, ActionInstance[S]]]]:
-        """The last steps of the shortest paths to the targets, and to the states on these paths."""
+        """Return the last steps of the shortest paths to the targets and to the states on these paths."""
         found: dict[S, list[tuple[S, ActionInstance[S]]]] = {}
         for level in range(max(map(self._level_of, self._states), default=0), 0, -1):
             places = sorted(place for place in self._states if self._level_of(place) == level)
@@ -73,12 +73,12 @@ class Paths(Generic[S, P]):
 
 
 def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]], first: int, last: int) -> Steps:
-    """Find the steps into some states, when a trace needs more than the one that the search kept.
+    """Find all steps into the target states. The search itself stores only one step into each state.
 
     Parameters:
-        expander: has the states before.
-        targets: returns the states after, in the current packing.
-        first, last: the first of the states before, and their end.
+        expander: holds the states before the steps.
+        targets: returns the target states in the current packing.
+        first, last: the range of states before the steps; `last` is excluded.
 
     Returns:
         The steps, in the order of the states before.
@@ -100,7 +100,7 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
         )
         for part in expander.learn(
             parts, last
-        ):  # these paths were learned by an earlier run, forgotten, or never learned
+        ):  # unknown paths: learned only by an earlier run, forgotten, or never learned
             more += _called(expander, parts.that_wait(part).tolist(), packed)
             parts.cursors[part, kernel.WAITING] = 0
         steps = with_room(steps, len(steps) + tables.most_outcomes if full else 0)
@@ -109,12 +109,12 @@ def steps_into(expander: Expander[S], targets: Callable[[], NDArray[np.uint64]],
 
 
 def _called(expander: Expander[S], indices: list[int], targets: NDArray[np.uint64]) -> Steps:
-    """The same, by calling the action instances with unknown paths.
+    """Find the steps from some states into the targets, calling the action instances whose paths are unknown.
 
     Parameters:
-        expander: has the states before.
-        indices: the states before.
-        targets: the states after, in the current packing.
+        expander: holds the states before the steps.
+        indices: the indices of these states.
+        targets: the target states in the current packing.
     """
     wanted = {target.tobytes(): number for number, target in enumerate(targets)}
     tables, packing, found = expander.tables, expander.store.packing, Steps()

@@ -1,4 +1,4 @@
-"""The position of a compiled search: what it has searched so far, and what it has found there."""
+"""The position of a compiled search: the states searched so far, and the evidence found."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Position:
     """The position of a search. Together with the states in a `Store`, it is enough to continue the search.
 
     Attributes:
-        counts: shape (action instances, 2): the steps generated, and the new states among them.
-        seen: for each state predicate, the states that give evidence: a violation, or what a witness looks for.
-        steps_seen: for each step predicate, the steps that do: the state before, the action instance, and the slot
-            numbers of the state after.
-        dead: the first states without a next state.
+        counts: shape (action instances, 2): the number of steps generated, and of new states among them.
+        seen: for each state predicate, the states that give evidence: they violate an invariant or satisfy a witness.
+        steps_seen: for each step predicate, the steps that give evidence: the state before, the action instance, and
+            the slot numbers of the state after.
+        dead: the first states that have no next state.
         next: the first state that is not expanded.
         checked: the first state on which the state predicates are not evaluated.
         level_end: the end of the level that is being expanded.
@@ -44,7 +44,7 @@ class Position:
 
     @classmethod
     def at_start(cls, tables: TransitionTables[S]) -> Position:
-        """The position of a search that has not begun.
+        """Return the position of a search that has not begun.
 
         Parameters:
             tables: the tables of the search.

@@ -21,7 +21,7 @@ S = TypeVar("S")
 
 @attrs.frozen(kw_only=True)
 class Problem(Generic[S]):
-    """What to search, within which limits, and with which resources.
+    """A search problem: the spec, the limits and the resources.
 
     Attributes:
         spec: the spec.
@@ -29,9 +29,9 @@ class Problem(Generic[S]):
         budget: the time and the memory of all attempts together.
         workers: the threads and processes that share the work.
         progress: called regularly with the counts so far.
-        tuning: sizes.
-        checkpoint: where the search is saved regularly; None: it is not saved.
-        large: the number of states from which on a level is handed over to another engine; None: no level is.
+        tuning: sizes and limits.
+        checkpoint: the folder in which the search is saved regularly; None: it is not saved.
+        large: the minimum number of states of a level that is handed over to a different engine; None: no level is.
         forecast: decides whether to give up the search; None: it is never given up.
         purity: checks that the functions of the spec are pure.
     """

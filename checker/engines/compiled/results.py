@@ -1,4 +1,4 @@
-"""The results of a search of packed states, in the spec's own terms: counts, evidence of properties, and coverage."""
+"""Converts the results of a search of packed states: counts, evidence of properties, and coverage."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from leadline.checker.state import is_component
 
 S = TypeVar("S")
 P = TypeVar("P")
-"""Where an engine keeps a state: its number, or its level and its number there."""
+"""The identifier of a state in an engine: its number, or its level and its number in the level."""
 
 StepsSeen = Sequence[Sequence[tuple[P, int, Sequence[int]]]]
-"""For each step predicate, steps: the place of the state before, the action instance, the row of the state after."""
+"""For each step predicate, a list of steps: the place of the state before, the action instance, the row after it."""
 
 BLOCK = 16_384
 """The number of states that are processed together."""
 
 
 def action_counts(spec: Spec[S], counts: NDArray[np.int64]) -> dict[str, ActionCount]:
-    """The counts of each action.
+    """Return the counts of each action.
 
     Parameters:
         spec: the spec.
-        counts: shape (action instances, 2): steps generated, and new states among them.
+        counts: shape (action instances, 2): the number of steps generated, and of new states among them.
     """
     actions = {action.name: ActionCount() for action in spec.actions}
     for instance, (generated, distinct) in zip(spec.instances, counts.tolist(), strict=True):
@@ -66,7 +66,7 @@ def sightings(
     dead: Sequence[P],
     target: Callable[[P], S],
 ) -> dict[Property, list[Sighting[S]]]:
-    """The evidence of each property.
+    """Return the evidence of each property.
 
     Parameters:
         tables, seen, steps_seen: see `violated`.
@@ -87,10 +87,11 @@ def sightings(
 
 
 def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
-    """For each action instance, the number of the first states that enable it, without those outside of `Spec.within`.
+    """Return, for each action instance, the number of states before `last` that enable it.
 
     Parameters:
-        last: the end of these states, which must be expanded.
+        expander: holds the states.
+        last: the end of the counted states, which must all be expanded. States outside of `Spec.within` do not count.
     """
     tables = expander.tables
     found = np.zeros(tables.instances, np.int64)
@@ -104,10 +105,11 @@ def enabled_counts(expander: Expander[S], last: int) -> NDArray[np.int64]:
 
 
 def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]:
-    """The values of fields in the first states, without those outside of `Spec.within`.
+    """Return the values of fields in the states before `last`, without states outside of `Spec.within`.
 
     Parameters:
-        last: the end of these states.
+        expander: holds the states.
+        last: the end of the inspected states.
     """
     store, layout = expander.store, expander.layout
     most, packing = expander.tuning.field_values, store.packing
@@ -134,7 +136,7 @@ def field_coverage(expander: Expander[S], last: int) -> dict[str, FieldCoverage]
 
 
 def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, str, bool]]:
-    """The parts of a state whose values are collected, each with its path and whether it is a component."""
+    """Yield the parts of a state whose values are collected, each with its path and whether it is a component."""
     if isinstance(node, Struct):
         for field in attrs.fields(node.cls):
             if field.name in node.children:
@@ -147,7 +149,7 @@ def _parts(node: Node, path: str, apart: bool = False) -> Iterator[tuple[Node, s
 
 
 def _slots(node: Node) -> Sequence[int]:
-    """The slots of a part."""
+    """Return the slots of a part."""
     if isinstance(node, Leaf):
         return [node.slot]
     if isinstance(node, Struct | Parts):

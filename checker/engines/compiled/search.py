@@ -1,4 +1,4 @@
-"""Breadth-first search over packed states. Verdicts, counts and trace lengths are the oracle's."""
+"""Breadth-first search over packed states. Verdicts, counts and trace lengths are the same as the oracle's."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _log = logging.getLogger("leadline")
 
 
 class HandOver(Exception):
-    """The next level is so large that another engine must expand it."""
+    """Raised when the next level is so large that a different engine must expand it."""
 
 
 class CompiledSearch(Generic[S]):
@@ -59,12 +59,12 @@ class CompiledSearch(Generic[S]):
 
     Parameters:
         problem: what to search.
-        adjustments: what earlier attempts have found out about the spec.
-        saved: the position of an earlier run, to continue from there.
+        adjustments: facts about the spec that earlier attempts have discovered.
+        saved: the saved position of an earlier run, from which to continue.
 
     Attributes:
         at: the position of the search.
-        expander: expands blocks of states; it holds the states, and what was learned.
+        expander: expands blocks of states. It holds the states and the learned tables.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class CompiledSearch(Generic[S]):
         self._began = time.monotonic()
         self._initials = problem.spec.initials()
         self._note = self._unsaved = ""
-        self._is_cut_short = False  # in the middle of a state's steps: a later run could not continue from here
+        self._is_cut_short = False  # between two steps of a state, from where a later run could not continue
         tables = self._new_tables(saved)
         self._shown = np.zeros(len(tables.state_checks), np.int64)
         packing = Packing(tables.layout.sizes()) if saved is None else saved.packing
@@ -91,7 +91,7 @@ class CompiledSearch(Generic[S]):
         self._saved_at = self._reported_at = time.monotonic()
 
     def _new_tables(self, saved: Snapshot | None) -> TransitionTables[S]:
-        """Tables for this attempt, with the initial states as rows, or with the numbers of a saved search."""
+        """Return tables for this attempt, with the initial states as rows, or with the numbers of a saved search."""
         problem, adjustments = self._problem, self._adjustments
         first = self._initials[: self.limits.max_states] if saved is None else []
         numbers = None if saved is None else Numbers(saved.values, saved.members)
@@ -119,7 +119,7 @@ class CompiledSearch(Generic[S]):
             raise Damaged(f"{self.checkpoint.folder} is damaged: {error}") from error
 
     def _save_if_possible(self) -> None:
-        """Write a checkpoint, if one is asked for. If that fails, the search continues."""
+        """Write a checkpoint if checkpoints are enabled. If writing fails, the search continues."""
         self._saved_at = time.monotonic()
         try:
             self.save()
@@ -131,7 +131,7 @@ class CompiledSearch(Generic[S]):
             self._unsaved = f"the last checkpoint was not saved: {error}"
 
     def save(self) -> None:
-        """Write a checkpoint, if one is asked for. Raises LeadlineError: it cannot be written."""
+        """Write a checkpoint if checkpoints are enabled. Raises LeadlineError if it cannot be written."""
         if self.checkpoint is None:
             return
         store, layout, tables = self.expander.store, self.expander.layout, self.expander.tables
@@ -168,7 +168,7 @@ class CompiledSearch(Generic[S]):
         return self._result(stop)
 
     def _out_of_memory(self) -> Stop:
-        """The reason to stop after an allocation failed, which can happen in the middle of any change."""
+        """Return the reason to stop after a failed allocation, which may have left a change incomplete."""
         self._is_cut_short = True
         self.expander.free()
         return self.expander.no_room()
@@ -194,10 +194,10 @@ class CompiledSearch(Generic[S]):
         )
 
     def _covered(self, stop: Stop | None) -> CoverageCounts | None:
-        """The coverage of the search; None if counting it was interrupted, or there was no memory.
+        """Return the coverage of the search; None if counting was interrupted or there was not enough memory.
 
         Parameters:
-            stop: why the search stopped. Only a search that was not cut short can be started again.
+            stop: the reason why the search stopped. Only a search that was not cut short can be restarted.
         """
         at, expander = self.at, self.expander
         shown = dict(zip(expander.tables.state_checks, self._shown.tolist(), strict=True))
@@ -225,7 +225,7 @@ class CompiledSearch(Generic[S]):
         if expander.store.count < len(self._initials) or self._too_many(expander.store.count):
             raise self._cut_short()
         if not self._resumed:
-            self.save()  # so that values that cannot be saved are refused at once
+            self.save()  # so that the search fails immediately if values cannot be saved
         while True:
             if at.next == at.level_end:
                 if at.level_end == expander.store.count:
@@ -236,7 +236,7 @@ class CompiledSearch(Generic[S]):
                 if self._violated() and not self.limits.keep_going:
                     return FIRST_VIOLATION
                 if not expander.within(at.next, at.level_end):
-                    return None  # all are outside
+                    return None  # all states of the level are outside
                 if self.limits.depth is not None and len(at.levels) >= self.limits.depth:
                     return Stop(StopKind.DEPTH, f"reached depth {self.limits.depth}")
                 for index in np.linspace(at.next, at.level_end - 1, self.tuning.compared_states, dtype=int):
@@ -292,7 +292,7 @@ class CompiledSearch(Generic[S]):
             raise self._cut_short()
 
     def _check_states(self) -> None:
-        """Evaluate the state predicates on the states that are not checked yet."""
+        """Evaluate the state predicates on the states that have not been checked yet."""
         at, store = self.at, self.expander.store
         missing = [self.limits.traces - len(seen) for seen in at.seen]  # the constraint is evaluated on all states
         wanted = [1] * len(missing) if self.limits.coverage else missing
@@ -314,7 +314,7 @@ class CompiledSearch(Generic[S]):
             at.checked = store.count
 
     def _note_outside(self, first: int, outside: NDArray[np.bool_]) -> None:
-        """Note which states, from the first on, are outside of `Spec.within`."""
+        """Note which states from `first` on are outside of `Spec.within`."""
         at, store = self.at, self.expander.store
         store.outside[first : store.count] = outside
         if first >= len(self._initials):
@@ -323,7 +323,7 @@ class CompiledSearch(Generic[S]):
         at.outside[len(at.levels)] += int(outside.sum())
 
     def _cut_short(self) -> StopSearch:
-        """The exception that ends a search at its limit on states."""
+        """Return the exception that ends a search at its limit on states."""
         self._is_cut_short = True
         return StopSearch(Stop(StopKind.STATES, f"reached {counted(self.limits.max_states or 0, 'state')}"))
 
@@ -368,13 +368,13 @@ class CompiledSearch(Generic[S]):
         )
 
     def _level_of(self, index: int) -> int:
-        """The level of a state, from 1."""
+        """Return the level of a state, from 1."""
         return int(np.searchsorted([*self.at.levels, self.at.level_end], index, side="right"))
 
     def _steps_into(self, places: Sequence[int]) -> list[tuple[int, int, int]]:
-        """The steps into some states of a level from the previous level.
+        """Return the steps into states of a level from the previous level.
 
-        If only one trace is wanted, or others cannot be found, the step by which the search found a state is enough.
+        If only one trace is wanted, or more steps cannot be found, return only the step by which each state was found.
         """
         at, store, level = self.at, self.expander.store, self._level_of(places[0])
         if self.limits.traces > 1:
@@ -412,7 +412,7 @@ def explore(
     Raises:
         SlowerThanCalling: learning turned out to be slower than calling.
         SpecError: the spec misbehaved.
-        LeadlineError: the folder cannot be written, is used by another process, is of another search, or is damaged.
+        LeadlineError: the checkpoint folder cannot be written, is in use, belongs to a different search, or is damaged.
     """
     compiled_ahead(_search_once, kernel.expand)
     limits, settings = limits or Limits(), settings or CompiledSettings()
@@ -449,7 +449,7 @@ def explore(
 def _opened(
     stack: ExitStack, spec: Spec[S], limits: Limits, settings: CompiledSettings
 ) -> tuple[Checkpoint | None, Snapshot | None]:
-    """The folder of checkpoints that the settings name, and the search that an earlier run saved there."""
+    """Open the checkpoint folder of the settings. Return it with the search that an earlier run saved in it."""
     name = settings.checkpoint if settings.resume is None else settings.resume
     if name is None:
         return None, None
@@ -465,9 +465,9 @@ def _search_once(spec: Spec[S]) -> None:
     limits, workers = Limits(traces=2, keep_going=True), Workers(1)
     try:
         search = CompiledSearch(Problem(spec=spec, limits=limits, budget=Budget(limits), workers=workers))
-        search._search()  # without a result: the graph library of its traces takes a tenth of a second to load
+        search._search()  # computing a result would load the graph library, which takes a tenth of a second
         search._steps_into([search.at.levels[1]])
-        search.expander.leaves(np.zeros(1, np.int64), 0, 1)  # which is called only where calls are not worth learning
+        search.expander.leaves(np.zeros(1, np.int64), 0, 1)  # called only where calls are not worth learning
     finally:
         workers.close()
         make_ordinary()

@@ -1,4 +1,4 @@
-"""The states found: packed words, the step by which each was found, and a hash table."""
+"""Stores the states found: their packed words, the step by which each was found, and a hash table."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MOST_STATES = 2**32 - 2**27
 """The maximum number of states. State numbers have 32 bits, also those of next states that turn out to be known."""
 
 LARGEST_TABLE = 2**32 - 2**16
-"""Entries of the largest table, as half of a hash selects the entry. Regions can be fuller than the average, but do not
-overflow."""
+"""The maximum number of entries of the table, as half of a hash selects the entry. Regions can be fuller than the
+average, but do not overflow."""
 
 SMALLEST_TABLE = 4096
-"""Entries per worker in the smallest table: regions fill at random, and must not overflow."""
+"""The number of entries per worker in the smallest table: regions fill at random and must not overflow."""
 
 SMALLEST_ROOM = 2**16
 FULLEST = 0.7
@@ -30,19 +30,19 @@ GROWTH = 1.5
 
 
 class NotASearch(ValueError):
-    """No search can have found the saved states by the saved steps."""
+    """Raised when no search can have found the saved states by the saved steps."""
 
 
 class Store:
-    """States in the order of discovery.
+    """Stores states in the order of discovery.
 
     Room for as many states as fit into memory is reserved at once, because the operating system allocates pages only
     when they are written. So the arrays never have to be copied to grow.
 
     Parameters:
-        packing: how states are packed.
+        packing: the packing of the states.
         instances: the number of action instances.
-        memory: bytes that may be used.
+        memory: the number of bytes that may be used.
         workers: the workers that fill the table.
         first: the number of initial states.
         constrained: whether the spec has `Spec.within`.
@@ -52,7 +52,7 @@ class Store:
         states: shape (room, words).
         parents, arrivals: for each state, the state and the action instance that it was found by.
         outside: for each state, whether it is outside of `Spec.within`; empty if the spec does not have a constraint.
-        table: a hash table with open addressing; an entry is half of a state's hash, and its number, from 1.
+        table: a hash table with open addressing. An entry holds half of a state's hash and the state's number, from 1.
         counters: see `kernel.append`; they include the number of states.
         packings: the number of earlier packings.
     """
@@ -119,7 +119,7 @@ class Store:
         add_expanded(self.counters, more)
 
     def bytes_to_grow(self, coming: int) -> int:
-        """Bytes by which the table must grow for `coming` more states; 0 if there is room."""
+        """Return the number of bytes by which the table must grow for `coming` more states; 0 if there is room."""
         return max(0, 8 * self._table_size(coming) - self.table.nbytes)
 
     def grow(self, coming: int) -> None:
@@ -192,7 +192,7 @@ class Store:
 
 
 def arrival_type(instances: int) -> np.dtype[Any]:
-    """The type of the numbers of action instances.
+    """Return the data type for the numbers of action instances.
 
     Parameters:
         instances: the number of action instances.
@@ -202,7 +202,7 @@ def arrival_type(instances: int) -> np.dtype[Any]:
 
 def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.int64]) -> None:
     """Add the counters of further expanded states; see `kernel.append`."""
-    if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # otherwise, none of them was within `Spec.within`
+    if more[kernel.MOST] > 0 or more[kernel.DEADLOCKS]:  # otherwise, no expanded state was within `Spec.within`
         first = not (counters[kernel.MOST] or counters[kernel.DEADLOCKS])
         fewest, most = more[kernel.FEWEST], more[kernel.MOST]
         counters[kernel.FEWEST] = fewest if first else min(counters[kernel.FEWEST], fewest)
@@ -212,7 +212,7 @@ def add_expanded(counters: NDArray[np.int64], more: Sequence[int] | NDArray[np.i
 
 
 def _reserve(room: int, kind: Any, *shape: int) -> tuple[NDArray[Any], int]:
-    """An array of at most `room` entries, as many as can be reserved, and their number."""
+    """Reserve an array with as many entries as possible, up to `room`. Return the array and its number of entries."""
     while True:  # an operating system allocates pages only when they are written
         try:
             return np.empty((room, *shape), kind), room

@@ -15,19 +15,19 @@ Flags = NDArray[np.bool_]
 N = TypeVar("N", bound=np.generic)
 
 ARRIVED, AT_REST, ENDED, FINISHED = range(4)
-"""Phases of a walker: its state must be checked; its next step must be chosen; its walk has ended, and its evidence is
-not collected yet; there are no more walks for it, or it has expanded its state."""
+"""The phases of a walker: its state must be checked; its next step must be chosen; its walk has ended, but its evidence
+is not collected yet; there are no more walks for it, or it has expanded its state."""
 
 DEAD_END, LONGEST, OUTSIDE, REASONS = range(4)
-"""Why a walk ended: there was no step to another state; it had the maximum number of steps; its state was outside of
-`Spec.within`. The last is the number of reasons."""
+"""The reasons why a walk ended: there was no step to a different state; the walk had the maximum number of steps; its
+state was outside of `Spec.within`. The last constant is the number of reasons."""
 
 WANTS = 64
 """The number of unknown paths that a walker can note before they are learned."""
 
 STEPS, BEGUN, EXPANDED, LOOKED, FILLED, COUNTERS = range(6)
-"""What a thread counts: steps taken; walks begun; states expanded; next states looked at; states noted for the sample.
-The last is the number of counters."""
+"""The counters of a thread: steps taken; walks begun; states expanded; next states inspected; states noted for the
+sample. The last constant is the number of counters."""
 
 CHILDREN = 2**11
 """The number of next states that a thread has room for, unless a state has more."""
@@ -37,11 +37,11 @@ SEEN = 2**14
 
 
 class Learned(NamedTuple):
-    """What is known of the spec.
+    """Everything that has been learned about the spec.
 
     Attributes:
         pool, leaf_start, leaf_count: see `Forest` and `TransitionTables`.
-        begins, slots, numbers: for each outcome, where its changes begin; for each change, the slot and the number.
+        begins, slots, numbers: for each outcome, the position of its first change; for each change, slot and number.
         always, pairs, guards: see `EnabledIndex`.
         reads: for each slot, bits of the predicates that read it.
         base, hashes: see `SlotHashes`.
@@ -113,7 +113,7 @@ class Answers(NamedTuple):
     """The results of calls that were made for single walkers, because they were not worth learning.
 
     Attributes:
-        begins: for each walker, where its answers begin; at last, where the last ones end.
+        begins: for each walker, the position of its first answer, followed by the end of the last answers.
         trees, contents: for each answer, in order, the tree, and the hash of the state that it is about or that the
             step leads to.
         start, counts: for an action instance, its outcomes; for a predicate, `SHOWN` or `NOT_SHOWN`, and -1.
@@ -127,7 +127,7 @@ class Answers(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What a thread notes and counts.
+    """The states that a thread notes, and its counts.
 
     Attributes:
         counters: see `STEPS`.
@@ -135,9 +135,9 @@ class Sample(NamedTuple):
             state, the action instance that led there, and the number of steps from it.
         rows: the numbers of the slots' values of these states; without columns if they are not wanted.
         taken, enabled: for each action instance, how often it was taken, and in how many states it was enabled.
-        ends: for each reason and number of steps, the number of walks that ended so.
-        seen, seen_order: hashes of states noted lately, and the depth and action instance that each was noted with. A
-            state is noted again only with smaller ones.
+        ends: for each reason and number of steps, the number of walks that ended in this way.
+        seen, seen_order: the hashes of recently noted states, and the depth and action instance noted with each. A
+            state is noted again only with a smaller depth and action instance.
     """
 
     counters: Numbers
@@ -160,8 +160,8 @@ class Plan(NamedTuple):
         numbers: the seed; the number of walks; the maximum number of steps of each; the trees of the first state
             predicate and of the first step predicate; the number of predicates; whether the last state predicate is
             `Spec.within`; whether to look for deadlocks; whether to look at all next states instead of the chosen one;
-            of 256 walks, the number that begin in the frontier; and the number of walkers that walk: the others expand
-            states.
+            the number of walks out of 256 that begin in the frontier; and the number of walkers that walk, while the
+            rest expand states.
         initials, initial_hashes: the initial states.
         sought: bits of the predicates to evaluate.
         of_states: bits of the state predicates.
@@ -236,21 +236,21 @@ def new_scratch(groups: int, words: int, room: int, slots: int) -> Scratch:
 (
     SEED, WALKS, LENGTH, FIRST_CHECK, FIRST_STEP, CHECKS, CONSTRAINED, DEADLOCKS, LOOKS, FROM_FRONTIER, WALKING, NUMBERS
 ) = range(12)  # fmt: skip
-"""Places in `Plan.numbers`."""
+"""The indices of the entries of `Plan.numbers`."""
 
 
 def widened(rows: NDArray[N], slots: int) -> NDArray[N]:
-    """Rows with all slots; the new slots are 0."""
+    """Return the rows widened to the given number of slots. The new slots are 0."""
     return np.pad(rows, ((0, 0), (0, slots - rows.shape[1])))
 
 
 def new_walkers(walking: int, expanding: int, slots: int, checks: int, words: int, most: int) -> Walkers:
-    """Walkers that have not begun.
+    """Return walkers that have not begun.
 
     Parameters:
-        walking, expanding: the number of walkers that walk, and that expand states.
+        walking, expanding: the number of walkers that walk, and of walkers that expand states.
         slots: the number of slots of a state.
-        checks: the number of predicates, and one for deadlock.
+        checks: the number of predicates plus one, for deadlock.
         words: the number of 64-bit words of the predicates.
         most: the maximum number of steps of a walk.
     """
@@ -278,7 +278,7 @@ def new_walkers(walking: int, expanding: int, slots: int, checks: int, words: in
 
 
 def new_sample(notes: int, instances: int, longest: int, slots: int) -> Sample:
-    """An empty sample.
+    """Return an empty sample.
 
     Parameters:
         notes: the maximum number of states that the thread meets between two meetings.

@@ -1,7 +1,7 @@
-"""The coverage of random walks: action instances, and the values of fields in a sample of the states.
+"""Measures the coverage of random walks: action instances, and the values of fields in a sample of the states.
 
-Walks do not keep states. The states of the sample that estimates the number of distinct states (`StateSample`) are each
-inspected once, between two rounds.
+Walks do not store states. The states of the sample that estimates the number of distinct states (`StateSample`) are
+each inspected once, between two rounds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class WalkCoverage(Generic[S]):
 
     Parameters:
         spec: the spec.
-        tuning: sizes.
+        tuning: the number of field values to count.
     """
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT) -> None:
@@ -71,7 +71,7 @@ class WalkCoverage(Generic[S]):
     def covered(
         self, sampled: StateSample, enabled: NDArray[np.int64], taken: NDArray[np.int64], new: NDArray[np.int64]
     ) -> CoverageCounts:
-        """The coverage so far.
+        """Return the coverage so far.
 
         Parameters:
             sampled: the sample.

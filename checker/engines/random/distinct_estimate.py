@@ -13,7 +13,7 @@ from leadline.checker.settings import DEFAULT, Tuning
 
 
 class StateSample:
-    """The sample.
+    """A sample of the distinct states.
 
     Parameters:
         tuning: the size of the sample.
@@ -49,7 +49,7 @@ class StateSample:
             self.limit = int(self.hashes[-1])
 
     def led_to(self, instances: int) -> NDArray[np.int64]:
-        """For each action instance, the number of states of the sample that it led to first.
+        """Return, for each action instance, the number of states of the sample that it led to first.
 
         Parameters:
             instances: the number of action instances.

@@ -4,12 +4,12 @@ All next states of a state that is expanded are checked, and the new ones join t
 next is random, with an advantage for states near the start. So a search goes deep soon, does not forget what is near,
 and rarely expands a state twice, whereas walks keep returning to the same states.
 
-What this gains, in median steps to a flaw over 100 seeds (20 to 60 seeds in all rows but the first and the last two,
-where differences of less than a third mean little). The flaws and their bounds are those of
+The table shows the gain, in median steps to a flaw over 100 seeds (20 to 60 seeds in all rows except the first and the
+last two; in these rows, differences of less than a third mean little). The flaws and their bounds are those of
 `tests/bench/bench_walks.py`, and a state that is expanded counts as a step:
 
 ===============================================  =========  =========  =========  ==========  =========
-what a search does                               atomic/    rpc/hw-    rpc/       KAFKA-1211  KIP-101
+method of the search                             atomic/    rpc/hw-    rpc/       KAFKA-1211  KIP-101
                                                  kip-101    truncation kip-101
 ===============================================  =========  =========  =========  ==========  =========
 it walks, and chooses all steps alike            22,767     59,277     6,782      12,893      448,647
@@ -72,7 +72,7 @@ class Arrivals(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Arrivals]) -> Arrivals:
-        """The states of all parts."""
+        """Concatenate the states of all parts."""
         return cls(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.hashes for part in parts]),
@@ -81,7 +81,7 @@ class Arrivals(NamedTuple):
         )
 
     def at(self, places: NDArray[np.int64]) -> Arrivals:
-        """The states at some places."""
+        """Return the states at the given indices."""
         return Arrivals(self.rows[places], self.hashes[places], self.parents[places], self.trees[places])
 
 
@@ -161,7 +161,7 @@ class Frontier:
         return sum(array.nbytes for array in (*own, self._parents, self._trees, self._hashes, self._steps))
 
     def new_among(self, found: Arrivals) -> Arrivals:
-        """The states that are not remembered, each once.
+        """Return the states that are not remembered, each once.
 
         The result does not depend on the order of the states given.
         """
@@ -224,7 +224,7 @@ class Frontier:
         self._count = count
 
     def path(self, node: int) -> tuple[list[int], list[int]]:
-        """The action instances of the steps to a node, and the hashes of the states from the initial state to it."""
+        """Return the action instances of the steps to a node, and the hashes of all states on the path to it."""
         trees, hashes = [], [int(self._hashes[node])]
         while self._parents[node] >= 0:
             trees.append(int(self._trees[node]))

@@ -1,4 +1,4 @@
-"""Leaving out steps: shortens a counterexample of a random search.
+"""Shortens a counterexample of a random search by leaving out steps.
 
 First, Hypothesis leaves out steps. Then steps are left out one and two at a time, and the result is the shortest
 counterexample through all states visited meanwhile.
@@ -50,7 +50,7 @@ SHRINKING = settings(
 
 
 def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
-    """A counterexample from which Hypothesis cannot leave out any more steps, or only a few if it is very long.
+    """Return a counterexample from which Hypothesis cannot leave out any more steps, or only a few if it is very long.
 
     Within a Hypothesis test, the counterexample is returned unchanged, because such tests must not be nested.
 
@@ -70,7 +70,7 @@ def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEF
 
 
 def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: int) -> tuple[Trace[S], int]:
-    """A counterexample without the steps that Hypothesis leaves out.
+    """Shorten a counterexample by the steps that Hypothesis can leave out.
 
     Hypothesis draws a byte for each group of steps, and shrinks the bytes towards 0, which leaves the group out.
 
@@ -119,10 +119,10 @@ def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: i
 
 
 def _choices(trace: Trace[S]) -> list[Choice]:
-    """The choices that lead along a trace.
+    """Return the choices that lead along a trace.
 
     Raises:
-        SpecError: they now lead to other states.
+        SpecError: the action instances no longer lead to the same states.
     """
     choices = []
     for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
@@ -134,7 +134,7 @@ def _choices(trace: Trace[S]) -> list[Choice]:
 
 
 def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
-    """The violation that some choices lead to, without instances that are not enabled; None if there is none.
+    """Follow choices, skipping instances that are not enabled. Return the violation found; None if there is none.
 
     Parameters:
         trace: a counterexample.
@@ -156,7 +156,7 @@ def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
 
 
 def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
-    """A short counterexample near a given one.
+    """Return a short counterexample near the given one.
 
     Steps are left out, one and two at a time, and the shortest counterexample through all visited states is selected.
     This is repeated until the counterexample does not get shorter.
@@ -182,7 +182,7 @@ def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tr
 
 
 def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
-    """The shortest evidence through visited states and the states one step from them.
+    """Return the shortest evidence through the visited states and the states one step from them.
 
     Parameters:
         visited: the visited states.

@@ -44,21 +44,21 @@ def fuzz(
     After a violation the search continues for the other properties, unless all are violated.
 
     Parameters:
-        spec: what to search.
+        spec: the spec to search.
         limits: ``max_seconds`` applies to the search and the shortening together (see
             `leadline.checker.engines.random.shorten`); ``keep_going`` continues until all behaviours are searched, even
             if every property is violated; ``coverage`` uses one thread.
-        progress: called regularly with the counts so far; then with what is being shortened.
+        progress: called regularly, first with the counts so far, then with the activity of the shortening.
         settings: number and length of the behaviours, the seed, and how to search.
 
     Returns:
         The result: violated, with shortened traces, or incomplete, since a sample proves nothing. Its counts are those
-        of the search, `Statistics.walked` among them; ``depth`` is that of the longest behaviour, or of the deepest
+        of the search and include `Statistics.walked`; ``depth`` is that of the longest behaviour, or of the deepest
         state that was expanded.
 
     Raises:
         SpecError: the spec misbehaved: an action or a property raised an exception, or is not a pure function; or a
-            limit is one that random search does not have.
+            limit is not supported by random search.
     """
     limits, settings = limits or Limits(), settings or RandomSettings()
     _check_limits(limits)
@@ -75,7 +75,7 @@ def fuzz(
 
 
 def _check_limits(limits: Limits) -> None:
-    """Refuse limits that random search does not have. Raises SpecError."""
+    """Raise SpecError for limits that random search does not support."""
     if limits.depth is not None:
         raise SpecError(f"random search has no limit depth={limits.depth}: use steps of RandomSettings")
     if limits.max_states is not None:

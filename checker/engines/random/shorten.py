@@ -1,4 +1,4 @@
-"""Shortening: makes the counterexamples of a random search short, within the time that is left.
+"""Shortens the counterexamples of a random search within the remaining time.
 
 First, steps are left out. Then an exhaustive search from the initial states looks for shorter counterexamples. If the
 space is too large to be searched to the depth of a counterexample, searches from the states along it shorten it
@@ -69,12 +69,12 @@ def shortened(
     workers: int | None = None,
     tuning: Tuning = DEFAULT,
 ) -> Result:
-    """The result of a random search with its traces shortened.
+    """Return the result of a random search with its traces shortened.
 
     The traces of witnesses are only shortened by leaving out steps. The calls made here do not count as covered.
 
     Parameters:
-        result: the result.
+        result: the result of the random search.
         limits: ``max_seconds`` applies to the search and the shortening together (see `Tuning.shortening_seconds`),
             ``max_memory`` to each of them.
         progress: called regularly; `Statistics.activity` names the trace that is being shortened.
@@ -153,7 +153,7 @@ class _Shortening:
 
     @property
     def _longer(self) -> list[Property]:
-        """The properties to which there may be a shorter counterexample."""
+        """The properties for which there may be a shorter counterexample."""
         return [item for item in self._violated if item not in self._shortest and len(self.traces[item]) > self._depth]
 
     def _leave_out(
@@ -248,10 +248,10 @@ class _Shortening:
 
 
 def _check_followed(trace: Trace[S]) -> None:
-    """Refuse a trace that is not evidence.
+    """Raise an exception if a trace is not evidence of its property.
 
     Raises:
-        SpecError: the random walk went through a state that differs from the one in the trace.
+        SpecError: the random walk went through a state that differs from the corresponding state of the trace.
     """
     item = trace.about
     assert item is not None
@@ -263,7 +263,7 @@ def _check_finished(result: Result) -> None:
     """End the shortening if a search was interrupted or ran out of time.
 
     Raises:
-        StopSearch: it was.
+        StopSearch: the search was interrupted or ran out of time.
     """
     if result.stop is not None and result.stop.kind in (StopKind.TIME, StopKind.INTERRUPT):
         raise StopSearch(result.stop)

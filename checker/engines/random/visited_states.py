@@ -1,4 +1,4 @@
-"""The states that Hypothesis state machines and the shortening have visited, each with the steps from it.
+"""Stores the states that Hypothesis state machines and the shortening have visited, with the steps from each.
 
 An action may yield several next states in the order of a set, which differs between processes. Here they are ordered by
 their contents, so that the same choices lead through the same states in every process.
@@ -42,7 +42,7 @@ class Steps(Generic[S]):
 
 
 class VisitedStates(Generic[S]):
-    """Visited states. Each is expanded once, and the first ones are checked for purity.
+    """A set of visited states. Each state is expanded once, and the first ones are checked for purity.
 
     Parameters:
         spec: the spec.
@@ -59,7 +59,7 @@ class VisitedStates(Generic[S]):
         return state in self._steps
 
     def steps(self, state: S) -> Steps[S]:
-        """The steps from a state, which then counts as visited.
+        """Return the steps from a state, and mark the state as visited.
 
         Raises:
             SpecError: the spec misbehaved.
@@ -89,7 +89,7 @@ class VisitedStates(Generic[S]):
         return Steps(enabled, {instance: states for instance, states in moves.items() if states}, idle)
 
     def follow(self, state: S, choices: Iterable[Choice]) -> None:
-        """Visit the states along some choices, without the action instances that are not enabled."""
+        """Visit the states to which choices lead. Action instances that are not enabled are skipped."""
         for instance, choice in choices:
             enabled = self.steps(state).enabled.get(instance, [state])
             state = enabled[min(choice, len(enabled) - 1)]

@@ -1,4 +1,4 @@
-"""The learned tables as arrays for the loop of walkers, and the results of calls that single walkers wait for."""
+"""Converts the learned tables to arrays for the loop of walkers, and makes the calls that single walkers wait for."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class WalkerTables(Generic[S]):
     Parameters:
         spec: the spec.
         initials: its initial states.
-        adjustments: what earlier attempts have found out about the spec.
-        watch: checks the time, and has the threads and processes that share the work.
+        adjustments: facts about the spec that earlier attempts have discovered.
+        watch: checks the time, and holds the threads and processes that share the work.
         purity: checks some of the states.
         tuning: sizes.
 
@@ -117,7 +117,7 @@ class WalkerTables(Generic[S]):
         answers = self._outcomes_known
         for steps in self._answered():
             self._add_outcome(steps)
-        self._outcomes_known = answers  # the next call overwrites those of answers
+        self._outcomes_known = answers  # the next call overwrites the outcomes of answers
         return arrays.Learned(
             tables.forest.pool, tables.leaf_start, tables.leaf_count, self._begins, self._slots, self._values,
             index.always, index.pairs, index.table, tables.read_by_slot(self.words),
@@ -141,7 +141,7 @@ class WalkerTables(Generic[S]):
                     yield from given
 
     def answers(self, walkers: int) -> arrays.Answers:
-        """The answers as arrays for the loop. Their outcomes come after all others in `learned`.
+        """Return the answers as arrays for the loop. Their outcomes follow the learned outcomes in `learned`.
 
         Parameters:
             walkers: the number of walkers.
@@ -181,7 +181,7 @@ class WalkerTables(Generic[S]):
     # Calls.
 
     def learn(self, walkers: arrays.Walkers, states: int) -> bool:
-        """Make the calls that walkers wait for, and learn from those that are worth it. Returns whether any was.
+        """Make the calls that walkers wait for, and learn from those that are worth it. Return whether any were.
 
         Parameters:
             walkers: the walkers.
@@ -216,7 +216,7 @@ class WalkerTables(Generic[S]):
         return bool(jobs)
 
     def _rows(self, before: list[int], tree: int, outcome: int) -> tuple[list[int], ...]:
-        """The states that a call for a walker is made on.
+        """Return the states on which a call for a walker is made.
 
         Parameters:
             before: the state of the walker.
@@ -270,7 +270,7 @@ class WalkerTables(Generic[S]):
         self.learner.verification.rows(rows, self.packing)
 
     def to_verify(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The walkers, among some, at whose states to verify what was learned."""
+        """Choose the walkers, among the given ones, whose states are used for verification."""
         return self.learner.verification.chosen(walkers)
 
     @property
@@ -280,7 +280,7 @@ class WalkerTables(Generic[S]):
         return Verified(verification.checked, verification.drawn, None)
 
     def distances(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """The distances of some states. Unknown ones are called, and learned if that is worth it.
+        """Return the distances of states. Call the function for unknown distances, and learn them if that is worth it.
 
         Parameters:
             rows: the rows of the states.
@@ -305,7 +305,7 @@ class WalkerTables(Generic[S]):
 
 
 def padded(rows: Sequence[Sequence[int]], slots: int) -> NDArray[np.int64]:
-    """Rows as an array, with 0 in new slots that they lack."""
+    """Return rows as an array, with 0 in the new slots that the rows do not have."""
     array = np.zeros((len(rows), slots), np.int64)
     for place, row in enumerate(rows):
         array[place, : len(row)] = row

@@ -58,20 +58,20 @@ ROUND = 64
 """The maximum number of steps of each walker between two meetings."""
 
 FIRST, SHARE = 8, 16
-"""The number of steps of all walkers together before the first meeting; later, it is one step for every 16 steps so
-far. So a violation that is found early ends the search early."""
+"""The number of steps of all walkers together before the first meeting. Later, the number of steps between two meetings
+is 1/16 of the steps so far. So a violation that is found early ends the search early."""
 
 FEWEST, STEPS_EACH = 2, 2
-"""The number of walkers that move at first, and the number of steps of all walkers for each further one that moves."""
+"""The minimum number of walkers that move, and the number of steps of all walkers for each walker that moves."""
 
 EXPANDERS, EXPANSIONS = 4096, 192
-"""The number of walkers that expand states at the same time; and of 256 steps, the number that expand a state."""
+"""The number of walkers that expand states at the same time, and the number of steps out of 256 that expand a state."""
 
 FROM_FRONTIER, STARTS = 192, 1024
-"""Of 256 walks, the number that begin in the frontier; and the number of its states at which they may begin."""
+"""The number of walks out of 256 that begin in the frontier, and the number of its states at which they may begin."""
 
 ALONE = 64
-"""With fewer walkers than this, a second thread is not worth waking."""
+"""With fewer walkers than this, waking a second thread is not worth it."""
 
 COMPARED = 32
 """The number of walkers at whose states learned paths are compared with calls, whenever something was learned."""
@@ -85,7 +85,7 @@ class Walks(Generic[S]):
         walks: the number of walks.
         steps: the maximum number of steps of a walk.
         seed: the same seed gives the same walks.
-        watch: checks the time and memory of the search, and has the threads that share the work.
+        watch: checks the time and memory of the search, and holds the threads that share the work.
         purity: checks some of the states.
         uniform: whether to walk from initial states only, and to look only at the steps taken.
         coverage: whether `covered` is wanted.
@@ -95,8 +95,9 @@ class Walks(Generic[S]):
         traces: for each violated property (for a witness, satisfied), the walk that shows this.
         sampled: a sample of the distinct states.
         taken, enabled: for each action instance, how often it was taken, and in how many states it was enabled.
-        ends: for each reason and number of steps, the number of walks that ended so; see `arrays.DEAD_END`.
-        steps, begun, expanded: the number of steps taken and states expanded; of walks begun; and of states expanded.
+        ends: for each reason and number of steps, the number of walks that ended in this way; see `arrays.DEAD_END`.
+        steps: the number of steps taken and states expanded.
+        begun, expanded: the number of walks begun, and of states expanded.
     """
 
     def __init__(
@@ -112,10 +113,10 @@ class Walks(Generic[S]):
         self.begin(seed, uniform=uniform)
 
     def begin(self, seed: int, *, uniform: bool) -> None:
-        """Forget all walks, and begin again with another seed.
+        """Forget all walks and begin again with a different seed.
 
-        What was learned is kept. This saves time and does not change the walks, unless states are given up for lack of
-        room.
+        The learned tables are kept. This saves time and does not change the walks, unless states are given up because
+        there is no room.
 
         Parameters:
             seed, uniform: see `Walks`.
@@ -152,7 +153,7 @@ class Walks(Generic[S]):
             self._found.append(Arrivals(rows.astype(np.int32), hashes, none, none.astype(np.int32)))
 
     def _new_tables(self) -> WalkerTables[S]:
-        """New tables. If initial states differ in shape, the adjustments change."""
+        """Return new tables. If initial states differ in shape, change the adjustments."""
         while True:
             try:
                 return WalkerTables(
@@ -207,7 +208,7 @@ class Walks(Generic[S]):
                 self._samples = [sample._replace(rows=arrays.widened(sample.rows, slots)) for sample in self._samples]
 
     def _translate(self, before: Layout) -> None:
-        """After a change of the layout: convert the states of the walkers, and check all of them again."""
+        """Convert the states of the walkers to a new layout, and have all of them checked again."""
         walkers, frontier = self._walkers, self._frontier
         under_way = np.flatnonzero(walkers.phase < arrays.ENDED)
         old: list[NDArray[np.int32] | NDArray[np.int64]] = [walkers.values[under_way], frontier.rows, self._starts.rows]
@@ -236,7 +237,7 @@ class Walks(Generic[S]):
     # The walks.
 
     def round(self) -> bool:
-        """Let walkers take steps and expand states, and collect their evidence. Returns whether any walk is left.
+        """Let walkers take steps and expand states, and collect their evidence. Return whether any walks remain.
 
         Raises:
             StopSearch, KeyboardInterrupt, MemoryError: the round was not completed.
@@ -319,7 +320,7 @@ class Walks(Generic[S]):
         self._look_at_sample()
 
     def _adjusting(self, do: Callable[[], T]) -> T:
-        """Call a function, and repeat the call with other adjustments if the search must change them.
+        """Call a function. If the search must change its adjustments, change them and repeat the call.
 
         Raises: see `round`.
         """
@@ -443,10 +444,10 @@ class Walks(Generic[S]):
         walkers.seen[:] = -1
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
-        """The walk that gives evidence of a property, repeated by calls.
+        """Return the walk that gives evidence of a property, repeated by calls of the spec.
 
         Raises:
-            SpecError: it now leads to other states.
+            SpecError: the walk no longer leads to the same states.
         """
         walkers = self._walkers
         steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])
