@@ -1,4 +1,4 @@
-"""Which brokers believe they lead, and which broker really leads. Shared by all families of specs."""
+"""The brokers that believe they lead, and the true leader. Shared by all families of specs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Leadership(Generic[R]):
         return ((broker, self.replicas[broker]) for broker in sorted(brokers))
 
     def with_replica(self, broker: int, replica: R) -> Self:
-        """The state with another replica of a broker."""
+        """Return the state with the replica of a broker replaced."""
         state: Any = self  # an attrs value, as only its class knows
         replicas = (*self.replicas[:broker], replica, *self.replicas[broker + 1 :])
         changed: Self = attrs.evolve(state, replicas=replicas)

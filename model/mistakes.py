@@ -1,4 +1,4 @@
-"""Mistakes in the rules of both families: actions under other rules, or with other results."""
+"""Mistakes in the rules of both families: actions with changed rules or changed results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Taken = Callable[..., Iterator[Any]]
 
 
 def under(action: Action[Any, ...], **rules: object) -> Taken:
-    """The action under other rules of the protocol."""
+    """Return the function of an action, with changed rules of the protocol."""
 
     def mutant(state: Any, *values: int) -> Iterator[object]:
         for successor in action(attrs.evolve(state, protocol=attrs.evolve(state.protocol, **rules)), *values):
@@ -26,7 +26,7 @@ def under(action: Action[Any, ...], **rules: object) -> Taken:
 
 
 def and_then(action: Action[Any, ...], change: Callable[..., object]) -> Taken:
-    """The action, and then `change` of its result, which is given the states before and after and the parameters."""
+    """Return an action whose results are replaced by `change(before, after, *parameters)`."""
 
     def mutant(state: Any, *values: int) -> Iterator[object]:
         for successor in action(state, *values):
@@ -36,7 +36,7 @@ def and_then(action: Action[Any, ...], change: Callable[..., object]) -> Taken:
 
 
 def changing(state: S, broker: int, **fields: object) -> S:
-    """The state with other values for fields of a broker's replica."""
+    """Return the state with changed fields of a broker's replica."""
     changed: S = state.with_replica(broker, attrs.evolve(state.replicas[broker], **fields))  # type: ignore[attr-defined]
     return changed
 

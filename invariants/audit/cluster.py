@@ -44,7 +44,7 @@ from leadline.model.disk.files import Files, Unreadable
 from leadline.model.disk.remote import AnyFiles, canonical, without_secrets
 
 ALONE_FOR = 1.0
-"""Seconds of work before other processes are considered."""
+"""The time in seconds for which one process works alone before helper processes are considered."""
 
 WORTH_IT = 5.0
 """Seconds of remaining work for which other processes are worthwhile: starting them takes a second or more."""
@@ -69,7 +69,7 @@ class Done:
     """The progress of an audit.
 
     Attributes:
-        partitions, planned: the number of partitions that are done, and of all.
+        partitions, planned: the number of audited partitions, and the number of all partitions.
         batches, size: the number of batches read so far, and their size in bytes.
         errors: the violations found so far.
         seconds: wall-clock seconds.
@@ -136,10 +136,10 @@ def compare(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Audit the data directories of brokers, and compare them with those of an earlier moment.
+    """Audit the data directories of brokers and compare them with an earlier copy.
 
     Parameters:
-        before, after: the directories of the earlier and of the later moment. See `audit` for the others.
+        before, after: the directories of the earlier and of the later copy. See `audit` for the further parameters.
     """
     earlier, later = (clusters_in(files, given, stopped=stopped) for given in (before, after))
     for given, clusters in ((before, earlier), (after, later)):
@@ -194,7 +194,7 @@ def _audited(
 
 
 def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cluster]:
-    """The clusters of the data directories below given directories. See `audit`."""
+    """Return the clusters of the data directories below the given directories. See `audit`."""
     found: list[str] = []
     for path in given:
         path = canonical(path)
@@ -241,7 +241,7 @@ def _cores() -> int:
 
 
 def _run(run: Callable[[Task], PartitionReport], tasks: Sequence[Task], workers: int) -> Iterator[PartitionReport]:
-    """Audit partitions in this process and, if that takes long, in other processes too."""
+    """Audit partitions in this process and, if that takes long, in helper processes too."""
     began, waiting = time.monotonic(), list(reversed(tasks))
     while waiting:
         yield run(waiting.pop())
@@ -361,7 +361,7 @@ def _names(checks: Iterable[Property]) -> str:
 
 
 def _left_open(reports: Sequence[PartitionReport]) -> Iterator[str]:
-    """What is undecided about single partitions, one sentence for each reason."""
+    """Yield a sentence for each reason why properties of single partitions are undecided."""
     every = [
         reason
         for report in reports

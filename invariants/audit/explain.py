@@ -64,7 +64,7 @@ def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
 
 
 def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
-    """Evidence that a log was once longer, a clause each."""
+    """Return evidence that a log was once longer, as a list of clauses."""
     end, signs = replica.log.end_offset, []
     if (replica.place.recovery_point or 0) > end:
         signs.append(f"the recovery point {replica.place.recovery_point} says that more was flushed")
@@ -79,7 +79,7 @@ def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
 
 
 def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Iterator[str]:
-    """Where the logs of the brokers in findings diverge."""
+    """Yield sentences on the offsets at which the logs of brokers in findings diverge."""
     about = [set(finding.brokers) for finding in findings if finding.check in BETWEEN_BROKERS]
     for (one, replica), (other, peer) in itertools.combinations(partition.replicas_of(), 2):
         if any({one, other} <= brokers or (len(brokers) == 1 and brokers & {one, other}) for brokers in about):
@@ -87,7 +87,7 @@ def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Itera
 
 
 def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -> Iterator[str]:
-    """Where two logs diverge, and what each has from there on."""
+    """Yield sentences on the offset at which two logs diverge and on their contents from there on."""
     aligned = replica.log.aligned(peer.log, max(replica.log.end_offset, peer.log.end_offset))
     differing = np.flatnonzero(~aligned.same)
     if not len(differing):

@@ -1,4 +1,4 @@
-"""Two moments of one cluster: no committed record may be missing at the later one, unless Kafka removed it."""
+"""Compare two copies of a cluster: no committed record may be missing in the later copy unless Kafka removed it."""
 
 from __future__ import annotations
 

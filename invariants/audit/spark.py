@@ -212,7 +212,7 @@ def _called(surveyed: Survey, machine: str) -> Survey:
 
 
 def _local(path: str) -> str:
-    """The path on its own machine."""
+    """Remove the name of the machine from a path."""
     return path.partition(":")[2]
 
 
@@ -269,7 +269,7 @@ def _judged_from_afar(
 def _read_there(
     wanted: Broadcast[list[_Wanted]], checksums: bool, _: Iterable[int]
 ) -> Iterator[tuple[int, DiskReplica]]:
-    """Read the replicas on this machine; if the machine has several tasks, a share of them."""
+    """Read the replicas on this machine; if the machine has several tasks, each task reads some of them."""
     from pyspark import BarrierTaskContext
 
     barrier = BarrierTaskContext.get()

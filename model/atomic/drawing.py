@@ -1,4 +1,4 @@
-"""How views draw the `atomic` family: the rows of a state, the messages between them, and the events of a trace."""
+"""The drawing of the `atomic` family for views: the rows and messages of a state, and the events of a trace."""
 
 from __future__ import annotations
 

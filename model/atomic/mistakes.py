@@ -36,7 +36,7 @@ AtomicAction = Action[Partition, ...]
 
 
 def as_followers(state: Partition, leader: int, members: frozenset[int]) -> Partition:
-    """The state as if some brokers followed a leader in its epoch."""
+    """Return the state in which the given brokers follow a leader in its epoch."""
     for member in members - {leader}:
         state = changing(state, member, leader=leader, epoch=state.replicas[leader].epoch)
     return state

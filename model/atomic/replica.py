@@ -10,7 +10,7 @@ from leadline.model.quorum import NO_EPOCH
 
 @attrs.frozen(cache_hash=True)
 class Replica:
-    """The replica of one broker: its log, and what the broker believes.
+    """The replica of one broker: its log, and the broker's knowledge of the partition.
 
     Attributes:
         log: the records.

@@ -45,7 +45,7 @@ class Partition(Leadership[Replica]):
     bounds: Bounds = constant()
 
     def announcing(self, quorum: Quorum) -> Partition:
-        """The state with another quorum, and with a request that announces it in its epoch."""
+        """Return the state with a new quorum, and with a request that announces it in its epoch."""
         requests = list(self.requests)
         requests[quorum.epoch] |= {Request(quorum.leader, quorum.isr)}
         return attrs.evolve(self, quorum=quorum, requests=tuple(requests))

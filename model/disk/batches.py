@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 from leadline.model.disk.files import Source, Unreadable
 
 CHUNK = 4 * 2**20
-"""Bytes read at a time."""
+"""The number of bytes read at a time."""
 
 SHORT_READ = 64 * 2**10
-"""Bytes read at a time if batches are large and checksums are not computed."""
+"""The number of bytes read at a time if batches are large and checksums are not computed."""
 
 MAGIC_AT, ATTRIBUTES_AT = 16, 21
 """Position of the magic byte in a batch; position in a batch of magic 2 from which the checksum is computed."""
 
 BEFORE_LENGTH_COUNTS = 12
-"""Bytes of a batch that its length field does not count: the base offset and the length field."""
+"""The number of bytes that the length field of a batch does not count: the base offset and the length field."""
 
 HEADER = np.dtype(
     [
@@ -100,16 +100,16 @@ _LEAST_SIZE = {0: 26, 1: 34, 2: HEADER.itemsize}
 
 
 class Tail(enum.Enum):
-    """How a segment ends."""
+    """The kinds of ends of a segment."""
 
     WHOLE = "whole"
-    """With a complete batch."""
+    """The segment ends with a complete batch."""
     ZEROS = "zeros"
-    """With zeros: the file was preallocated, or it grew in a crash."""
+    """The segment ends with zeros: the file was preallocated, or it grew in a crash."""
     TORN = "torn"
-    """In the middle of a batch."""
+    """The segment ends in the middle of a batch."""
     GARBAGE = "garbage"
-    """With bytes that are not a batch."""
+    """The segment ends with bytes that are not a batch."""
 
 
 @attrs.frozen(eq=False)
@@ -119,7 +119,7 @@ class Headers:
     Attributes:
         batches: an array of type `BATCH`, in file order.
         end: the position in the file at which the last batch ends.
-        tail: what follows it.
+        tail: the kind of data after the last batch.
     """
 
     batches: NDArray[np.void]

@@ -1,4 +1,4 @@
-"""Clusters: which broker a data directory belongs to, and which directories belong together.
+"""Find the broker of each data directory, and the directories that belong to the same cluster.
 
 Ids in a directory are not proof. A `cluster.id` is often copied from an example, and a node has the same id in every
 directory, in an old copy, and in another cluster. Topic ids and the beginning of the metadata log are proof, because
@@ -38,7 +38,7 @@ class MetadataLog:
         directory: its directory.
         log: its batches.
         quorum_epoch: the epoch in its `quorum-state` file; None if there is none.
-        complete: whether its end is there, that is, its leader epoch checkpoint has no later epoch.
+        complete: whether its end is present, that is, its leader epoch checkpoint has no later epoch.
         committed: an offset below which all records are committed, because there is a snapshot of them.
     """
 
@@ -98,7 +98,7 @@ class Cluster:
         why_not_one_moment: the reasons why the disks were not copied at one moment, a clause each; empty if they were.
         notes: notes about the directories, each with the nodes concerned.
         doubled: partitions that a broker has in two of its directories, with both directories.
-        unread: what could not be read from the metadata log, one line each.
+        unread: errors from reading the metadata log, one line each.
     """
 
     nodes: dict[int, Node]
@@ -136,7 +136,7 @@ class Cluster:
         return dict(sorted(found.items()))
 
     def place(self, partition: Partition, node: Node, directory: DataDirectory) -> ReplicaPlace:
-        """The location of a replica, and what its broker knows about it."""
+        """Return the location of a replica and its broker's knowledge about it."""
         high_watermark = directory.checkpoint(text.HIGH_WATERMARKS, partition)
         if partition == METADATA and node.metadata is not None:
             high_watermark = max(node.metadata.committed, node.metadata.log.start_offset)
@@ -196,10 +196,10 @@ class Cluster:
         )
 
     def _belief(self, partition: Partition, node: Node) -> Belief:
-        """What a node knows about a partition.
+        """Return the knowledge of a node about a partition.
 
         If there is no metadata log, or it does not have the topic, all nodes follow `UNKNOWN_LEADER`. A node without a
-        metadata log of its own is assumed to know what the others know.
+        metadata log is assumed to know the content of the cluster's metadata log.
         """
         if self.metadata is None or partition == METADATA:
             return Belief(UNKNOWN_LEADER, 0, 0)
@@ -252,7 +252,7 @@ class Survey:
 
     @property
     def weight(self) -> int:
-        """The end offset of its metadata log. A directory is compared with those whose metadata log is longer."""
+        """The end offset of its metadata log, plus 1; 0 without one. Directories are grouped by decreasing weight."""
         return self.metadata.log.end_offset + 1 if self.metadata is not None else 0
 
 
@@ -264,7 +264,7 @@ def survey(files: Files, path: str) -> Survey:
 
 @attrs.frozen(eq=False)
 class Reader:
-    """Functions that read more from directories than a survey does, on whichever machine they are.
+    """Functions that read further data from directories, on the machines on which the directories are.
 
     Attributes:
         metadata: reads a metadata log.
@@ -276,7 +276,7 @@ class Reader:
 
 
 def reader(files: Files) -> Reader:
-    """A reader that uses a file system with access to all directories."""
+    """Return a reader that uses a file system with access to all directories."""
     return Reader(
         lambda log: read_metadata(files, log.directory),
         lambda one, other: _have_a_batch_in_common(files, one, other),
@@ -288,7 +288,7 @@ def assemble(surveyed: Sequence[Survey], read: Reader, *, stopped: bool = False)
 
     Parameters:
         surveyed: the directories.
-        read: reads more from them.
+        read: reads further data from them.
         stopped: whether the user says that no broker ran when its directory was copied.
 
     Returns:
@@ -326,7 +326,7 @@ def _metadata_log(files: Files, directory: DataDirectory) -> MetadataLog | None:
 
 
 def _log(files: Files, directory: LogDirectory) -> DiskLog:
-    """The readable part of a log. The audit of the partition reports the rest."""
+    """Return the readable part of a log. The audit of the partition reports the unreadable part."""
     pieces = [np.empty(0, BATCH)]
     for _, path in directory.segments:
         try:
@@ -421,9 +421,10 @@ def _own_directories(
     notes: list[tuple[tuple[int, ...], str]],
     doubled: list[tuple[int, Partition, str, str]],
 ) -> list[Survey]:
-    """The directories that a node really has, among those with its id: one, or several with different partitions.
+    """Return the directories of a node among all directories with its id: one, or several with different partitions.
 
-    A directory with the same partitions as another one is a copy of another moment, or of another incarnation.
+    A directory that has the same partitions as a chosen one is a copy from a different time, or of an earlier or later
+    incarnation of the node.
     """
     kept: list[Survey] = []
     for each in sorted(held, key=lambda identity: (-identity.weight, -len(identity.directory.partitions))):

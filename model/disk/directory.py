@@ -1,4 +1,4 @@
-"""Data directories: their content, except the logs themselves."""
+"""The content of data directories, except the logs themselves."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DataDirectory:
         checkpoints: the offsets in each checkpoint file, by file name; no entry if a file does not exist.
         partitions: its partitions, each with the directory of its log.
         set_aside: the partition directories that are being deleted or moved, or that are stray.
-        problems: what could not be read, one line each.
+        problems: errors from reading its files, one line each.
     """
 
     path: str
@@ -172,8 +172,8 @@ class LogDirectory:
         topic_id: the topic id; None if the directory does not have it.
         snapshots: the offsets of the producer snapshots.
         swapping: whether compaction was interrupted while it replaced segments.
-        is_one: whether it contains any file of a partition directory.
-        problems: what could not be read, one line each.
+        is_one: whether it is a partition directory, that is, contains a typical file.
+        problems: errors from reading its files, one line each.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Files, opened so that a hostile directory does no harm.
+"""Open files in a way that is safe even if the content of a directory is malicious.
 
 Only regular files are opened, read-only and without following links, and they are read in bounded pieces. Files are not
 mapped into memory, because a process is killed if a broker truncates a file that the process has mapped.
@@ -24,7 +24,7 @@ Kind = Literal["file", "directory", "other"]
 
 
 class Unreadable(Exception):
-    """A file or directory cannot be read. The message says which one and why, in one line."""
+    """Raised when a file or directory cannot be read. The message has one line with the path and the reason."""
 
 
 @attrs.frozen

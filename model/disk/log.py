@@ -160,7 +160,7 @@ class Alignment:
         return np.concatenate([[0], np.cumsum(changed)]) if len(self.offsets) else np.empty(0, np.int64)
 
     def place(self, index: int) -> Place:
-        """One of the offsets, and the batches of both logs there."""
+        """Return the offset with the given index, and the batches of both logs at this offset."""
         left, right = int(self.left[index]), int(self.right[index])
         mine = _batch(self.mine[left]) if left >= 0 else None
         if self.same[index]:
@@ -217,7 +217,7 @@ def is_full(batches: NDArray[np.void]) -> NDArray[np.bool_]:
 
 
 def offsets_text(first: int, last: int) -> str:
-    """Offsets as text: ``7`` or ``7-9``."""
+    """Return a range of offsets as text: ``7`` or ``7-9``."""
     return str(first) if first == last else f"{first}-{last}"
 
 

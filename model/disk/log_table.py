@@ -1,4 +1,4 @@
-"""The logs of a partition as a table for views: a row for each log, and a column for each range without a change."""
+"""The logs of a partition as a table: a row for each log, and a column for each range of offsets without changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_COLUMNS = 24
 """Largest number of columns."""
 
 MOST_BORDERS = 500
-"""Largest number of changes in a log, or between two: a damaged log can change with every batch."""
+"""The largest number of changes within a log or between two logs. A damaged log can change with every batch."""
 
 Kind = Literal["same", "different", "missing", "gone", "end"]
 """The kind of a cell. `same`: no other log has a different batch there; `different`: another log has one; `missing`:
@@ -28,7 +28,7 @@ class LogCell:
     """The content of a log in a column.
 
     Attributes:
-        kind: how it compares with the others.
+        kind: the result of the comparison with the other logs.
         epoch: the leader epoch; None if the log has no batch there.
         text: a short description of the batch.
     """

@@ -80,7 +80,7 @@ class Metadata:
         partitions: the states of each partition with the offsets at which they began, by topic id and number.
         registrations: the registrations of each broker, by broker id.
         compacted: the names of topics whose cleanup policy has ever been compaction.
-        problems: what could not be read, one line each.
+        problems: errors from reading the log, one line each.
     """
 
     begins: int = 0
@@ -193,7 +193,7 @@ def _read(files: Files, path: str, take: Callable[[int, bytes], None], metadata:
 
 
 def _records(source: Source, batch: np.void) -> Iterator[tuple[int, bytes]]:
-    """The offsets and values of the records of a batch."""
+    """Yield the offsets and values of the records in a batch."""
     size = int(batch["size"])
     if size > LARGEST_BATCH:
         raise Malformed(f"a batch has {size:,} bytes")

@@ -18,7 +18,7 @@ from leadline.model.disk.text import Epoch
 from leadline.model.quorum import NO_EPOCH, Quorum
 
 UNKNOWN_LEADER = -1
-"""The leader, if brokers have one but no disk says which."""
+"""The leader if brokers have one but it cannot be determined from the disks."""
 
 LEFT_OUT = b"version https://git-lfs.github.com/spec/"
 """The first bytes of a Git LFS pointer, which replaces a file that is stored elsewhere."""
@@ -45,14 +45,14 @@ class Belief:
 
 @attrs.frozen
 class ReplicaPlace:
-    """The location of a replica, and what its broker stores about it outside of the partition directory.
+    """The location of a replica, and its broker's data about it outside of the partition directory.
 
     Attributes:
         node: the broker.
         path: the partition directory.
         clean: whether the broker was stopped cleanly.
         high_watermark, recovery_point, log_start, cleaned_to: the offsets in the checkpoints; None if there is none.
-        belief: what the broker believes.
+        belief: the knowledge of the broker about the partition.
         missing: whether the broker should have this directory but does not.
     """
 
@@ -76,7 +76,7 @@ class Segment:
         size: the size of its file in bytes.
         batches: the number of batches.
         end: the position in the file at which the last batch ends.
-        tail: what follows the last batch.
+        tail: the kind of data after the last batch.
     """
 
     base: int
@@ -92,15 +92,15 @@ class DiskReplica:
 
     Attributes:
         log: its log.
-        high_watermark: the one in the checkpoint; the log start offset if there is none.
-        epoch, leader, isr: what its broker believes. See `Belief`.
+        high_watermark: the high watermark in the checkpoint; the log start offset if there is none.
+        epoch, leader, isr: the knowledge of its broker. See `Belief`.
         place: its location, and the offsets in the checkpoints.
         directory: the other content of its directory.
         segments: its segments.
         batches: all batches, an array of type `BATCH`, in file order.
         segment_of: for each batch, the index of its segment.
         whole: whether every segment could be read.
-        problems: what could not be read, one line each.
+        problems: errors from reading the replica, one line each.
     """
 
     log: DiskLog
@@ -206,7 +206,7 @@ class DiskPromise:
         record: the batch.
         offset: one of its offsets.
         epoch: the epoch; leaders of later epochs must have the batch.
-        teller: the broker that exposed it, as a phrase.
+        teller: a phrase that names the broker that exposed it.
     """
 
     record: Batch
@@ -272,7 +272,7 @@ class DiskPartition:
         return self.topic == METADATA_TOPIC
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, DiskReplica]]:
-        """Pairs of broker and replica in order, for those of some brokers, or of all, that were found."""
+        """Return pairs of broker and replica in order, for the given brokers or all. Missing replicas are omitted."""
         wanted = self.replicas if brokers is None else set(brokers)
         return ((broker, replica) for broker, replica in sorted(self.replicas.items()) if broker in wanted)
 

@@ -20,7 +20,7 @@ def is_remote(path: str) -> bool:
 
 
 def canonical(path: str) -> str:
-    """A path to which names can be appended: without a trailing slash, with the options of a URI before its path."""
+    """Return a path to which names can be appended: without a trailing slash; options of a URI precede its path."""
     if not is_remote(path):
         return path.rstrip("/") or "/"
     scheme, _, rest = path.partition("://")
@@ -30,7 +30,7 @@ def canonical(path: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """The text without user names, passwords and options in its URIs."""
+    """Return the text without the user names, passwords and options in its URIs."""
     return re.sub(r"(://)[^/@\s]+@", r"\1...@", re.sub(r"(://[^/?\s]*)\?[^/\s]*", r"\1", text))
 
 

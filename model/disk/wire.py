@@ -17,11 +17,11 @@ _INT8, _INT16, _INT32, _INT64 = (struct.Struct(form) for form in (">b", ">h", ">
 
 
 class Malformed(ValueError):
-    """The bytes do not match the format."""
+    """Raised when bytes do not match the format."""
 
 
 class Wire:
-    """Bytes that are read in order.
+    """A decoder that reads bytes in order.
 
     Parameters:
         data: the bytes.
@@ -42,38 +42,38 @@ class Wire:
         return len(self._data) - self._at
 
     def take(self, count: int) -> bytes:
-        """The next `count` bytes."""
+        """Read the next `count` bytes."""
         if not 0 <= count <= self.left:
             raise Malformed(f"{count} bytes are declared, but only {self.left} are left")
         self._at += count
         return self._data[self._at - count : self._at]
 
     def int8(self) -> int:
-        """A signed byte."""
+        """Read a signed byte."""
         return int(_INT8.unpack(self.take(1))[0])
 
     def int16(self) -> int:
-        """A 16-bit integer."""
+        """Read a 16-bit integer."""
         return int(_INT16.unpack(self.take(2))[0])
 
     def int32(self) -> int:
-        """A 32-bit integer."""
+        """Read a 32-bit integer."""
         return int(_INT32.unpack(self.take(4))[0])
 
     def int64(self) -> int:
-        """A 64-bit integer."""
+        """Read a 64-bit integer."""
         return int(_INT64.unpack(self.take(8))[0])
 
     def boolean(self) -> bool:
-        """A boolean."""
+        """Read a boolean."""
         return self.int8() != 0
 
     def uuid(self) -> UUID:
-        """A topic, directory or incarnation id."""
+        """Read a topic, directory or incarnation id."""
         return UUID(bytes=self.take(16))
 
     def unsigned(self) -> int:
-        """An unsigned integer of variable length, of up to 64 bits."""
+        """Read an unsigned integer of variable length, of up to 64 bits."""
         value = 0
         for shift in range(0, 70, 7):
             byte = self.take(1)[0]
@@ -83,19 +83,19 @@ class Wire:
         raise Malformed("an integer of variable length has no end")
 
     def signed(self) -> int:
-        """A signed integer of variable length, zigzag encoded."""
+        """Read a signed integer of variable length in zigzag encoding."""
         value = self.unsigned()
         return (value >> 1) ^ -(value & 1)
 
     def string(self) -> str:
-        """A compact string."""
+        """Read a compact string."""
         found = self.nullable_string()
         if found is None:
             raise Malformed("a string is missing")
         return found
 
     def nullable_string(self) -> str | None:
-        """A compact string that may be missing."""
+        """Read a compact string; None if it is null."""
         length = self.unsigned()
         if not length:
             return None
@@ -105,36 +105,36 @@ class Wire:
             raise Malformed("a string is not UTF-8") from error
 
     def sized(self) -> bytes | None:
-        """The key or value of a record: its length (-1 if it is null) and its bytes."""
+        """Read the key or value of a record: its length (-1 if it is null) and its bytes."""
         length = self.signed()
         return None if length == -1 else self.take(length)
 
     def array(self, read: Callable[[], T]) -> list[T]:
-        """A compact array. `read` reads one element, which has at least one byte."""
+        """Read a compact array. `read` reads one element, which has at least one byte."""
         found = self.nullable_array(read)
         if found is None:
             raise Malformed("an array is missing")
         return found
 
     def nullable_array(self, read: Callable[[], T]) -> list[T] | None:
-        """A compact array that may be missing. See `array`."""
+        """Read a compact array; None if it is null. See `array`."""
         count = self.unsigned()
         if count - 1 > self.left:
             raise Malformed(f"{count - 1} elements are declared, but only {self.left} bytes are left")
         return [read() for _ in range(count - 1)] if count else None
 
     def tagged(self) -> Iterator[tuple[int, Wire]]:
-        """The tagged fields at the end of a structure, with their tags."""
+        """Read the tagged fields at the end of a structure, with their tags."""
         for _ in range(self.unsigned()):
             tag, length = self.unsigned(), self.unsigned()
             yield tag, Wire(self.take(length))
 
 
 def uuid_of_text(text: str) -> UUID:
-    """The id that Kafka writes as 22 characters of URL-safe Base64."""
+    """Convert an id from Kafka's notation, 22 characters of URL-safe Base64."""
     return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
 
 
 def text_of_uuid(value: UUID) -> str:
-    """The id in Kafka's notation. See `uuid_of_text`."""
+    """Convert an id to Kafka's notation. See `uuid_of_text`."""
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
