@@ -54,7 +54,7 @@ class Engine(Generic[Settings]):
         """Search a spec.
 
         Parameters:
-            spec: what to search.
+            spec: the spec to search.
             limits: what may stop the search early; by default, the first violation, and most of the free memory.
             progress: called regularly with the counts so far.
             settings: the settings of this engine; by default, the defaults of their class.
@@ -96,7 +96,7 @@ def fuzz(
 
 
 def searched(spec: Spec[S], limits: Limits | None = None) -> Result:
-    """Search a spec with the default engine, for callers that cannot use the result of an interrupted search.
+    """Search a spec with the default engine. An interrupted search raises an exception instead of returning a result.
 
     Raises:
         KeyboardInterrupt: the search was interrupted.
@@ -111,8 +111,8 @@ def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: 
     return oracle.explore(spec, limits, progress, tuning=settings.tuning)
 
 
-# The next two are imported when they are called, because importing Numba takes a second; the compiled engine imports
-# Numba when it begins to learn.
+# The next two engines are imported when they are called, because importing Numba takes a second; the compiled engine
+# imports Numba when it begins to learn.
 
 
 def _spark(spec: Spec[S], limits: Limits, progress: Progress | None, settings: SparkSettings) -> Result:

@@ -30,7 +30,7 @@ GRACE_BYTES = RESERVE // 2
 
 
 class StopSearch(Exception):
-    """Stops a search between two of its steps.
+    """Raised to stop a search at a point where it checks its limits.
 
     Attributes:
         stop: why the search stops.
@@ -42,7 +42,7 @@ class StopSearch(Exception):
 
 
 class LimitReached(KeyboardInterrupt):
-    """A limit was reached during a call. The message names the limit.
+    """Raised when a limit was reached during a call. The message names the limit.
 
     Attributes:
         stop: the limit that was reached.
@@ -54,7 +54,7 @@ class LimitReached(KeyboardInterrupt):
 
 
 def _stop(interrupt: KeyboardInterrupt) -> Stop:
-    """Why a search was interrupted."""
+    """Return the reason why a search was interrupted."""
     if isinstance(interrupt, LimitReached):
         return interrupt.stop
     return Stop(StopKind.INTERRUPT, str(interrupt) or "interrupted")
@@ -67,7 +67,7 @@ class Budget:
         limits: the limits. Only those on time and memory are used here; the engine enforces the others.
         helpers: returns the process ids of the helper processes that this process has forked.
         spent: seconds used by earlier runs of the search.
-        tuning: how often the limits are checked.
+        tuning: determines how often the limits are checked.
 
     Attributes:
         started: the start of the search on the monotonic clock, in seconds.
@@ -90,7 +90,7 @@ class Budget:
 
     @property
     def swallowed(self) -> Stop | None:
-        """Why the search was interrupted, if the spec caught the exception; None otherwise."""
+        """The reason why the search was interrupted, if the spec caught the exception; None otherwise."""
         return _stop(self._not_caught[0]) if self._not_caught else None
 
     def caught(self, interrupt: KeyboardInterrupt) -> Stop:
@@ -109,7 +109,7 @@ class Budget:
         return time.monotonic() - self.started
 
     def out_of_time(self, grace: float = 0.0) -> Stop | None:
-        """The reason to stop if the time limit is exceeded; None otherwise.
+        """Return the reason to stop if the time limit is exceeded; None otherwise.
 
         Parameters:
             grace: seconds allowed beyond the limit.
@@ -119,7 +119,7 @@ class Budget:
         return Stop(StopKind.TIME, f"reached {self._seconds:g} seconds")
 
     def out_of_memory(self, more: int = 0) -> Stop | None:
-        """The reason to stop if a memory limit is exceeded; None otherwise.
+        """Return the reason to stop if a memory limit is exceeded; None otherwise.
 
         Parameters:
             more: bytes that are about to be allocated.
@@ -128,7 +128,7 @@ class Budget:
         return None if reason is None else Stop(StopKind.MEMORY, reason)
 
     def memory_failed(self) -> Stop:
-        """The reason to stop after an allocation has failed."""
+        """Return the reason to stop after an allocation has failed."""
         return Stop(StopKind.MEMORY, self.memory.scarcest.reached)
 
     @contextmanager
@@ -193,7 +193,7 @@ class Budget:
             os.close(note)
 
     def relax(self) -> None:
-        """Stop interrupting: the search is ending, and an interrupt could lose its result."""
+        """Stop interrupting the search: it is ending, and an interrupt could lose its result."""
         self._over.set()
 
     def _exceeded(self) -> Stop | None:

@@ -1,4 +1,4 @@
-"""Causes: the steps that the end of a trace depends on, found from the values that each step reads and writes.
+"""Finds the steps that the end of a trace depends on, from the values that each step reads and writes.
 
 This is a backward dynamic slice (Korel and Laski, "Dynamic program slicing", 1988). The reads are those that the
 compiled engine records. They are a safe overestimate: the values that a guard evaluates count as read.
@@ -40,13 +40,13 @@ class Cause:
 
 
 def causes(trace: Trace[S]) -> list[Cause]:
-    """The steps that the end of a trace depends on, in order.
+    """Return the steps that the end of a trace depends on, in order.
 
     Parameters:
         trace: a trace about a property.
 
     Returns:
-        The causes; empty if the trace does not belong to a property, or the spec's reads cannot be recorded.
+        The causes; an empty list if the trace does not belong to a property or the spec's reads cannot be recorded.
     """
     if trace.about is None or trace.about.kind is Kind.DEADLOCK or len(trace) < 2:
         return []
@@ -106,7 +106,7 @@ def _slice(trace: Trace[S]) -> list[Cause]:
 
 
 def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
-    """A caller that records reads, and the states of the trace as rows. Components that change shape stay whole."""
+    """Return a caller that records reads, and the states of the trace as rows. Components that change are not split."""
     from leadline.checker.engines.learning.restart import CHANGES, Adjustments
     from leadline.checker.engines.learning.tables import TransitionTables
 

@@ -1,4 +1,4 @@
-"""Evidence: the traces that show where a search found a property violated (for a witness, satisfied)."""
+"""Constructs the traces that show where a search found a property violated (for a witness, satisfied)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Sighting(Generic[S]):
 
 
 def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
-    """The result of a search that stopped before it had an initial state.
+    """Return the result of a search that stopped before it had an initial state.
 
     Parameters:
         spec: the spec to be searched.
@@ -54,7 +54,7 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
     """Whether the premise of a property was true in some state; None if the property has no premise.
 
     Parameters:
-        spec, item: the property, and its spec.
+        spec, item: the spec and the property.
         shown: the properties for which evidence was found; see `Spec.premises`.
     """
     premise = spec.premise_of(item)
@@ -62,11 +62,11 @@ def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> 
 
 
 def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
-    """For each witness and each property with a premise, the number of states where the witness or premise is true.
+    """Return, for each witness and each property with a premise, the number of states that satisfy it.
 
     Parameters:
         spec: the spec.
-        shown: these numbers by witness and premise; see `Spec.premises`.
+        shown: the number of states for each witness and premise; see `Spec.premises`.
     """
     counted = {item.name: spec.premise_of(item) or item for item in spec.checks}
     return {name: shown[item] for name, item in counted.items() if item in shown and item.kind.is_witness}
@@ -79,7 +79,7 @@ def property_results(
     limits: Limits,
     exhausted: bool,
 ) -> tuple[PropertyResult, ...]:
-    """The result of a search for each property.
+    """Return the result of a search for each property.
 
     Parameters:
         spec: the spec that was searched.
@@ -100,7 +100,7 @@ def property_results(
 
 
 def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
-    """What calls on real states contradict in a trace, if anything: a step's action instance, or the property.
+    """Compare a trace with calls on real states. Return the first contradicted action instance or property, or None.
 
     Parameters:
         trace: a trace that a search is about to report.
@@ -119,7 +119,7 @@ def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
 
 
 def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:
-    """The shortest counterexamples: first one for each violating state, then other paths to the same states."""
+    """Yield the shortest counterexamples: first one for each violating state, then more paths to the same states."""
     if not seen:
         return
     from leadline.checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import
@@ -135,7 +135,7 @@ def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals
 
 
 def _ways(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
-    """Every shortest trace to a sighting. The first is the one with the fewest switches, which is easiest to read."""
+    """Yield every shortest trace to a sighting. The first has the fewest switches, so it is the easiest to read."""
     found = _found(spec, item, sighting, graph)
     first = next(found)
     if item.kind.is_witness:  # the example of a witness does not have to be easy to read

@@ -1,8 +1,8 @@
-"""Memory: how much a search uses, and how much it may use.
+"""Measures the memory that a search uses, and determines how much it may use.
 
-Three kinds of limits kill a process, or fail its allocations, without warning: the memory of the machine, the control
+Three kinds of limits kill a process or fail its allocations without warning: the memory of the machine, the control
 groups of a container, and ``ulimit``. All of them are checked here, so that a search stops with a report before it
-reaches one.
+reaches a limit.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ import attrs
 import psutil
 
 SHARE = 0.8
-"""Share of the machine's free memory that a search may use by default."""
+"""The fraction of the machine's free memory that a search may use by default."""
 
 RESERVE = 2**25
-"""Bytes kept free below a limit that would kill the process: for growth between two checks, and for the report."""
+"""The bytes kept free below a limit that would kill the process, for growth between two checks and for the report."""
 
 RESERVED_SHARE = 0.05
-"""Share of such a limit that is kept free if that is more than `RESERVE`."""
+"""The fraction kept free below a limit that would kill the process, if that is more than `RESERVE`."""
 
 RESERVED_ADDRESSES = 0.5
-"""Share of a limited address space that is not reserved for states."""
+"""The fraction of a limited address space that is not reserved for states."""
 
 LOOK_SECONDS, LOOK_SHARE = 1.0, 0.02
-"""Seconds between two measurements of other processes' memory; share of the time that measurements may take."""
+"""The seconds between two measurements of the helpers' memory, and the fraction of the time that these may take."""
 
 _PROC = Path("/proc/self")
 
 
 def used() -> int:
-    """The resident memory of this process in bytes."""
+    """Return the resident memory of this process in bytes."""
     return int(psutil.Process().memory_info().rss)
 
 
 def described(size: float) -> str:
-    """A number of bytes as text: ``1.5 GiB``."""
+    """Return a number of bytes as text, for example ``1.5 GiB``."""
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -92,7 +92,7 @@ class Memory:
         self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 
     def exceeded(self, more: int = 0) -> str | None:
-        """The limit that `more` bytes would exceed, as the end of a sentence; None if they would not exceed any."""
+        """Return the limit that `more` bytes would exceed, as the end of a sentence; None if they would exceed none."""
         try:
             return next((ceiling.reached for ceiling in self.ceilings if ceiling.free < more), None)
         except MemoryError:  # not even the measurement succeeds
@@ -119,7 +119,7 @@ class Memory:
 
 
 class _Processes:
-    """The memory of this process and its helpers. Shared pages count once.
+    """Measures the memory of this process and its helpers. Shared pages count once.
 
     Finding the shared pages is slow, so the helpers are measured only from time to time.
     """
@@ -144,8 +144,9 @@ class _Processes:
 
 
 def _anonymous(process: int) -> tuple[int, int]:
-    """Bytes of anonymous memory of a process: with shared pages divided among the processes that share them, and in
-    full. Both are 0 if they are unknown.
+    """Return the bytes of anonymous memory of a process: the proportional part of shared pages, and all pages.
+
+    Both are 0 if they are unknown.
     """
     try:
         lines = [line.split() for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]]
@@ -156,7 +157,7 @@ def _anonymous(process: int) -> tuple[int, int]:
 
 
 def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
-    """The limits of the control groups, of version 1 and 2, that contain this process, and of their parents.
+    """Yield the limits of the control groups (version 1 and 2) that contain this process, and of their parents.
 
     `proc_pid_mountinfo(5)` says where the hierarchy of a group is mounted. In a container, only the container's own
     part of the hierarchy may be mounted. See `cgroups(7)`.
@@ -194,7 +195,7 @@ def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
 
 
 def _used_by_group(folder: Path, current: str, cache: str) -> int:
-    """Bytes that a control group uses. Inactive file pages do not count, because the system reclaims them first."""
+    """Return the bytes that a control group uses, without inactive file pages, which the system reclaims first."""
     total = _number(folder / current) or 0
     try:
         statistics = dict(line.split(" ", 1) for line in (folder / "memory.stat").read_text().splitlines())
@@ -204,7 +205,7 @@ def _used_by_group(folder: Path, current: str, cache: str) -> int:
 
 
 def _number(path: Path) -> int | None:
-    """The number in a file; None if the file is missing or holds something else, such as ``max``."""
+    """Read the number in a file; None if the file is missing or does not contain a number, such as ``max``."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):
@@ -213,12 +214,12 @@ def _number(path: Path) -> int | None:
 
 @functools.cache
 def _physical() -> int:
-    """The machine's memory in bytes. A larger limit is not a limit: version 1 writes "no limit" as a large number."""
+    """Return the machine's memory in bytes. A larger limit means "no limit": version 1 writes a large number for it."""
     return int(psutil.virtual_memory().total)
 
 
 def _of_the_process() -> Iterator[Ceiling]:
-    """The limits that ``ulimit -v`` and ``ulimit -d`` set."""
+    """Yield the limits that ``ulimit -v`` and ``ulimit -d`` set."""
     for number, what in ((resource.RLIMIT_AS, "address-space"), (resource.RLIMIT_DATA, "data-segment")):
         limit, _ = resource.getrlimit(number)
         if limit != resource.RLIM_INFINITY:

@@ -1,4 +1,4 @@
-"""The oracle: breadth-first search in plain Python, level by level, and simple enough to be obviously correct.
+"""The oracle, a breadth-first search in plain Python that is simple enough to be obviously correct.
 
 Every other engine must give the same answers. A search ends with the level in which the first violation was found, so
 that it finds all shortest counterexamples of each violated property.
@@ -28,7 +28,7 @@ S = TypeVar("S")
 
 
 class OracleSearch(Generic[S]):
-    """One breadth-first search. `explore` is the function to call; this class also shows what was found.
+    """One breadth-first search. Most callers use `explore`; this class also gives access to the states found.
 
     Parameters:
         spec, limits, progress, budget, look, tuning: see `explore`.
@@ -93,7 +93,7 @@ class OracleSearch(Generic[S]):
         )
 
     def _covered(self) -> CoverageCounts:
-        """The coverage of the search."""
+        """Return the coverage of the search."""
         spec, within = self.spec, [state for state in self.arrivals if state not in self._outside]
         enabled, distinct = Counter[str](), Counter[str]()
         for state in within[: self.statistics.expanded]:
@@ -215,12 +215,12 @@ def explore(
     """Search a spec's states breadth-first.
 
     Parameters:
-        spec: what to search.
+        spec: the spec to search.
         limits: what may stop the search early; by default, only the first violation.
         progress: called regularly with the counts so far.
         budget: a budget of the same limits, if time was spent before this call; by default, a new one.
-        look: called equally often while states are expanded, but not at the end. An exception that it raises ends
-            the search.
+        look: called as often as `progress` while states are expanded, but not at the end. An exception that it raises
+            ends the search.
         tuning: sizes and times.
 
     Returns:

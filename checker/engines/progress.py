@@ -1,4 +1,4 @@
-"""Progress: the reports of a running search."""
+"""The progress reports of a running search."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Progress = Callable[[Statistics], None]
 """Called regularly during a search, with the counts so far."""
 
 MOST_SAMPLES = 60
-"""Maximum number of samples kept for a search: enough for a plot."""
+"""The maximum number of samples stored for a search, which is enough for a plot."""
 
 
 class Pace:
-    """How fast states were found: a progress function that keeps samples of its reports.
+    """A progress function that stores samples of its reports, to show how fast states were found.
 
     Attributes:
-        samples: seconds and distinct states of the first call, of the last call, and of some dozens between them.
+        samples: seconds and distinct states of the first call, of the last call, and of dozens of calls between them.
     """
 
     def __init__(self, progress: Progress | None = None) -> None:

@@ -1,6 +1,6 @@
-"""Purity checks: detect actions and predicates that are not pure functions, and states that are not values.
+"""Checks that detect actions and predicates that are not pure functions, and states that are not values.
 
-A search calls each function once for each state and relies on the answer. Repeated calls detect many impure functions:
+A search calls each function once for each state and relies on the result. Repeated calls detect many impure functions:
 those that draw random numbers, read a clock, remember earlier calls, change the state they are given, or depend on the
 iteration order of a set.
 """
@@ -31,15 +31,15 @@ LATER = "the same state later gave different {}"
 """The complaint when a function later gives different {} for the same state."""
 
 KEPT = 16
-"""Number of states that are checked again when the search ends."""
+"""The maximum number of states that are checked again when the search ends."""
 
 
 class Purity(Generic[S]):
-    """Checks on some states of a search that the spec's functions are pure.
+    """Checks that the spec's functions are pure, on some states of a search.
 
     Parameters:
         spec: the spec.
-        tuning: which states are checked.
+        tuning: determines which states are checked.
         with_distance: whether to check the distance of the spec too.
     """
 
@@ -71,7 +71,7 @@ class Purity(Generic[S]):
         for twin in (_reordered(state, lambda items: frozenset(items[::-1])), _reordered(state, _from_set)):
             if twin is not state:
                 self._compare(once, self._outcomes(twin, before), "it depends on the order of the elements of a set")
-        self._compare(once, of_twin, BY_IDENTITY)  # after the order, as sets made anew may be in another one
+        self._compare(once, of_twin, BY_IDENTITY)  # last, as the order of new sets may differ
         if self._offered.bit_count() == 1 and len(self._kept) < KEPT:
             self._kept.append((state, once))
 
@@ -85,7 +85,7 @@ class Purity(Generic[S]):
             self._compare(once, self._outcomes(state, state), LATER)
 
     def _outcomes(self, state: S, before: S) -> dict[str, object]:
-        """The results of all actions and properties for a state, by name.
+        """Return the results of all actions and properties for a state, by name.
 
         Parameters:
             state: the state.
@@ -120,12 +120,12 @@ class Purity(Generic[S]):
 
 
 def leads_elsewhere(instance: ActionInstance[S]) -> SpecError:
-    """The error for an action instance that no longer leads to the same state as before."""
+    """Return the error for an action instance that no longer leads to the same state as before."""
     return SpecError(f"action {instance} is not deterministic: {LATER.format('next states')}")
 
 
 def fresh(value: Any) -> Any:
-    """An equal value in which every part that can be copied is a new object."""
+    """Return an equal value in which every part that can be copied is a new object."""
     cls = type(value)
     if cls is tuple:
         return tuple([fresh(item) for item in value])
@@ -145,12 +145,12 @@ def fresh(value: Any) -> Any:
 
 
 def _from_set(items: list[object]) -> frozenset[object]:
-    """A set of the items whose hash table has another size than that of a set built from the items directly."""
+    """Return a set of the items whose hash table differs in size from that of a set built directly from the items."""
     return frozenset(set(items))
 
 
 def _reordered(value: Any, make: Callable[[list[object]], frozenset[object]]) -> Any:
-    """An equal value whose sets iterate in another order; the value itself if that is not possible.
+    """Return an equal value whose sets iterate in a different order; the value itself if that is not possible.
 
     Parameters:
         value: the value. Its attrs values, tuples and sets are searched recursively.

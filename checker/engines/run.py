@@ -1,4 +1,4 @@
-"""Runs a search, or a part of one, and returns why it stopped: the only place where engines handle their stops."""
+"""Runs a search or a part of a search, and returns why it stopped. Engines handle their stops only here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def attempt(
             `Budget.memory_failed`.
 
     Returns:
-        Why the search must stop; None if the part ended normally.
+        The reason why the search must stop; None if the part ended normally.
     """
     try:
         return part()
@@ -46,14 +46,14 @@ def conclude(budget: Budget, stop: Stop | None) -> Stop | None:
         stop: why the search stopped; None if it ended normally.
 
     Returns:
-        `stop`; or, if the spec caught an interrupt that was meant for the search, the reason of that interrupt.
+        `stop`, or the reason of an interrupt if the spec caught one that was meant for the search.
     """
     budget.relax()
     return budget.swallowed or stop
 
 
 def within(budget: Budget, spec: Spec[S], engine: str, search: Callable[[], T]) -> T | Result:
-    """Run a whole search, and interrupt it if it exceeds a limit during a call.
+    """Run a complete search, and interrupt it if it exceeds a limit during a call.
 
     Parameters:
         budget: the time and the memory of the search.
@@ -62,7 +62,7 @@ def within(budget: Budget, spec: Spec[S], engine: str, search: Callable[[], T]) 
         search: runs the search. It handles interrupts itself once it has something to report.
 
     Returns:
-        The result of `search`; or that of an empty search, if a limit was reached before the search had begun.
+        The result of `search`, or the result of an empty search if a limit was reached before the search had begun.
     """
     try:
         with budget.enforced():

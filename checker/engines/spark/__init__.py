@@ -1,4 +1,4 @@
-"""The Spark engine: breadth-first search over states that are spread over shards.
+"""The Spark engine, a breadth-first search over states that are divided into shards.
 
 A hash of its content assigns each state to a shard. A level is searched in two stages: `expand` tasks generate the next
 states of equal parts of the level, in the order of discovery; `keep` tasks, one for each shard, find which of them are

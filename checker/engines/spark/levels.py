@@ -1,4 +1,4 @@
-"""Levels: the blocks that hold the states of a level, and the order in which the states were discovered."""
+"""The levels of a search: the blocks that hold the states of a level, and the order of their discovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sharding: assigns each state to a shard.
+"""Assigns each state to a shard.
 
 The hash is computed from the slot numbers, not from the packed words, so that a state stays in its shard when the
 packing is widened. Python's own `hash` is not used, because it is salted in each process.
@@ -20,13 +20,13 @@ _HALF = np.uint64(32)
 
 
 def weights(slots: int) -> NDArray[np.uint64]:
-    """An odd factor for each slot, the same in every process (multiply-shift hashing, Dietzfelbinger 1996)."""
+    """Return an odd factor for each slot, the same in every process (multiply-shift hashing, Dietzfelbinger 1996)."""
     drawn = np.random.Generator(np.random.PCG64(320)).integers(0, 2**63, slots, np.uint64)
     return drawn * np.uint64(2) + np.uint64(1)
 
 
 def shards_of(states: NDArray[np.uint64], packing: Packing, shards: int) -> NDArray[np.uint16]:
-    """The shard of each state."""
+    """Return the shard of each state."""
     found: NDArray[np.uint16] = np.empty(len(states), np.uint16)
     factors = weights(len(packing.word))
     _shards_of(states, packing.word, packing.shift, packing.mask, factors, np.uint64(shards), found)

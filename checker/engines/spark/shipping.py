@@ -1,4 +1,4 @@
-"""Shipping: sends a spec, and what was learned about it, to workers.
+"""Sends a spec, and everything learned about it, to workers.
 
 Workers have leadline itself, from their own installation or from Spark. The other modules of a spec, such as the
 user's file and the modules beside it, are sent as source text and imported under the same names, so that pickled values
