@@ -77,7 +77,7 @@ def epoch_column(epoch: int) -> str:
 
 
 def standing(broker: int, quorum: Quorum) -> list[str]:
-    """Whether a broker is in the quorum's ISR, as a badge."""
+    """Return a badge that says whether a broker is in the quorum's ISR."""
     return ["in the ISR" if broker in quorum.isr else "not in the ISR"]
 
 

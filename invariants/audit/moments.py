@@ -20,21 +20,21 @@ from leadline.model.disk.wire import text_of_uuid
 
 @attrs.frozen
 class MomentsTask:
-    """A partition at two moments; None if it did not exist at one of them."""
+    """The tasks of a partition in two copies; None for a copy that does not contain it."""
 
     before: PartitionTask | None
     after: PartitionTask | None
 
     @property
     def task(self) -> PartitionTask:
-        """The task of the later moment, or the only one."""
+        """The task of the later copy if it contains the partition, otherwise that of the earlier copy."""
         task = self.after or self.before
         assert task is not None
         return task
 
 
 def audit_moments(files: Files, task: MomentsTask, *, checksums: bool = True) -> PartitionReport:
-    """Audit the later moment of a partition, and compare it with the earlier one. See `audit_partition`."""
+    """Audit the later copy of a partition and compare it with the earlier copy. See `audit_partition`."""
     if task.after is None:
         return _gone(task.task)
     later = observe(files, task.after, checksums=checksums)
@@ -53,7 +53,7 @@ def audit_moments(files: Files, task: MomentsTask, *, checksums: bool = True) ->
 
 
 def _gone(task: PartitionTask) -> PartitionReport:
-    """The report on a partition that is missing at the later moment."""
+    """Return the report on a partition that is missing in the later copy."""
     name = f"{task.topic}-{task.number}"
     sentence = f"{name} is missing at the later moment: it was deleted, moved to other brokers, or left out of the copy"
     return PartitionReport(task, (_note("committed_kept", task, sentence),), (), 0, 0)

@@ -12,12 +12,12 @@ from leadline.model.disk.wire import text_of_uuid
 
 
 def notes(partition: DiskPartition, others: Sequence[DiskReplica], findings: Sequence[Finding] = ()) -> list[Finding]:
-    """The notes about a partition.
+    """Return the notes about a partition.
 
     Parameters:
         partition: the partition.
         others: the replicas that are not part of it. See `leadline.invariants.audit.partition.Observation`.
-        findings: the violations. A log that they report as too short gets no note about that.
+        findings: the violations. There is no note about a log that they report as too short.
     """
     short = {broker for finding in findings if finding.check == "hw_within_log" for broker in finding.brokers}
     found = [*_other_topics(partition, others)]

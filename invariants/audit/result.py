@@ -27,7 +27,7 @@ class Finding:
         brokers: the brokers concerned.
         offset: the first offset concerned; None if there is none.
         sentence: what was found.
-        context: likely causes and similar, a sentence each.
+        context: likely causes and similar facts, one sentence each.
         situation: facts about the partition, a sentence each: where its logs diverge, which brokers can be elected.
         path: a file or directory to inspect.
         shape: the shape of the violation, if specs have the property too. See `shape_of`.

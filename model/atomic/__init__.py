@@ -3,6 +3,6 @@
 This is the abstraction of the public TLA+ specification of Kafka replication (hachikuji/kafka-specification). State
 counts, depths and shortest counterexamples of these specs equal those of that specification.
 
-Read in this order: `replica` and `state` define the state, `protocols` has the rules that differ, `actions` lists what
-can happen. `mistakes` has wrong rules, and `drawing` describes states for views.
+Read in this order: `replica` and `state` define the state, `protocols` has the rules that differ, and `actions` the
+actions. `mistakes` has wrong rules, and `drawing` describes states for views.
 """

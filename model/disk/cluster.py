@@ -351,7 +351,7 @@ def _topic_ids(files: Files, directory: DataDirectory) -> dict[str, UUID]:
 
 
 def _belongs_to(each: Survey, group: list[Survey], read: Reader) -> bool:
-    """Return whether a directory belongs to the same cluster as others."""
+    """Return whether a directory belongs to the same cluster as the directories of a group."""
     related = [_are_related(each, other, read) for other in group]
     if False in related:
         return False
