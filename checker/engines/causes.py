@@ -106,7 +106,10 @@ def _slice(trace: Trace[S]) -> list[Cause]:
 
 
 def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
-    """Return a caller that records reads, and the states of the trace as rows. Components that change are not split."""
+    """Return a caller that records reads, and the states of the trace as rows.
+
+    Components that change shape are not split into slots.
+    """
     from leadline.checker.engines.learning.restart import CHANGES, Adjustments
     from leadline.checker.engines.learning.tables import TransitionTables
 
