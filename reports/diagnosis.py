@@ -30,7 +30,7 @@ from leadline.model.kafka.rules import RULES
 from leadline.reports.bugs import Bug, read_archive
 from leadline.reports.loading import load_spec
 
-SECONDS = 10.0
+SECONDS = 20.0
 """The default time limit of a diagnosis, in seconds."""
 
 PRICES = {
