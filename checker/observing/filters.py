@@ -21,6 +21,8 @@ import functools
 import itertools
 import linecache
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
@@ -104,6 +106,18 @@ def _bound(function: Callable[..., Any], values: list[Any]) -> Condition:
 
 _UNKNOWN: Any = object()
 
+_are_off = ContextVar("_are_off", default=False)
+
+
+@contextmanager
+def filters_off() -> Iterator[None]:
+    """Make loops read, and run for, all members, for a block of code."""
+    token = _are_off.set(True)
+    try:
+        yield
+    finally:
+        _are_off.reset(token)
+
 
 def filter_of(frame: FrameType) -> Filter | None:
     """Return the filter of the loop that a running function is about to start.
@@ -114,6 +128,8 @@ def filter_of(frame: FrameType) -> Filter | None:
     Returns:
         The filter; None if the loop has no filter, or the filter cannot be determined.
     """
+    if _are_off.get():
+        return None
     found = _filter_at(frame.f_code.co_filename, frame.f_code, frame.f_lasti)
     if found is not None and found.consumer:
         own = getattr(builtins, found.consumer)

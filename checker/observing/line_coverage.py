@@ -1,8 +1,9 @@
 """Line coverage: the lines and branches of a spec's functions that never ran, measured with coverage.py.
 
 The result is also complete for engines that learn, which call a function on few of the states. They skip a call only if
-an earlier call read the same values in the same order. A pure function would run the same lines again. Helper
-processes, where calls are not measured, do not make calls in such a run.
+an earlier call read the same values in the same order. A pure function would run the same lines again. Loops do
+not pass over members, see `filters`, as the lines that run only for these members would not run: a search with coverage
+takes longer for it. Helper processes, where calls are not measured, do not make calls in such a run.
 
 A step witness is not evaluated again after it was satisfied, and a step invariant is not evaluated again after it has
 the wanted number of counterexamples. Lines that they would run only afterwards count as not run.
@@ -25,6 +26,7 @@ from typing import Any, TypeVar
 import attrs
 
 from leadline.checker.coverage import FunctionCoverage, SourceLine
+from leadline.checker.observing.filters import filters_off
 from leadline.checker.properties import Property
 from leadline.checker.result import Result
 from leadline.checker.spec import Spec
@@ -54,7 +56,8 @@ def with_source(spec: Spec[S], search: Callable[[Spec[S]], Result]) -> Result:
     measure = coverage.Coverage(data_file=None, branch=True, include=files, config_file=False, messages=False)
     measure.start()
     try:
-        result = search(attrs.evolve(spec))
+        with filters_off():
+            result = search(attrs.evolve(spec))
     finally:
         measure.stop()
     covered = result.statistics.covered

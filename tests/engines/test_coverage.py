@@ -36,6 +36,7 @@ from leadline.checker.result import Result
 from leadline.checker.settings import CompiledSettings, RandomSettings, Tuning
 from leadline.invariants.catalog import CATALOG
 from leadline.reports.runs.phrases import walked_lines
+from tests.specs.going_wrong import ONLY_LEARNED
 from tests.specs.learning import learning
 
 COVERAGE = Limits(coverage=True)
@@ -218,6 +219,46 @@ def test_learned_calls_run_every_line_and_branch_that_the_oracle_runs(name: str,
     by_calls, learned = ENGINES["oracle"](spec, limits), compiled(spec, limits)
     assert learned.statistics.calls
     assert learned.statistics.covered == by_calls.statistics.covered
+
+
+@attrs.frozen
+class Box:
+    """What a box holds, and six switches."""
+
+    switches: tuple[bool, ...] = component(default=(False,) * 6)
+    held: frozenset[int] = frozenset()
+
+
+@action(at=range(6))
+def turn(state: Box, at: int) -> Iterator[Box]:
+    yield attrs.evolve(put(state, "switches", at, not state.switches[at]), held=state.held - {33})
+
+
+@action(item=range(40))
+def fill(state: Box, item: int) -> Iterator[Box]:
+    if item != 33 or state.switches == (True, False) * 3:
+        yield attrs.evolve(state, held=frozenset({item}))
+
+
+@invariant("no 99 is held")
+def no_99(state: Box) -> bool:
+    found = 0
+    for item in state.held:
+        if item == 33:
+            continue
+        if item == 99:
+            found += 1
+    return found == 0
+
+
+def test_lines_run_for_members_that_a_loop_passes_over_are_covered() -> None:
+    spec = Spec(name="box", initial_states=lambda _: [Box()], actions=[turn, fill], properties=[no_99])
+    only_learned = learning(CompiledSettings(tuning=ONLY_LEARNED))
+    learned = ENGINES["compiled"](spec, COVERAGE, settings=only_learned)
+    assert learned.statistics.calls
+    assert learned.statistics.covered is not None
+    marks = {line.text.strip(): line.mark for each in learned.statistics.covered.source for line in each.lines}
+    assert (marks["continue"], marks["found += 1"]) == ("run", "never")
 
 
 @attrs.frozen
