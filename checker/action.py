@@ -153,17 +153,19 @@ def _parameters(name: str, function: Callable[..., object]) -> list[str]:
     for parameter in parameters:
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
             bare = parameter.replace(annotation=parameter.empty)
-            raise SpecError(f"action {name}: {bare} must be a plain parameter, with no default and no star")
+            raise SpecError(f"action {name}: {bare} must be a plain parameter, without a default value, * or **")
     return [parameter.name for parameter in parameters]
 
 
 def _match_domains(name: str, parameters: list[str], domains: dict[str, Domain]) -> None:
     for parameter in parameters:
         if parameter not in domains:
-            raise SpecError(f"action {name}: parameter {parameter!r} has no domain: @action({parameter}=...)")
+            raise SpecError(
+                f"action {name}: parameter {parameter!r} has no domain: declare one with @action({parameter}=...)"
+            )
     for parameter, domain in domains.items():
         if parameter not in parameters:
-            raise SpecError(f"action {name}: there is a domain for {parameter!r} but no such parameter")
+            raise SpecError(f"action {name}: there is a domain for {parameter!r}, but the action has no such parameter")
         if isinstance(domain, str | Iterator) or not (callable(domain) or isinstance(domain, Iterable)):
             raise SpecError(
                 f"action {name}: the domain of {parameter!r} must be a collection of values or a function of "
@@ -179,4 +181,4 @@ def _check_sentence(name: str, sentence: str, parameters: list[str]) -> None:
     except ValueError as error:
         raise SpecError(f"action {name}: the sentence {sentence!r} is not a valid format string: {error}") from error
     for field in sorted(named - set(parameters)):
-        raise SpecError(f"action {name}: the sentence names {{{field}}}, which is not one of its parameters")
+        raise SpecError(f"action {name}: the sentence names {{{field}}}, which is not a parameter of the action")

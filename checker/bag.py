@@ -55,7 +55,7 @@ class Bag(Mapping[T, int]):
             ValueError: the bag contains the member fewer than `times` times.
         """
         if self[member] < times:
-            raise ValueError(f"{member!r} is in the bag {self[member]} times, not {times}")
+            raise ValueError(f"cannot remove {member!r} {times} times: the bag contains it {self[member]} times")
         return self._with(member, self[member] - times)
 
     def _with(self, member: T, count: int) -> Bag[T]:

@@ -53,9 +53,9 @@ def bound(
     if type(default) not in (int, bool, str):
         raise SpecError(f"a bound must be an int, a bool or a str, not {type(default).__name__} {default!r}")
     if (at_least is not None or at_most is not None) and type(default) is not int:
-        raise SpecError(f"bound {text!r}: at_least and at_most need an int as the default, not {default!r}")
+        raise SpecError(f"bound {text!r}: at_least and at_most require a default that is an int, not {default!r}")
     if choices and type(default) is not str:
-        raise SpecError(f"bound {text!r}: choices need a str as the default, not {default!r}")
+        raise SpecError(f"bound {text!r}: choices require a default that is a str, not {default!r}")
     right = _right_values(type(default), at_least, at_most, choices)
 
     def fits(value: object) -> bool:

@@ -107,7 +107,7 @@ class Property:
             for sentence in outcome:
                 if not isinstance(sentence, str):
                     raise SpecError(
-                        f"{self.kind.value} {self.name} must yield a str that says what is wrong, not {sentence!r}"
+                        f"{self.kind.value} {self.name} must yield a str that describes what is wrong, not {sentence!r}"
                     )
                 yield sentence
 
@@ -205,7 +205,9 @@ def _check_premise(premise: object) -> None:
     elif not callable(premise) or type(premise).__hash__ is None:
         raise SpecError(f"a premise must be a function of a state, not {premise!r}")
     elif not _takes(premise, 1):
-        raise SpecError(f"premise {getattr(premise, '__name__', premise)} must take state, not {_bare(premise)}")
+        raise SpecError(
+            f"premise {getattr(premise, '__name__', premise)} must take one parameter, state, not {_bare(premise)}"
+        )
     elif inspect.isgeneratorfunction(premise):
         raise SpecError(f"premise {getattr(premise, '__name__', premise)} must return True or False, but it yields")
 
@@ -219,14 +221,14 @@ def _property(
 
     if premise is not None:
         _check_premise(premise)
-    states = ("before", "after") if kind.of_steps else ("state",)
+    parameters = "two parameters, before and after" if kind.of_steps else "one parameter, state"
 
     def decorate(function: Predicate) -> Property:
         name = getattr(function, "__name__", repr(function))
         if not callable(function):
             raise SpecError(f"{a_kind} must be a function, not {function!r}")
-        if not _takes(function, len(states)):
-            raise SpecError(f"{kind.value} {name} must take {' and '.join(states)}, not {_bare(function)}")
+        if not _takes(function, 2 if kind.of_steps else 1):
+            raise SpecError(f"{kind.value} {name} must take {parameters}, not {_bare(function)}")
         return Property(name, kind, sentence, function, source, tuple(fails_in), premise)
 
     return decorate

@@ -94,7 +94,7 @@ class Limits:
             number = type(value) is int or (name == "max_seconds" and type(value) is float)
             if not number or not value > 0:  # nan > 0 is false
                 kind = "a number" if name == "max_seconds" else "an integer"
-                raise SpecError(f"limit {name}={value} is out of range: it must be more than 0, and {kind}")
+                raise SpecError(f"limit {name}={value} is out of range: it must be {kind} greater than 0")
         if self.traces > MOST_TRACES:
             raise SpecError(f"limit traces={self.traces} is out of range: it must be at most {MOST_TRACES:,}")
 

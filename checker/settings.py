@@ -245,11 +245,11 @@ class RandomSettings:
             if value is None and name == "workers":
                 continue
             if type(value) is not int or value < 1:
-                raise SpecError(f"{name}={value} is out of range: it must be an integer, and more than 0")
+                raise SpecError(f"{name}={value} is out of range: it must be an integer greater than 0")
             if value > most:
                 raise SpecError(f"{name}={value} is out of range: it must be at most {most:,}")
         if self.verify is not None and not 0 <= self.verify <= 1:
-            raise SpecError(f"verify={self.verify} is out of range: it must be a share from 0 to 1")
+            raise SpecError(f"verify={self.verify} is out of range: it must be a number from 0 to 1")
 
     @property
     def tuning_used(self) -> Tuning:

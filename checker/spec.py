@@ -169,7 +169,10 @@ class Spec(Generic[S]):
         found = tuple(instance for action in self.actions for instance in action.instances(self.bounds))
         if not found:
             names = ", ".join(action.name for action in self.actions)
-            raise SpecError(f"no action can be taken: with {self.named_bounds}, each has an empty domain: {names}")
+            raise SpecError(
+                f"no action can be taken: with {self.named_bounds}, every action has a parameter with an empty domain: "
+                f"{names}"
+            )
         return found
 
     def with_bounds(self, changes: Mapping[str, object]) -> Spec[S]:
@@ -311,7 +314,7 @@ class Spec(Generic[S]):
             _check_drawn("events", event, Event)
             if not 0 <= event.state <= len(steps):
                 raise SpecError(
-                    f"the drawing's events name state {event.state}, but the behaviour has only {len(steps)} steps"
+                    f"the drawing's events refer to state {event.state}, but the behaviour has only {len(steps)} steps"
                 )
         return sorted(events, key=lambda event: event.state)
 

@@ -98,10 +98,12 @@ def check_state_class(cls: type) -> None:
     if cls.__eq__ is object.__eq__:
         raise SpecError(f"states are compared by value, but {cls.__name__} has eq=False")
     if not attrs.inspect(cls).added_eq:
-        raise SpecError(f"states are compared field by field, but {cls.__name__} has its own __eq__")
+        raise SpecError(f"states are compared field by field, but {cls.__name__} defines its own __eq__")
     for field in variables(cls):
         if getattr(field, "eq_key", None) is not None:
-            raise SpecError(f"states are compared by value, but {cls.__name__}.{field.name} has a function as eq=")
+            raise SpecError(
+                f"states are compared by value, but {cls.__name__}.{field.name} has a function as eq=: leave out eq="
+            )
         if not field.eq:
             raise SpecError(
                 f"states are compared by value, but {cls.__name__}.{field.name} has eq=False: use constant()"

@@ -31,7 +31,7 @@ def put(value: T, /, *path_and_new: Any) -> T:
         ((0, 0), (7, 0))
     """
     if len(path_and_new) < 2:
-        raise TypeError("put takes a value, an index or the name of a field for each level, and the new part")
+        raise TypeError("put takes a value, then an index or the name of a field for each level, and then the new part")
     place, *rest = path_and_new
     current: Any = value
     if isinstance(place, str):
@@ -41,6 +41,6 @@ def put(value: T, /, *path_and_new: Any) -> T:
     if not isinstance(current, tuple):
         raise TypeError(f"put replaces an element of a tuple or a field of an attrs value, not of {current!r}")
     if not 0 <= place < len(current):
-        raise IndexError(f"put at index {place} of a tuple with {len(current)} elements")
+        raise IndexError(f"put cannot replace index {place} of a tuple with {len(current)} elements")
     new = rest[0] if len(rest) == 1 else put(current[place], *rest)
     return (*current[:place], new, *current[place + 1 :])  # type: ignore[return-value]

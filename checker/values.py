@@ -79,7 +79,9 @@ def refusal(place: str, one: object, other: object) -> SpecError | None:
     found = difference(one, other)
     if found is None:
         return None
-    return SpecError(f"{place} holds both {found[0]} and {found[1]}, which are equal but not the same: use one of them")
+    return SpecError(
+        f"{place} holds both {found[0]} and {found[1]}, which are equal but not the same: use only one of the two"
+    )
 
 
 class Values:

@@ -226,7 +226,7 @@ def read_archive(path: Path = SHIPPED) -> Archive:
     except OSError as error:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise LeadlineError(f"{path} is not TOML: {error}") from error
+        raise LeadlineError(f"{path} is not valid TOML: {error}") from error
     except cattrs.BaseValidationError as error:
         raise LeadlineError(f"{path} is not an archive of bugs: {cattrs.transform_error(error)[0]}") from error
 

@@ -67,7 +67,7 @@ def path_of(trace: Trace[object]) -> Path:
     for step in trace.steps:
         possible = list(trace.spec.successors(step.before))
         if (step.instance, step.after) not in possible:
-            raise TraceError(f"{trace.spec.name} does not take {step.instance} there")
+            raise TraceError(f"{trace.spec.name} does not allow {step.instance} in this state")
         numbers.append(possible.index((step.instance, step.after)))
     return tuple(numbers)
 
@@ -184,7 +184,7 @@ def _read_path(text: str) -> Path:
     if len(numbers) > MOST_STEPS or not all(
         number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS for number in numbers
     ):
-        raise TraceError(f"a path must be at most {MOST_STEPS:,} numbers separated by commas, such as 0,3,1")
+        raise TraceError(f"a path must consist of at most {MOST_STEPS:,} numbers separated by commas, such as 0,3,1")
     return tuple(map(int, numbers))
 
 

@@ -133,14 +133,18 @@ def _bugs_page(bugs: BugsReport) -> str:
     return run_page("leadline: known bugs of Kafka's replication", shown)
 
 
-JSON_HELP = "Write the result to a file as a JSON object. With -, write it to standard output, and nothing else."
+JSON_HELP = (
+    "Write the result to FILE as a JSON object. If FILE is -, write it to standard output and print nothing else."
+)
 
 TRACE_FORMATS: dict[str, Format[Story] | Format[Trace[object]]] = {
     "mermaid": Format(Story, mermaid, "a sequence diagram for Markdown"),
-    "dot": Format(Trace, _graph_around, "the trace among the states next to it, for Graphviz"),
-    "shiviz": Format(Story, shiviz, "a log with vector clocks"),
+    "dot": Format(Trace, _graph_around, "a graph of the trace and its neighbouring states, for Graphviz"),
+    "shiviz": Format(Story, shiviz, "a log with vector clocks, for ShiViz"),
     "itf": Format(Trace, lambda trace: json_text(encode_trace(trace), indent=1), "the Informal Trace Format"),
-    "json": Format(Story, lambda story: json_text(story_object(story), indent=1), "what the text shows"),
+    "json": Format(
+        Story, lambda story: json_text(story_object(story), indent=1), "the same content as text, as a JSON object"
+    ),
 }
 """Formats of a trace. Formats that need a `Trace` are only available if the spec of the trace can be loaded."""
 
@@ -169,17 +173,17 @@ SUITE_FORMATS: dict[str, Format[SuiteRun]] = {
     "junit": Format(
         SuiteRun,
         lambda run: junit(run.name, suite_findings(run)),
-        "Write JUnit XML: a test case for each check and property.",
+        "Write a JUnit XML report with a test case for each check and property.",
     ),
-    "sarif": Format(SuiteRun, lambda run: sarif(suite_findings(run)), "Write SARIF, for code scanning."),
+    "sarif": Format(SuiteRun, lambda run: sarif(suite_findings(run)), "Write a SARIF report, for code scanning."),
     "markdown": Format(
         SuiteRun,
         lambda run: summary(run.outcomes, len(run.checks)),
-        "Append a Markdown summary, for $GITHUB_STEP_SUMMARY.",
+        "Append a Markdown summary to FILE, for example $GITHUB_STEP_SUMMARY.",
         appends=True,
     ),
     "html": Format(
-        SuiteRun, _suite_page, "Write an HTML page of the run and its traces: DIR/index.html.", metavar="DIR"
+        SuiteRun, _suite_page, "Write an HTML page of the run and its traces to DIR/index.html.", metavar="DIR"
     ),
     "github": Format(
         SuiteRun,
@@ -200,18 +204,20 @@ AUDIT_FORMATS: dict[str, Format[AuditReport]] = {
     "html": Format(
         AuditReport,
         lambda audit: audit_page(f"leadline audit {audit.directories}", audit.result, audit.examples),
-        "Write an HTML page.",
+        "Write the results as an HTML page.",
     ),
     "junit": Format(
         AuditReport,
         lambda audit: junit("audit", audit_findings(audit.result)),
-        "Write JUnit XML: a test case for each violation.",
+        "Write a JUnit XML report with a test case for each violation.",
     ),
-    "sarif": Format(AuditReport, lambda audit: sarif(audit_findings(audit.result)), "Write SARIF, for code scanning."),
+    "sarif": Format(
+        AuditReport, lambda audit: sarif(audit_findings(audit.result)), "Write a SARIF report, for code scanning."
+    ),
     "markdown": Format(
         AuditReport,
         lambda audit: audit_markdown(audit.result, audit.examples),
-        "Append a Markdown summary, for $GITHUB_STEP_SUMMARY.",
+        "Append a Markdown summary to FILE, for example $GITHUB_STEP_SUMMARY.",
         appends=True,
     ),
 }
@@ -235,7 +241,7 @@ MATRIX_FORMATS: dict[str, Format[Tables]] = {
         "Write the tables to standard output as Markdown.",
         metavar="",
     ),
-    "html": Format(Tables, tables_page, "Write an HTML page with the tables, every run and its traces."),
+    "html": Format(Tables, tables_page, "Write an HTML page with the tables, the runs and their traces."),
 }
 """Formats of the tables of a matrix."""
 
@@ -248,15 +254,15 @@ MUTANTS_FORMATS: dict[str, Format[Reports]] = {
     "json": Format(
         Reports,
         lambda reports: json_text(reports_object(reports), indent=1),
-        "Write the report as a JSON object, and update the file regularly during the run. With -, write it to standard "
-        "output, and nothing else.",
+        "Write the report to FILE as a JSON object, and update it regularly during the run. If FILE is -, write it to "
+        "standard output and print nothing else.",
         "FILE|-",
     ),
     "html": Format(Reports, lambda reports: mutants_page(reports.every[0]), "Write the report as an HTML page."),
     "markdown": Format(
         Reports,
         lambda reports: "".join(f"{line}\n" for report in reports.every for line in mutants_summary(report)),
-        "Append the report as Markdown, for $GITHUB_STEP_SUMMARY.",
+        "Append the report to FILE as Markdown, for example to $GITHUB_STEP_SUMMARY.",
         appends=True,
     ),
 }

@@ -65,7 +65,7 @@ def load_spec(reference: str, folder: Path | None = None, loaded: dict[Path, Mod
         return shipped_spec(reference)
     if "+" in name:
         named = ":".join(filter(None, [path, name.partition("+")[0]]))
-        raise SpecError(f"{named} has no rules that can be changed: only releases and the designs of KIPs do")
+        raise SpecError(f"{named} has no rules that can be changed: only releases and the designs of KIPs have them")
     loaded, file = {} if loaded is None else loaded, (folder or Path()) / path
     module = loaded[file] = loaded.get(file) or _load_module(file)
     specs = {key: value for key, value in vars(module).items() if is_a(value, Spec)}
@@ -108,7 +108,7 @@ def shipped_spec(name: str) -> Spec[object]:
     if spec is None:
         name = name.partition("+")[0]
         if known := releases_like(name):
-            raise SpecError(f"unknown release {name!r}; of this version there are {', '.join(known)}")
+            raise SpecError(f"unknown release {name!r}: the known releases of this version are {', '.join(known)}")
         raise SpecError(f"unknown spec {name!r}{nearest(name, CATALOG)} (`leadline specs` lists them)")
     return spec
 

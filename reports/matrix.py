@@ -104,7 +104,7 @@ class Matrix:
             names = {item.name for item in first.checks}
             if different := names.symmetric_difference(item.name for item in spec.checks):
                 raise LeadlineError(
-                    f"{first.name} and {spec.name} have different properties, such as {min(different)}: name those to "
+                    f"{first.name} and {spec.name} have different properties, such as {min(different)}: list those to "
                     'compare, as in properties = ["NAME"]'
                 )
         return found
@@ -263,11 +263,11 @@ def read_matrix(path: Path) -> Matrix:
     except OSError as error:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise LeadlineError(f"{path} is not TOML: {error}") from error
+        raise LeadlineError(f"{path} is not valid TOML: {error}") from error
     except cattrs.BaseValidationError as error:
         first = cattrs.transform_error(error)[0]
         raise LeadlineError(
-            f"{path} is not a matrix file: {first.replace(' @ $.', ', at ').replace(' @ $', '')}"
+            f"{path} is not a valid matrix file: {first.replace(' @ $.', ', at ').replace(' @ $', '')}"
         ) from error
 
 

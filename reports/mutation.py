@@ -96,7 +96,7 @@ def read_explained(path: Path) -> dict[str, str]:
     except OSError as error:
         raise LeadlineError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise LeadlineError(f"{path} is not TOML: {error}") from error
+        raise LeadlineError(f"{path} is not valid TOML: {error}") from error
     except cattrs.BaseValidationError as error:
         first = cattrs.transform_error(error)[0]
         raise LeadlineError(
@@ -400,12 +400,12 @@ def _difference(name: str, value: object) -> str:
     """Return why a saved report cannot be resumed: the setting that differs from this run's."""
     match name:
         case "code":
-            return "the code has changed since"
+            return "the code has changed since it was written"
         case "all_properties":
             return f"it was written {'with' if value else 'without'} --all-properties"
         case "engine":
             return f"it was written with --engine {value}"
-    return f"it is about {value}"
+    return f"it is a report on {value}"
 
 
 def resumed(path: Path, spec: str, way: Way, code: str) -> dict[str, Outcome]:

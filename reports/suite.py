@@ -323,7 +323,7 @@ def read_suite(path: Path) -> list[PreparedCheck]:
     table = _tool_table(content) if in_project else content
     keys = set(table) if isinstance(table, dict) else set()
     if keys - {"check"}:
-        raise LeadlineError(f"{path}: unknown key {min(keys - {'check'})!r}: a suite has only {header} tables")
+        raise LeadlineError(f"{path}: unknown key {min(keys - {'check'})!r}: a suite can contain only {header} tables")
     entries = table["check"] if isinstance(table, dict) and keys else None
     if not isinstance(entries, list) or not entries:
         raise LeadlineError(f"{path} has no checks: write one or more {header} tables")
@@ -354,7 +354,7 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
         spec = load_spec(check.spec, path.parent).with_bounds(check.bounds)
         wanted = check.properties if check.properties is not None else [check.violates] if check.violates else None
         if check.violates and check.violates not in (wanted or []):
-            raise LeadlineError(f"violates = {check.violates!r} is not among its properties")
+            raise LeadlineError(f"violates = {check.violates!r} is not one of its properties")
         prepared = PreparedCheck(check, spec if wanted is None else spec.with_properties(wanted))
         for name in check.covers if isinstance(check.covers, list) else ():
             if name not in prepared.coverable:
@@ -370,26 +370,26 @@ def _prepared(path: Path, number: int, entry: object) -> PreparedCheck:
 def _check_sense(check: Check, given: set[str]) -> None:
     """Reject keys with impossible values, and keys that require a further key that is missing."""
     if (check.expect == "violated") != (check.violates is not None):
-        raise LeadlineError('expect = "violated" and violates = "PROPERTY" belong together')
+        raise LeadlineError('expect = "violated" and violates = "PROPERTY" must be given together')
     if check.engine == "fuzz" and check.expect == "holds":
         raise LeadlineError(
-            'expect = "holds" needs engine = "explore", because a random search proves nothing: use '
+            'expect = "holds" needs engine = "explore", because a random search cannot prove it: use '
             'expect = "incomplete", and covers = ["WITNESS"] if a witness must be shown'
         )
     if check.engine == "fuzz" and check.distinct_states is not None:
         raise LeadlineError(
-            'distinct_states is for engine = "explore": a random search does not visit every state, so it cannot count '
-            "them"
+            'distinct_states requires engine = "explore": a random search does not visit every state, so it cannot '
+            "count them"
         )
     if check.trace_length is not None and check.violates is None:
-        raise LeadlineError('trace_length belongs with violates = "PROPERTY"')
+        raise LeadlineError('trace_length requires violates = "PROPERTY"')
     other, idle = ("explore", Limits) if check.engine == "fuzz" else ("fuzz", RandomSettings)
     for key in sorted(given.intersection(attrs.fields_dict(idle)) - {"max_seconds", "verify"}):  # which are for both
-        raise LeadlineError(f'{key} is for engine = "{other}", but this check\'s is "{check.engine}"')
+        raise LeadlineError(f'{key} requires engine = "{other}", but this check has engine = "{check.engine}"')
     for key in ("examples", "steps", "trace_length", "distinct_states"):
         value = getattr(check, key)
         if value is not None and value < 1:
-            raise LeadlineError(f"{key} = {value} is out of range: it must be more than 0")
+            raise LeadlineError(f"{key} = {value} is out of range: it must be greater than 0")
     for key, most in (("examples", MOST_EXAMPLES), ("steps", MOST_STEPS)):
         if getattr(check, key) > most:
             raise LeadlineError(f"{key} = {getattr(check, key)} is out of range: it must be at most {most:,}")
@@ -406,7 +406,7 @@ def _read(path: Path) -> dict[str, object]:
     except RecursionError as error:
         raise LeadlineError(f"{path} is not a suite: it is nested too deeply") from error
     except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
-        raise LeadlineError(f"{path} is not TOML: {error}") from error
+        raise LeadlineError(f"{path} is not valid TOML: {error}") from error
 
 
 def _converter() -> cattrs.Converter:

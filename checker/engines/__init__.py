@@ -68,7 +68,9 @@ class Engine(Generic[Settings]):
         """
         settings = self.settings() if settings is None else settings
         if not isinstance(settings, self.settings):
-            raise SpecError(f"this engine takes {self.settings.__name__}, not {type(settings).__name__}")
+            raise SpecError(
+                f"the settings of this engine must be {self.settings.__name__}, not {type(settings).__name__}"
+            )
         limits = limits or Limits()
         if limits.coverage and self.measures_lines:
             return with_source(spec, lambda fresh: self.search(fresh, limits, progress, settings))

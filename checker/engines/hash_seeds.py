@@ -199,7 +199,7 @@ def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
                     bounds=attrs.asdict(spec.bounds),
                     properties=[item.name for item in spec.checks],
                 )
-    warn_unchecked(spec.name, "only a spec at the top level of a file can be")
+    warn_unchecked(spec.name, "the spec must be at the top level of a file")
     return None
 
 

@@ -24,7 +24,7 @@ from leadline.checker.state import check_state, identity_leaf, roles
 
 S = TypeVar("S")
 
-BY_IDENTITY = "its {} depend on which of equal objects it is given, as with `is`; compare them with =="
+BY_IDENTITY = "its {} depend on the identity of objects, as with `is`: compare them with =="
 """The complaint when {} differ between equal states that are made of different objects."""
 
 LATER = "the same state later gave different {}"
@@ -64,7 +64,9 @@ class Purity(Generic[S]):
         check_state(state, self.spec.initials()[0])
         before = copy.deepcopy(state)
         if leaf := identity_leaf(state, before):
-            raise SpecError(f"a state must equal a copy of itself, but {leaf} holds an object that only equals itself")
+            raise SpecError(
+                f"a state must equal a copy of itself, but {leaf} holds an object that is equal only to itself"
+            )
         once, of_twin = self._outcomes(state, before), self._outcomes(fresh(state), before)
         if of_twin != once:
             self._compare(once, self._outcomes(state, before), "the same state gave different {}")

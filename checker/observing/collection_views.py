@@ -301,7 +301,7 @@ class BagView(CollectionView, Mapping[object, int]):
 
     def remove(self, member: object, times: int = 1) -> Self:
         if self[member] < times:
-            raise ValueError(f"{member!r} is in the bag {self[member]} times, not {times}")
+            raise ValueError(f"cannot remove {member!r} {times} times: the bag contains it {self[member]} times")
         return self._with(member, self[member] - times)
 
     def _with(self, member: object, count: int) -> Self:

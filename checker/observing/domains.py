@@ -79,7 +79,7 @@ class Kinds:
             walked[id(part)] = part
             if is_a(part, StandIn):
                 raise SpecError(
-                    f"{path} holds a part of another state, which the spec kept from an earlier call: it must not"
+                    f"{path} holds a part of a different state: a spec must not keep parts of states from earlier calls"
                 )
             if is_a(part, type, FunctionType, BuiltinFunctionType, ModuleType):
                 self._meet(part)

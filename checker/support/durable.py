@@ -50,7 +50,7 @@ def unsealed_json(data: bytes, path: Path | str) -> dict[str, Any]:
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"{path} is damaged: it is not JSON") from error
+        raise Damaged(f"{path} is damaged: it is not valid JSON") from error
     if not isinstance(content, dict) or content.pop(_CHECKSUM, None) != _checksum(content):
         raise Damaged(f"{path} is damaged: its checksum does not match")
     return content

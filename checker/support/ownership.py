@@ -35,6 +35,8 @@ def refuse_others(folder: Path) -> None:
     for path in (folder, *sorted(folder.iterdir())):
         found = path.stat()
         if found.st_uid != os.geteuid():
-            raise LeadlineError(f"{path} belongs to another user: copy {folder} to use it as your own")
+            raise LeadlineError(f"{path} belongs to a different user: copy {folder} and use the copy")
         if is_open and found.st_mode & _WRITABLE_BY_OTHERS:
-            raise LeadlineError(f"other users can write to {path}: run chmod -R go-w {folder} if its content is yours")
+            raise LeadlineError(
+                f"other users can write to {path}: if you trust its content, run chmod -R go-w {folder}"
+            )

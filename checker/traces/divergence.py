@@ -107,7 +107,9 @@ def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None
                 arrivals[successor], other[successor] = [(state, instance)], theirs[theirs.index(successor)]
                 waiting.append(successor)
         if max_states is not None and len(arrivals) > max_states:
-            raise NoPartingYet(f"{first.name} and {second.name} do the same in {counted(max_states, 'state')}")
+            raise NoPartingYet(
+                f"{first.name} and {second.name} do not differ in the {counted(max_states, 'state')} searched"
+            )
     return None
 
 

@@ -245,11 +245,11 @@ def read_trace(path: Path) -> TraceFile:
         raise TraceError(f"{path} is not a trace file: it is not UTF-8 text") from error
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" starting at")  # the end of Python's message, which precedes a position
-        raise TraceError(f"{path} is not a whole JSON file: {what} at line {error.lineno}") from error
+        raise TraceError(f"{path} is not valid JSON: {what} at line {error.lineno}") from error
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{path} is not a trace file: {error}") from error
     if _depth(content) > MOST_DEPTH:
-        raise TraceError(f"{path} is not an ITF trace: a value is nested more than {MOST_DEPTH} deep")
+        raise TraceError(f"{path} is not an ITF trace: a value is nested more than {MOST_DEPTH} levels deep")
     try:
         return decode_trace(content)
     except (TraceError, ValueError, RecursionError) as error:

@@ -64,7 +64,7 @@ def _initial(spec: Spec[S], target: RecordedState) -> S:
 
 def _instance(spec: Spec[S], index: int, target: RecordedState) -> ActionInstance[S]:
     if target.action is None:
-        raise TraceError(f'step {index} does not say which action it takes: "#meta" lacks "action" and "parameters"')
+        raise TraceError(f'step {index} does not name its action: "#meta" lacks "action" or "parameters"')
     names = [action.name for action in spec.actions]
     if target.action not in names:
         raise TraceError(f"step {index}: {spec.name} has no action {target.action!r}{nearest(target.action, names)}")
@@ -82,7 +82,9 @@ def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list
             return successor
     if not successors:
         raise TraceError(f"step {index}: {instance} is not enabled in the state before it")
-    raise TraceError(f"step {index}: {instance} leads elsewhere: {_difference(successors[0], states[0], target)}")
+    raise TraceError(
+        f"step {index}: {instance} leads to a different state: {_difference(successors[0], states[0], target)}"
+    )
 
 
 def _difference(state: object, first: object, target: RecordedState) -> str:

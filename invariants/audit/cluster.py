@@ -144,8 +144,8 @@ def compare(
     earlier, later = (clusters_in(files, given, stopped=stopped) for given in (before, after))
     for given, clusters in ((before, earlier), (after, later)):
         if len(clusters) > 1:
-            several = f"{_shown(', '.join(given))} holds {len(clusters)} clusters"
-            raise LeadlineError(f"{several}: --before and --after compare two moments of one")
+            several = f"{_shown(', '.join(given))} contains {len(clusters)} clusters"
+            raise LeadlineError(f"{several}: --before and --after compare two copies of the same cluster")
     tasks_before, tasks_after = (
         {(task.topic, task.number): task for cluster in clusters for task in tasks_of(cluster)}
         for clusters in (earlier, later)
@@ -157,8 +157,8 @@ def compare(
     ends = _metadata_end(earlier), _metadata_end(later)
     if ends[1] < ends[0]:
         swapped = (
-            f"the metadata log of the later moment ends at offset {ends[1]}, that of the earlier one at {ends[0]}: are "
-            "the two moments swapped?"
+            f"the metadata log of the later copy ends at offset {ends[1]}, before the end of the earlier copy at "
+            f"offset {ends[0]}: are --before and --after swapped?"
         )
         found = attrs.evolve(found, reasons=(swapped, *found.reasons))
     return found
@@ -204,8 +204,8 @@ def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cl
             raise LeadlineError(_shown(str(error))) from error
         if not inside:
             raise LeadlineError(
-                f"{_shown(path)} is not a broker's data directory and does not contain one: it would have a file "
-                "meta.properties, or directories such as my-topic-0 with segments"
+                f"{_shown(path)} is not a broker's data directory and does not contain one: a data directory has a "
+                "file meta.properties, or directories such as my-topic-0 with segments"
             )
         found += inside
     try:

@@ -71,12 +71,12 @@ def audit_on_spark(
         LeadlineError: pyspark or Java is missing, or a path contains no data directory.
     """
     if importlib.util.find_spec("pyspark") is None:
-        raise LeadlineError("the spark engine needs pyspark: pip install 'leadline[spark]'")
+        raise LeadlineError("the spark engine needs pyspark: run pip install 'leadline[spark]'")
     from leadline.checker.engines.spark.session import Session
 
     if len({is_remote(path) for path in given}) > 1:
         raise LeadlineError(
-            "the spark engine takes either URIs, which every machine can read, or local paths, not both"
+            "with the spark engine, pass either URIs, which every machine can read, or local paths, not both"
         )
     with Session(master, conf or {}, verbose) as session:
         return audit_with(session, given, checksums=checksums, stopped=stopped, progress=progress)

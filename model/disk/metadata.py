@@ -196,7 +196,7 @@ def _records(source: Source, batch: np.void) -> Iterator[tuple[int, bytes]]:
     """Yield the offsets and values of the records in a batch."""
     size = int(batch["size"])
     if size > LARGEST_BATCH:
-        raise Malformed(f"a batch has {size:,} bytes")
+        raise Malformed(f"invalid batch size: {size:,} bytes")
     buffer = bytearray(size)
     source.read_into(memoryview(buffer), int(batch["position"]))
     wire = Wire(bytes(buffer[HEADER.itemsize :]))
@@ -238,7 +238,7 @@ class _Replay:
         wire = Wire(value)
         frame, kind, version = wire.unsigned(), wire.unsigned(), wire.unsigned()
         if frame != 1:
-            raise Malformed(f"a record has frame version {frame}")
+            raise Malformed(f"unknown frame version of a record: {frame}")
         if kind in (23, 24, 25):
             begun, self._transaction = self._transaction or [], [] if kind == 23 else None
             for earlier, postponed in begun if kind == 24 else ():

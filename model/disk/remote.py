@@ -96,7 +96,7 @@ def _opened(path: str) -> Iterator[_RemoteSource]:
 def _system(path: str) -> tuple[Any, str]:
     """The file system of a URI, and the path in it."""
     if importlib.util.find_spec("pyarrow") is None:
-        raise Unreadable(f"{path} needs pyarrow: pip install 'leadline[spark]'")
+        raise Unreadable(f"{path} needs pyarrow: run pip install 'leadline[spark]'")
     scheme, _, rest = path.partition("://")
     host, slash, inside = rest.partition("/")
     host, mark, options = host.partition("?")

@@ -52,7 +52,7 @@ def offsets(files: Files, path: str) -> dict[Partition, int]:
     for line in _lines(files, path):
         fields = line.split()
         if len(fields) != 3:
-            raise Unreadable(f"{path} has a line that is not a topic, a partition and an offset")
+            raise Unreadable(f"{path} has an invalid line: expected a topic, a partition and an offset")
         found[fields[0], _number(path, fields[1])] = _number(path, fields[2])
     return found
 
@@ -67,7 +67,7 @@ def epochs(files: Files, path: str) -> tuple[Epoch, ...]:
     for line in _lines(files, path):
         fields = line.split()
         if len(fields) != 2:
-            raise Unreadable(f"{path} has a line that is not an epoch and an offset")
+            raise Unreadable(f"{path} has an invalid line: expected an epoch and an offset")
         found.append(Epoch(_number(path, fields[0]), _number(path, fields[1])))
     return tuple(found)
 
@@ -97,7 +97,7 @@ def quorum_epoch(files: Files, path: str) -> int:
     try:
         content = json.loads(_text(files, path))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{path} is not JSON") from error
+        raise Unreadable(f"{path} is not valid JSON") from error
     if not isinstance(content, dict) or type(content.get("leaderEpoch")) is not int:
         raise Unreadable(f"{path} has no leader epoch")
     epoch: int = content["leaderEpoch"]
@@ -129,4 +129,4 @@ def _text(files: Files, path: str) -> str:
     try:
         return read_bytes(files, path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"{path} is not text") from error
+        raise Unreadable(f"{path} is not UTF-8 text") from error

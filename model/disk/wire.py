@@ -80,7 +80,7 @@ class Wire:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        raise Malformed("an integer of variable length has no end")
+        raise Malformed("a variable-length integer does not end")
 
     def signed(self) -> int:
         """Read a signed integer of variable length in zigzag encoding."""

@@ -152,7 +152,7 @@ def epoch_and_end(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> Ep
 
 def nothing_to_answer(leader: Replica, wanted: int, end_of_epoch: EpochLookup) -> EpochResponse:
     """Before 0.11 and since KIP-595, no replica sends this request."""
-    raise AssertionError("OffsetsForLeaderEpoch is not known in this release")
+    raise AssertionError("this release does not support OffsetsForLeaderEpoch")
 
 
 def the_answer_or_own_high_watermark(follower: Replica, answer: EpochResponse, _: EpochLookup) -> Truncation:

@@ -17,15 +17,22 @@ SHIPPED = Path(__file__).resolve().parent.parent / "answers" / "suite.toml"
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--title", default="What readers ask, answered by runs", show_default=True, metavar="TEXT")
+@click.option(
+    "--title",
+    default="What readers ask, answered by runs",
+    show_default=True,
+    metavar="TEXT",
+    help="Title of the page.",
+)
 def answers(file: Path | None, title: str) -> int:
     """Run the checks of a suite, and write their questions and answers to standard output as Markdown.
 
-    FILE is a suite as for `leadline check`. The name of each check is a question, and its note is the answer. Without
-    FILE, the shipped suite is used. It answers questions from readers of the articles on Kafka's high watermark.
+    FILE is a suite file, as for `leadline check`. The name of each check is a question, and its note is the answer.
+    Without FILE, the shipped suite is used. It answers questions from readers of the articles on Kafka's high
+    watermark.
 
-    Exit code 0: every check is as expected; 1: a check is not, as the page shows; 2: the suite is invalid; 3:
-    interrupted, and the page shows the checks that were run.
+    Exit code 0: every check is as expected; 1: a check is not, and the page shows the difference; 2: the suite is
+    invalid; 3: interrupted, and the page shows only the checks that were completed.
     """
     outcomes: list[Outcome] = []
     is_whole = True

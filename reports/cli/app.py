@@ -22,21 +22,21 @@ from leadline.reports.exit_codes import INCOMPLETE, USAGE
 from leadline.reports.lines import say
 
 COMMANDS = {
-    "answers": "Write a suite's questions and answers as Markdown.",
+    "answers": "Run a suite, and write its questions and answers as Markdown.",
     "audit": "Check the data directories of real brokers.",
     "bugs": "Search for known bugs in the releases that have them and in the releases that fixed them.",
     "check": "Run a suite of checks, as CI does.",
-    "diff": "Show a behaviour of one spec that another does not have, side by side.",
+    "diff": "Show a behaviour that one spec allows and another does not, side by side.",
     "explore": "Search every reachable state of a spec.",
     "fuzz": "Search behaviours of a spec at random.",
-    "graph": "Write the state graph of a spec, for Graphviz.",
-    "matrix": "Show what can be lost, by release, configuration and property.",
+    "graph": "Write the state graph of a spec for Graphviz.",
+    "matrix": "Search specs in several configurations, and show the verdicts as tables.",
     "mutate": "Change a spec in many ways, and show which properties detect the changes.",
     "replay": "Re-execute a saved trace on the model, and report the first difference.",
-    "report": "Make an HTML page of saved results and traces.",
+    "report": "Write an HTML page of saved results and traces.",
     "serve": "Explore a state space in a browser, one step at a time.",
-    "specs": "List the specs, or show one: its rules, bounds, actions and properties.",
-    "trace": "Show a saved trace, step by step, or in a format for other tools.",
+    "specs": "List the specs, or show the rules, bounds, actions and properties of one spec.",
+    "trace": "Show a saved trace step by step, or convert it to a format for other tools.",
 }
 """A line of help for each command. It is defined here because importing a command takes most of a second."""
 
@@ -68,7 +68,9 @@ class Commands(click.Group):
         except LimitReached as stop:  # click would treat it as Ctrl-C
             raise StoppedEarly(str(stop)) from stop
         except SystemExit as error:
-            raise LeadlineError(f"a spec must not exit, but an action or a property raised exit {error}") from error
+            raise LeadlineError(
+                f"a spec must not exit, but an action or a property raised SystemExit: {error}"
+            ) from error
 
 
 class ReaderGone(Exception):
@@ -86,18 +88,18 @@ def app() -> None:
 
     \b
     leadline explore spec.py                  search every reachable state of your own spec
-    leadline fuzz spec.py                     search it at random
+    leadline fuzz spec.py                     search your spec at random
     leadline trace FILE                       show a saved counterexample
-    leadline serve spec.py                    explore its state space in a browser
+    leadline serve spec.py                    explore the state space of your spec in a browser
     leadline check                            run a suite of checks, as CI does
-    leadline specs                            the specs of Kafka's releases, designs and articles
-    leadline explore kafka/3.7                search one of them
-    leadline bugs                             known bugs of Kafka, by release
+    leadline specs                            list the specs of Kafka's releases, designs and articles
+    leadline explore kafka/3.7                search one of these specs
+    leadline bugs                             search for known bugs in Kafka's releases
     leadline audit DIR...                     check the data directories of real brokers
-    leadline matrix                           verdicts by protocol, property and configuration
+    leadline matrix                           show verdicts by protocol, property and configuration
 
-    Exit codes: 0 as expected; 1 a property is violated, or an expectation is not met; 2 usage error; 3 incomplete: a
-    bound, a limit or an interrupt ended the search before a verdict.
+    Exit codes: 0: the result is as expected; 1: a property is violated, or an expectation is not met; 2: usage error;
+    3: incomplete, because a bound, a limit or an interrupt ended the search before a verdict was reached.
     """
 
 
@@ -160,7 +162,7 @@ def main() -> None:
         else:
             code = _fail(f"unexpected {error_line(error)}")
     except RecursionError:
-        code = _fail("a value is nested too deeply: a state, a parameter, or the contents of a file")
+        code = _fail("a state, a parameter or the content of a file is nested too deeply")
     except MemoryError:
         _fail("not enough memory")
         code = INCOMPLETE
@@ -181,7 +183,7 @@ def _unexpected(error: BaseException, output: TextIO) -> str:
     if isinstance(error, ValueError) and output.closed:
         return "the spec closed standard output"
     if isinstance(error, ValueError) and error_text(error).startswith("Exceeds the limit"):
-        return "a value is an integer of more than 4,300 digits, which Python does not show: keep states small"
+        return "a value is an integer of more than 4,300 digits, which Python cannot print: use smaller values"
     return f"unexpected {error_line(error)}"
 
 

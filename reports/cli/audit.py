@@ -25,14 +25,24 @@ from leadline.reports.terminal.console import console, is_plain
 
 @click.command()
 @click.argument("directories", metavar="DIR...", nargs=-1)
-@click.option("--before", multiple=True, metavar="DIR", help="A directory of the same cluster, copied earlier.")
-@click.option("--after", multiple=True, metavar="DIR", help="A directory copied later; the same as DIR.")
+@click.option(
+    "--before",
+    multiple=True,
+    metavar="DIR",
+    help="A data directory of the same cluster that was copied earlier (can be repeated).",
+)
+@click.option(
+    "--after",
+    multiple=True,
+    metavar="DIR",
+    help="A data directory that was copied later (can be repeated). It has the same meaning as the argument DIR.",
+)
 @format_options(AUDIT_FORMATS)
 @click.option(
     "--stopped",
     is_flag=True,
-    help="No broker was running when the directories were copied: treat them as copied at one moment, even if brokers "
-    "had crashed.",
+    help="Treat the directories as copied at the same time, because no broker was running during the copying, even if "
+    "brokers had crashed.",
 )
 @click.option("--no-traces", is_flag=True, help="Do not search for known counterexamples that match a finding.")
 @click.option("--no-checksums", is_flag=True, help="Do not verify the checksums of batches.")
@@ -41,11 +51,13 @@ from leadline.reports.terminal.console import console, is_plain
     type=click.Choice(["local", "spark"]),
     default="local",
     show_default=True,
-    help="local: use processes on this machine. spark: each machine of a Spark cluster reads its own disks; "
-    "directories given as URIs, such as s3://bucket/directory, are divided among all machines.",
+    help="local: use processes on this machine. spark: use a Spark cluster, in which each machine reads its own disks. "
+    "Directories given as URIs, such as s3://bucket/directory, are divided among the machines.",
 )
-@click.option("--master", metavar="URL", help="The Spark master; by default, all cores of this machine. (spark)")
-@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set a Spark property (repeat for more). (spark)")
+@click.option(
+    "--master", metavar="URL", help="URL of the Spark master. By default, Spark uses all cores of this machine. (spark)"
+)
+@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set a Spark property (can be repeated). (spark)")
 @click.option("--verbose", is_flag=True, help="Show Spark's log and progress bar. (spark)")
 @click.option(
     "--workers",
@@ -67,11 +79,14 @@ def audit(
     workers: int | None,
     **wanted: Path | None,
 ) -> int:
-    """Check the data directories of brokers: each log, replicas against each other, and all against the metadata log.
+    """Check the data directories of brokers.
+
+    Each log is checked. The replicas of a partition are compared with each other and with the metadata log.
 
     DIR is a broker's data directory (log.dirs), or a directory that contains those of several brokers. Nothing is
-    written to it. Directories copied from running brokers show different moments, so checks that need a single moment
-    are incomplete. With --before, records that were committed in the earlier copy must be present in the later one.
+    written to it. Directories of running brokers cannot all be copied at the same time, so checks that compare brokers
+    at a single point in time are incomplete. With --before, records that were committed in the earlier copy must be
+    present in the later copy.
 
     \b
     leadline audit /var/lib/kafka/broker-1 /var/lib/kafka/broker-2 /var/lib/kafka/broker-3
@@ -79,19 +94,21 @@ def audit(
     leadline audit --before monday --after tuesday
     leadline audit --engine spark --master spark://host:7077 /var/lib/kafka/data
 
-    Exit code 0: no errors; 1: errors; 2: usage error; 3: incomplete, no errors so far.
+    Exit code 0: no errors were found; 1: errors were found; 2: usage error; 3: incomplete, with no errors so far.
     """
     now = (*directories, *after)
     if not now:
-        raise click.UsageError("name the data directories of the brokers: leadline audit DIR...")
+        raise click.UsageError(
+            "no data directory was given: run leadline audit DIR... with the data directories of brokers"
+        )
     if "" in (*now, *before):
         raise click.UsageError("a directory has an empty name: check that every shell variable in the command is set")
     files = Files(AUDIT_FORMATS, wanted)
     for option, given in {"--master": master, "--conf": conf, "--verbose": verbose}.items():
         if given and engine != "spark":
-            raise click.UsageError(f"{option} is for the spark engine, not for the {engine}")
+            raise click.UsageError(f"{option} requires --engine spark")
     if engine == "spark" and (workers or before):
-        raise click.UsageError(f"{'--workers' if workers else '--before'} is not for the spark engine")
+        raise click.UsageError(f"{'--workers' if workers else '--before'} cannot be used with --engine spark")
     checksums = not no_checksums
     with _terminated_as_interrupted(), audit_progress() as progress:
         if engine == "spark":

@@ -30,18 +30,18 @@ from leadline.reports.terminal.trace import show_traces
 @click.option("--list", "only_list", is_flag=True, help="List the bugs without running anything.")
 @format_options(BUGS_FORMATS)
 def bugs(ticket: str | None, only_list: bool, **wanted: Path | None) -> int:
-    """Search for the known bugs of Kafka's replication; with TICKET, search for one of them and show its trace.
+    """Search for the known bugs of Kafka's replication. With TICKET, search for that bug only and show its trace.
 
-    A bug must be found in the releases that it affects. It must not be found in the release that fixed it and in later
-    ones. It must be found again in the release that fixed it if the old rule is restored. TICKET is, for example,
-    KAFKA-13141 or KIP-101.
+    A bug must be found in the releases that it affects. It must not be found in the release that fixed it or in later
+    releases. If the old rule is restored in the release that fixed it, the bug must be found again. TICKET is, for
+    example, KAFKA-13141 or KIP-101.
 
     \b
     leadline bugs
     leadline bugs KAFKA-13141
     leadline bugs --json bugs.json --html bugs.html
 
-    Exit code 0: every run is as expected; 1: one is not; 2: usage error; 3: interrupted.
+    Exit code 0: every run is as expected; 1: a run is not; 2: usage error; 3: interrupted.
     """
     archive = read_archive()
     chosen, unreached = archive.about(ticket)

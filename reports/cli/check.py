@@ -35,8 +35,8 @@ from leadline.reports.terminal.trace import show_traces
 def check(file: Path | None, shipped: bool, coverage: bool, verify: float | None, **wanted: Path | bool | None) -> int:
     """Run the checks of a suite, and compare each result with the expected one.
 
-    FILE is a TOML file. By default, it is leadline.toml in the current folder, or else pyproject.toml with a table
-    [tool.leadline].
+    FILE is a TOML file. By default, it is leadline.toml in the current folder. If there is none, it is pyproject.toml,
+    if that file has a table [tool.leadline].
 
     \b
     [[check]]
@@ -51,12 +51,12 @@ def check(file: Path | None, shipped: bool, coverage: bool, verify: float | None
     invalid; 3: a check is incomplete.
     """
     if shipped and file is not None:
-        raise click.UsageError("--shipped is for the shipped suite: leave out FILE")
+        raise click.UsageError("--shipped runs the shipped suite: leave out FILE or --shipped")
     path = SHIPPED if shipped else file or find_suite(Path())
     if path is None:
         raise LeadlineError(
-            "there is no leadline.toml here, and no [tool.leadline] in a pyproject.toml: name a suite's file, or give "
-            "--shipped to run the shipped suite"
+            "there is no leadline.toml in this folder, and no [tool.leadline] in a pyproject.toml: pass the file of a "
+            "suite, or --shipped to run the shipped suite"
         )
     checks = read_suite(path)
     files = Files(SUITE_FORMATS, wanted)

@@ -34,15 +34,22 @@ MOST_STATES = 50_000
 @click.argument("second", metavar="SPEC_B")
 @click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds of both specs.")
 @click.option(
-    "-i", "--invariant", "names", multiple=True, metavar="NAME", help="Use only counterexamples to this property."
+    "-i",
+    "--invariant",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Use only counterexamples to this property (can be repeated).",
 )
 @format_options(DIFF_FORMATS)
 def diff(first: str, second: str, bounds: tuple[str, ...], names: tuple[str, ...], **wanted: Path | None) -> int:
-    """Take a shortest counterexample of one spec, and try the same actions in the other.
+    """Take a shortest counterexample of one spec, and try the same actions in the other spec.
 
-    If no counterexample distinguishes the specs, take the shortest behaviour that only one of them has. The states
-    from the first difference on are shown side by side. Two specs of your own must be in one file, so that their
-    states can be compared. Exit code 1: they differ; 0: they do not; 3: the search was incomplete and found no
+    If no counterexample distinguishes the specs, use the shortest behaviour that only one of them allows. The two
+    behaviours are shown side by side, starting from the first difference. If both specs are your own, they must be in
+    the same file so that their states can be compared.
+
+    Exit code 0: the specs do not differ; 1: they differ; 2: usage error; 3: the search was incomplete and found no
     difference.
 
     \b

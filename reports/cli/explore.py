@@ -33,11 +33,11 @@ from leadline.reports.formats import RUN_FORMATS
     type=click.Choice(list(EXHAUSTIVE)),
     default="compiled",
     show_default=True,
-    help="compiled: fast, with tables learned from the spec. spark: the same, on the machines of a cluster. "
-    "oracle: plain Python, for tiny specs and comparisons.",
+    help="compiled: fast, with tables learned from the spec. spark: like compiled, but on the machines of a "
+    "cluster. oracle: plain Python, for tiny specs and for comparison.",
 )
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Search only behaviours with at most N states.")
-@click.option("--max-states", type=click.IntRange(1), metavar="N", help="Stop at N distinct states.")
+@click.option("--max-states", type=click.IntRange(1), metavar="N", help="Stop after N distinct states.")
 @click.option("--max-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds.")
 @max_memory_option
 @click.option("--keep-going", is_flag=True, help="Continue after a violation until every reachable state is searched.")
@@ -52,8 +52,8 @@ from leadline.reports.formats import RUN_FORMATS
     "--diagnose",
     type=click.FloatRange(0),
     metavar="S",
-    help="Search up to S seconds for what decides a violation: a rule of a later release, or a configuration; in your "
-    f"own spec, a step. By default, {SECONDS:g} for releases of Kafka, and 0 for other specs.",
+    help="Spend up to S seconds on finding a rule of a later release or a configuration that prevents a violation or, "
+    f"in your own spec, a step that it needs. By default, {SECONDS:g} for releases of Kafka, and 0 for other specs.",
 )
 @click.option(
     "--workers",
@@ -71,7 +71,7 @@ from leadline.reports.formats import RUN_FORMATS
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Save the search to this new folder regularly, and when it ends. (compiled)",
+    help="Save the search to this new folder, both regularly and when it ends. (compiled)",
 )
 @click.option(
     "--checkpoint-every",
@@ -82,9 +82,12 @@ from leadline.reports.formats import RUN_FORMATS
 @click.option(
     "--resume",
     metavar="DIR",
-    help="Continue the search saved in this folder, and save it there again. (compiled, spark; with spark, also a URI)",
+    help="Continue the search saved in DIR, and keep saving it there. With spark, DIR can also be a URI. "
+    "(compiled, spark)",
 )
-@click.option("--master", metavar="URL", help="The Spark master; by default, all cores of this machine. (spark)")
+@click.option(
+    "--master", metavar="URL", help="URL of the Spark master. By default, Spark uses all cores of this machine. (spark)"
+)
 @click.option(
     "--shards",
     type=click.IntRange(1, 65_535),
@@ -94,8 +97,8 @@ from leadline.reports.formats import RUN_FORMATS
 @click.option(
     "--work-dir",
     metavar="URI",
-    help="A new folder for the files of the search, which all machines can access: a path, or a URI such as "
-    "hdfs://host/dir. (spark)",
+    help="A new folder for the files of the search, given as a path or as a URI such as hdfs://host/dir. All machines "
+    "must be able to access it. (spark)",
 )
 @click.option(
     "--keep-files",
@@ -103,7 +106,7 @@ from leadline.reports.formats import RUN_FORMATS
     default=None,
     help="Keep the files in --work-dir after the search has finished. (spark)",
 )
-@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set a Spark property (repeat for more). (spark)")
+@click.option("--conf", multiple=True, metavar="NAME=VALUE", help="Set a Spark property (can be repeated). (spark)")
 @click.option("--verbose", is_flag=True, default=None, help="Show Spark's log and progress bar. (spark)")
 @coverage_option
 @trace_out_option
@@ -139,7 +142,8 @@ def explore(
     """Search every reachable state of SPEC, breadth-first, and check its properties.
 
     SPEC is a name that `leadline specs` lists, or path/to/file.py:name for your own spec.
-    Counterexamples are as short as possible. The search stops after the first level with a violation.
+    Counterexamples are as short as possible. Without --keep-going, the search stops after the
+    first level with a violation.
 
     \b
     leadline explore atomic/kip-101 -b max_epoch=2
@@ -148,7 +152,7 @@ def explore(
     leadline explore atomic/kip-320 -b brokers=3 --checkpoint saved
     leadline explore atomic/kip-320 --engine spark --work-dir hdfs://host/dir
 
-    Exit code 0: every property holds; 1: one is violated; 2: usage error; 3: incomplete.
+    Exit code 0: every property holds; 1: a property is violated; 2: usage error; 3: incomplete.
     """
     limits = Limits(depth, max_states, max_seconds, keep_going, traces, max_memory, coverage)
     given = {
@@ -169,7 +173,7 @@ def explore(
         engines = [other for other, its in EXHAUSTIVE.items() if name in attrs.fields_dict(its.settings)]
         if engine not in engines:
             option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} is for the {' or '.join(engines)} engine, not for the {engine}")
+            raise click.UsageError(f"--{option} requires --engine {' or '.join(engines)}, not {engine}")
     if checkpoint is not None and resume is not None:
         raise click.UsageError("--resume saves to the folder that it resumes from: leave out --checkpoint")
     if checkpoint_every is not None and checkpoint is None and resume is None:
@@ -179,7 +183,9 @@ def explore(
     if coverage and engine == "spark":
         raise click.UsageError("--coverage does not work with --engine spark: use compiled or oracle")
     if coverage and resume is not None:
-        raise click.UsageError("--coverage does not work with --resume, as it needs a search from the beginning")
+        raise click.UsageError(
+            "--coverage does not work with --resume, because it requires a search from the beginning"
+        )
     files = Files(RUN_FORMATS, wanted)
     with only_the_result_on_stdout(files.only_json), Budget(limits).enforced():
         chosen = chosen_spec(spec, bounds, names, no_invariants)
@@ -194,5 +200,5 @@ def spark_settings(given: tuple[str, ...]) -> dict[str, str]:
     """Return Spark's settings by name. Raise UsageError if a text is not of the form NAME=VALUE."""
     for text in given:
         if "=" not in text:
-            raise click.UsageError(f"--conf {text}: write it as in --conf spark.executor.memory=2g")
+            raise click.UsageError(f"invalid --conf {text}: write NAME=VALUE, as in --conf spark.executor.memory=2g")
     return {name: value for name, _, value in (text.partition("=") for text in given)}

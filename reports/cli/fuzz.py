@@ -40,7 +40,7 @@ from leadline.reports.formats import RUN_FORMATS
     default=RandomSettings().steps,
     show_default=True,
     metavar="N",
-    help="Maximum number of steps in a behaviour, and from the start to any state searched.",
+    help="Maximum number of steps in a behaviour. States further than this from the initial state are not searched.",
 )
 @click.option(
     "--seed",
@@ -54,24 +54,27 @@ from leadline.reports.formats import RUN_FORMATS
     "--max-seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Stop after S seconds, including the time for shortening, in which leaving out steps may take 3 seconds more.",
+    help="Stop after S seconds, including the time for shortening counterexamples. Removing steps from them may take 3 "
+    "seconds more.",
 )
 @max_memory_option
 @click.option(
-    "--keep-going", is_flag=True, help="Continue after every invariant is violated, until N behaviours have ended."
+    "--keep-going",
+    is_flag=True,
+    help="Do not stop when every invariant is violated, but search all N behaviours of --examples.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
     metavar="N",
-    help="Share the work among N workers; by default one for each core, and one with --coverage. The results do not "
-    "depend on it.",
+    help="Divide the work among N workers. By default, one for each core, or one in total with --coverage. The results "
+    "do not depend on N.",
 )
 @click.option(
     "--uniform",
     is_flag=True,
-    help="Only take random walks from the initial states, and check only the steps taken. By default, most steps "
-    "expand states in random order.",
+    help="Take only random walks from the initial states, and check only the steps taken. By default, most steps "
+    "expand states in random order instead.",
 )
 @verify_option
 @coverage_option
@@ -97,9 +100,9 @@ def fuzz(
 ) -> int:
     """Search behaviours of SPEC at random, and shorten the counterexamples found.
 
-    Use it for state spaces that are too large to search exhaustively. The search ends after N behaviours, or when every
-    invariant is violated. A random search cannot show that a property holds: without a violation, the result is
-    incomplete.
+    Use this command for state spaces that are too large to search exhaustively. The search ends when all N behaviours
+    of --examples have been searched, or when every invariant is violated. A random search cannot show that a property
+    holds, so without a violation the result is incomplete.
 
     \b
     leadline fuzz atomic/hw-truncation --seed 7

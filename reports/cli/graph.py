@@ -23,12 +23,13 @@ from leadline.reports.traces.dot import dot
     default=200,
     show_default=True,
     metavar="N",
-    help="If there are more than N states, write only the states around the counterexample.",
+    help="If there are more than N states, write only the first counterexample and its neighbouring states.",
 )
 def graph(spec: str, bounds: tuple[str, ...], names: tuple[str, ...], no_invariants: bool, max_states: int) -> int:
     """Write the state graph of SPEC to standard output, in the DOT language.
 
-    If there are more than --max-states states, write only the first counterexample and the states one step from it.
+    If there are more than --max-states states, write only the first counterexample and the states
+    that are one step away from it.
 
     \b
     leadline graph my_protocol.py:spec | dot -Tsvg > graph.svg

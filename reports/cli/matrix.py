@@ -29,7 +29,7 @@ from leadline.reports.terminal.progress import progress_line
 def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
     """Search specs in several configurations, and show the verdicts as tables.
 
-    FILE is a TOML file; without it, the shipped one: what each release of Kafka can lose.
+    FILE is a TOML file. Without FILE, the shipped file is used, which shows what each release of Kafka can lose.
 
     \b
     specs = ["rpc/kip-101", "rpc/kip-320"]
@@ -39,10 +39,12 @@ def matrix(file: Path | None, **wanted: Path | bool | None) -> int:
     name = "acks=all"
     bounds = { acks = "all" }
 
-    Each cell shows holds, with the distinct states; violated, with the states of a shortest trace (by design, if
-    the configuration does not promise it); or incomplete, with the depth reached. With properties = [], states
-    are only counted. Exit code 0, whatever the verdicts; 2: the file is invalid; 3: interrupted, and the tables show
-    the searches until then.
+    Each cell shows a verdict: holds, with the number of distinct states; violated, with the number of states in a
+    shortest trace ("by design" if the configuration does not promise the property); or incomplete, with the depth
+    reached. With properties = [], states are only counted.
+
+    Exit code 0: all searches were completed, whatever the verdicts; 2: the file is invalid; 3: interrupted, and the
+    tables show only the searches that were completed.
     """
     searches = read_matrix(file or SHIPPED)
     planned = len(searches.prepared())

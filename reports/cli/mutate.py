@@ -59,34 +59,36 @@ SAVE_SECONDS = 5.0
     "kinds",
     type=click.Choice(KINDS),
     multiple=True,
-    help="Only mutants of this kind (repeat for more); by default, all. rule: a rule of a release has another value; "
-    "mistake: a known wrong rule; action: an action is skipped; code: a function is changed in one place.",
+    help="Search only mutants of this kind (can be repeated). By default, all kinds are searched. rule: a rule of a "
+    "release has a different value. mistake: a rule is replaced by a known mistake. action: an action is skipped. "
+    "code: a function is changed in one place.",
 )
-@click.option("--only", default="", metavar="TEXT", help="Only mutants whose name contains this text.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N of these mutants, chosen at random.")
+@click.option("--only", default="", metavar="TEXT", help="Search only mutants whose name contains TEXT.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Search only N mutants, chosen at random.")
 @click.option(
     "--seed",
     type=click.IntRange(0),
     metavar="S",
-    help="Seed of the choice that --sample makes; the same seed chooses the same mutants.  [default: 0]",
+    help="Seed for --sample. The same seed chooses the same mutants.  [default: 0]",
 )
 @click.option("--list", "only_list", is_flag=True, help="List the mutants without searching them.")
 @click.option(
     "--all-properties",
     is_flag=True,
-    help="Continue after the first violation of a mutant, and show which mutants are killed by one property only.",
+    help="Continue after the first violation of a mutant, and show which mutants are killed by only one property.",
 )
 @click.option(
     "--explained",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="A TOML file that explains survivors: [[explained]] tables with the keys mutant and why.",
+    help="A TOML file that explains why mutants survive, in [[explained]] tables with the keys mutant and why.",
 )
 @click.option(
     "--max-states",
     type=click.IntRange(1),
     metavar="N",
-    help="Stop each search at N distinct states; by default, ten times those of the original, and at least 10,000.",
+    help="Stop each search after N distinct states. By default, N is ten times the number of states of the original "
+    "spec, but at least 10,000.",
 )
 @click.option(
     "--max-seconds",
@@ -129,12 +131,12 @@ def mutate(
     resume: Path | None,
     **wanted: Path | None,
 ) -> int:
-    """Make one mistake in SPEC at a time, and show which properties notice it.
+    """Make mistakes in SPEC, one at a time, and show which properties detect them.
 
     A mutant skips an action, drops or negates a guard, does not set a field, or has a constant off by one. For a
-    release of Kafka, there are also mutants with another value of a rule, and with known mistakes. Each mutant is
-    searched up to the first violation. If no property notices a mutant that behaves differently, it survives: a
-    property may be missing. Several SPECs are searched one after another; --rule applies to the first.
+    release of Kafka, there are also mutants with a different value of a rule, and mutants with known mistakes. Each
+    mutant is searched until its first violation. A mutant that behaves differently but violates no property survives,
+    so a property may be missing. Several SPECs are searched one after another; --rule applies only to the first.
 
     \b
     leadline mutate my_protocol.py
@@ -144,14 +146,14 @@ def mutate(
     leadline mutate rpc/kip-320 --json mutants.json
 
     Exit code 0: every mutant is killed, equivalent within the bounds, or explained; 1: a mutant survives, or an
-    explained one is killed; 2: usage error; 3: incomplete.
+    explained mutant is killed; 2: usage error; 3: incomplete.
     """
     if no_invariants:
-        raise click.UsageError("mutants are judged by the properties: leave out --no-invariants")
+        raise click.UsageError("mutate checks the properties of mutants: leave out --no-invariants")
     if more and wanted["html"] is not None:
-        raise click.UsageError("--html takes one SPEC: leave out --html or the other SPECs")
+        raise click.UsageError("--html supports only one SPEC: leave out --html, or pass only one SPEC")
     if seed is not None and sample is None:
-        raise click.UsageError("--seed is for --sample: say how many mutants to choose")
+        raise click.UsageError("--seed requires --sample: pass --sample N to set how many mutants to choose")
     files = Files(MUTANTS_FORMATS, wanted)
     way = Way(
         engine=engine,
@@ -256,7 +258,7 @@ def _matching(found: Mutations, kinds: Sequence[str], only: str) -> list[Mutatio
     """Return the mutations of the requested kinds and names, in order. Raise LeadlineError if there are none."""
     wanted = [each for each in found.possible if only in each.name and (not kinds or each.kind in kinds)]
     if not wanted:
-        raise LeadlineError("no mutant matches: `leadline mutate SPEC --list` lists all")
+        raise LeadlineError("no mutant matches: run `leadline mutate SPEC --list` to list all mutants")
     return wanted
 
 
@@ -269,7 +271,9 @@ def _judged(spec: Spec[object], report: Report, resume: Path | None, save: Calla
             progress("searching the original")
             report = attrs.evolve(report, originals=tuple(originals(spec, report.mutations, report.way).values()))
             if not any(each.properties for each in report.originals):
-                raise LeadlineError(f"{spec.name} satisfies none of its properties, so none could notice a mistake")
+                raise LeadlineError(
+                    f"{spec.name} satisfies none of its properties, so no property can detect a mistake"
+                )
             if resume is not None:
                 known = resumed(resume, spec.name, report.way, report.originals[0].code)
                 outcomes |= {

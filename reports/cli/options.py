@@ -21,8 +21,8 @@ rule_option = click.option(
     "rules",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Change a rule of a release, e.g. --rule elr=on (repeat for more); the same as kafka/3.7+elr=on. "
-    "`leadline specs SPEC` lists them.",
+    help="Change a rule of a release, e.g. --rule elr=on (can be repeated). For kafka/3.7, this is the same as "
+    "kafka/3.7+elr=on. `leadline specs SPEC` lists the rules.",
 )
 
 
@@ -38,21 +38,23 @@ def spec_options(command: Callable[..., int]) -> Callable[..., int]:
 
     decorated = with_rules
     for decorate in (
-        click.option("--no-invariants", is_flag=True, help="Check no properties: only search and count states."),
+        click.option(
+            "--no-invariants", is_flag=True, help="Do not check any properties. Only search and count states."
+        ),
         click.option(
             "-i",
             "--invariant",
             "names",
             multiple=True,
             metavar="NAME",
-            help="Check only this property or witness (repeat for more); by default, all of the spec's.",
+            help="Check only this property or witness (can be repeated). By default, all are checked.",
         ),
         click.option(
             "-b",
             "--bounds",
             multiple=True,
             metavar="NAME=VALUE,...",
-            help="Change bounds, e.g. -b brokers=3,max_epoch=2. `leadline specs SPEC` lists them.",
+            help="Change bounds, e.g. -b brokers=3,max_epoch=2. `leadline specs SPEC` lists the bounds.",
         ),
         rule_option,
         click.argument("spec"),
@@ -76,7 +78,7 @@ trace_out_option = click.option(
 coverage_option = click.option(
     "--coverage",
     is_flag=True,
-    help="Report coverage: action instances, values of fields, and source lines that were not run.",
+    help="Report the coverage of action instances, field values and source lines.",
 )
 
 
@@ -95,7 +97,7 @@ def chosen_spec(
     spec = load_spec(reference, loaded=loaded).with_bounds(parse_bounds(",".join(bounds)))
     if no_invariants:
         if names:
-            raise LeadlineError("-i and --no-invariants exclude each other: give only one")
+            raise LeadlineError("-i and --no-invariants cannot be used together: pass only one of them")
         return spec.with_properties([])
     wanted = [name.strip() for text in names for name in text.split(",")]
     return spec.with_properties(wanted) if wanted else spec
@@ -117,8 +119,8 @@ class Share(click.ParamType[float]):
 
 
 VERIFY_HELP = (
-    "Repeat this share of the learned calls on real states and compare, for example 5% or 100%; by default, some "
-    "thousands, and as many as 3% of the time allows."
+    "Repeat this share of the learned calls on real states and compare the results, for example 5% or 100%. By "
+    "default, verification takes about 3% of the running time."
 )
 
 verify_option = click.option("--verify", type=Share(), metavar="SHARE", help=VERIFY_HELP)
@@ -136,7 +138,9 @@ class MemorySize(click.ParamType[int]):
         found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMGT])(?:i?B)?", str(value).strip(), re.IGNORECASE)
         size = int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1)) if found else 0
         if size < 1:
-            self.fail(f"{value!r} is not a size: write a number and K, M, G or T, as in 800M or 12G", param, ctx)
+            self.fail(
+                f"{value!r} is not a memory size: write a number and K, M, G or T, such as 800M or 12G", param, ctx
+            )
         return size
 
 
@@ -144,6 +148,6 @@ max_memory_option = click.option(
     "--max-memory",
     type=MemorySize(),
     metavar="SIZE",
-    help="Stop when the search uses more memory than this, e.g. 800M or 12G; by default, most of the free memory. "
-    "Limits of a container and of ulimit also apply.",
+    help="Stop when the search uses more than SIZE of memory, e.g. 800M or 12G. By default, SIZE is most of the free "
+    "memory. The limits of a container and of ulimit also apply.",
 )

@@ -86,7 +86,7 @@ class Files(Generic[T]):
                 if value != STANDARD_OUTPUT:
                     check_output(value)
                 elif "-" not in formats[name].metavar:
-                    raise LeadlineError(f"--{name} needs the name of a file: it cannot be written to standard output")
+                    raise LeadlineError(f"--{name} cannot be written to standard output: pass the name of a file")
                 self._paths[name] = value
 
     @property

@@ -36,18 +36,18 @@ MOST_STATES = 3_000
 @click.option(
     "--spec",
     metavar="SPEC",
-    help="The spec of the trace; in a folder, of all traces that do not name a shipped spec. A Python file, "
-    "path/to/file.py:name, is run.",
+    help="The spec of the trace or, for DIR, of all traces that do not name a shipped spec. If SPEC is a Python file "
+    "(path/to/file.py:name), the file is run.",
 )
 def report(path: Path, spec: str | None, **wanted: Path) -> int:
-    """Write one HTML page of the trace in FILE, or of every .itf.json file in DIR.
+    """Write an HTML page that shows the trace in FILE, or the traces in all .itf.json files in DIR.
 
-    FILE may also be a result that --json wrote. The page then shows the run, with the traces that --trace-out
-    saved, if they are in the same folder as FILE or below it. The page is self-contained, so it can be stored as an
-    artifact of a CI system.
+    FILE can also be a result written with --json. The page then shows the run, with the traces saved with --trace-out
+    if they are in the folder of FILE or below it. The page is self-contained, so it can be stored as an artifact of a
+    CI system. If the spec of a trace is neither shipped nor named with --spec, the trace is shown as recorded.
 
-    A trace of a spec that is neither shipped nor named with --spec is shown as recorded. Exit code 1: a trace is
-    stale; 2: a trace could not be read, and the page shows the others.
+    Exit code 0: the page shows all traces; 1: a trace is stale, because the model no longer allows it; 2: a trace could
+    not be read, and the page shows the remaining traces.
 
     \b
     leadline report traces --html traces.html
@@ -123,7 +123,7 @@ def _short_enough(file: Path) -> TraceFile:
     recorded = read_trace(file)
     if len(recorded.states) > MOST_STATES:
         raise TraceError(
-            f"{file} has {len(recorded.states):,} states, and a page shows traces of up to {MOST_STATES:,}: "
+            f"{file} has {len(recorded.states):,} states, but a page can show at most {MOST_STATES:,}: "
             "use `leadline trace`"
         )
     return recorded
@@ -148,7 +148,9 @@ def _as_this_version_writes(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise LeadlineError(f"{path} was not written by this version: write it again with --json") from error
+        raise LeadlineError(
+            f"{path} was not written by this version of leadline: write it again with --json"
+        ) from error
 
 
 def _beside(result: Path, named: str) -> Path | None:

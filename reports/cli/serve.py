@@ -20,24 +20,30 @@ from leadline.reports.lines import say
 @click.command()
 @click.argument("what", metavar="SPEC|TRACE")
 @rule_option
-@click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds.")
+@click.option("-b", "--bounds", multiple=True, metavar="NAME=VALUE,...", help="Change bounds, e.g. -b brokers=3.")
 @click.option(
     "-i",
     "--invariant",
     "names",
     multiple=True,
     metavar="NAME",
-    help="Show only this property (repeat for more); by default, all of the spec's.",
+    help="Show only this property (can be repeated). By default, all properties are shown.",
 )
-@click.option("--spec", metavar="SPEC", help="The spec of TRACE, if the file does not name a shipped one.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; by default, a free one.")
+@click.option("--spec", metavar="SPEC", help="The spec of TRACE, if the file does not name a shipped spec.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="N",
+    help="The port to listen on. By default, a free port is chosen.",
+)
 def serve(
     what: str, rules: tuple[str, ...], bounds: tuple[str, ...], names: tuple[str, ...], spec: str | None, port: int
 ) -> int:
-    """Serve pages to explore a spec's state space on this machine, until Ctrl-C.
+    """Serve web pages for exploring a spec's state space on this machine, until Ctrl-C is pressed.
 
-    Each page shows the steps so far, the verdict of every property on the last state, and every enabled step. The
-    steps can be undone, and can be saved as a trace file. With TRACE (.itf.json), the first page shows that trace.
+    Each page shows the steps so far, the verdict of every property on the last state, and every enabled step. Steps
+    can be undone, and saved as a trace file. With TRACE (.itf.json), the first page shows that trace.
 
     \b
     leadline serve rpc/kip-320 -b brokers=3
@@ -49,11 +55,13 @@ def serve(
     if what.endswith(SUFFIX):
         given = [("--rule", rules), ("-b", bounds), ("-i", names)]
         if unused := ", ".join(option for option, values in given if values):
-            raise click.UsageError(f"{unused} is for SPEC: {what} is a trace, which names its spec itself")
+            raise click.UsageError(f"{unused} requires a SPEC, but {what} is a trace, which names its own spec")
         chosen, start = _trace(what, spec)
     else:
         if spec is not None:
-            raise click.UsageError(f"--spec is for TRACE, a file whose name ends with {SUFFIX}: {what} is a spec")
+            raise click.UsageError(
+                f"--spec requires a TRACE, a file whose name ends with {SUFFIX}, but {what} is a spec"
+            )
         chosen, start = chosen_spec(with_rules_changed(what, rules), bounds, names, no_invariants=False), (0,)
     with server(chosen, port, note) as running:
         address = f"http://{LOOPBACK}:{running.server_address[1]}/?path={','.join(map(str, start))}"

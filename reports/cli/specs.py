@@ -17,9 +17,9 @@ from leadline.reports.terminal.specs import spec_view, specs_view
 @click.command()
 @click.argument("name", required=False)
 def specs(name: str | None) -> None:
-    """List the shipped specs; with NAME, show that spec's rules, bounds, actions and properties.
+    """List the shipped specs. With NAME, show the rules, bounds, actions and properties of that spec.
 
-    NAME may be path/to/file.py:name for your own spec.
+    For your own spec, NAME is path/to/file.py:name.
     """
     out = console()
     if name is None:

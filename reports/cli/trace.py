@@ -32,11 +32,11 @@ _file = click.argument("file", type=click.Path(path_type=Path))
 _spec = click.option(
     "--spec",
     metavar="SPEC",
-    help="The spec, if the file does not name a shipped one. A Python file, path/to/file.py:name, is run.",
+    help="The spec, if FILE does not name a shipped spec. A Python file, given as path/to/file.py:name, is run.",
 )
 
 
-_HELP = "text: for people. " + " ".join(f"{name}: {form.help}." for name, form in TRACE_FORMATS.items())
+_HELP = "text: human-readable text. " + " ".join(f"{name}: {form.help}." for name, form in TRACE_FORMATS.items())
 
 
 @click.command()
@@ -51,7 +51,7 @@ _HELP = "text: for people. " + " ".join(f"{name}: {form.help}." for name, form i
     help=_HELP,
 )
 def trace(file: Path, spec: str | None, form: str) -> int:
-    """Show the trace in FILE (.itf.json) step by step: each action, and what it changed.
+    """Show the trace in FILE (.itf.json) step by step, with each action and its changes.
 
     A trace of a shipped spec, or of the spec that --spec names, is re-executed. Any other trace is shown as recorded.
     A trace that the model no longer allows is stale: it is also shown as recorded, and the exit code is 1.
@@ -115,7 +115,7 @@ def replay(file: Path, spec: str | None) -> int:
     """Re-execute every action of the trace in FILE on the model.
 
     Each recorded state must be reached, and the last one must still violate the property. Exit code 0: the model
-    allows the trace; 1: the trace is stale, and a line reports the step and the difference.
+    allows the trace; 1: the trace is stale, and the step and the difference are reported.
     """
     recorded = read_trace(file)
     chosen = _chosen(recorded, spec, ["replay", str(file)])

@@ -149,8 +149,11 @@ def test_two_moments(broken: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "name the data directories of the brokers: leadline audit DIR..."),
-        (("--before", "whole"), "name the data directories of the brokers: leadline audit DIR..."),
+        ((), "no data directory was given: run leadline audit DIR... with the data directories of brokers"),
+        (
+            ("--before", "whole"),
+            "no data directory was given: run leadline audit DIR... with the data directories of brokers",
+        ),
         (("nowhere",), "cannot list nowhere: No such file or directory"),
         (("empty",), "empty is not a broker's data directory and does not contain one: "),
         (("file",), "cannot list file: Not a directory"),

@@ -121,12 +121,12 @@ def test_without_a_suite_in_the_folder_nothing_is_run(folder: Path, project: str
         both = call("check", "shipped.toml", "--shipped", folder=folder)
     assert (run.code, run.out) == (2, "")
     assert run.complaint == (
-        "there is no leadline.toml here, and no [tool.leadline] in a pyproject.toml: name a suite's file, or give "
-        "--shipped to run the shipped suite"
+        "there is no leadline.toml in this folder, and no [tool.leadline] in a pyproject.toml: pass the file of a "
+        "suite, or --shipped to run the shipped suite"
     )
     assert (shipped.code, shipped.err) == (0, "")
     assert shipped.lines[0].startswith("ok    stairs.py:spec  holds")
-    assert (both.code, both.complaint) == (2, "--shipped is for the shipped suite: leave out FILE")
+    assert (both.code, both.complaint) == (2, "--shipped runs the shipped suite: leave out FILE or --shipped")
 
 
 def test_a_named_file_is_run_and_its_paths_are_relative_to_its_folder(folder: Path, tmp_path: Path) -> None:
@@ -253,12 +253,12 @@ def test_control_c_ends_in_3_and_says_what_was_not_run(folder: Path) -> None:
 # Mistakes in a suite
 
 MISTAKES = {
-    "not TOML": ("[[check]", " is not TOML: "),
+    "not TOML": ("[[check]", " is not valid TOML: "),
     "empty": ("", " has no checks: write one or more [[check]] tables"),
     "no checks": ("check = []", " has no checks: write one or more [[check]] tables"),
     "checks that are none": ("check = 3", " has no checks: write one or more [[check]] tables"),
     "a check that is none": ("check = [3]", ", check 1 must be a table, not 3"),
-    "an unknown table": (f"[[cheque]]\n{HOLDS}", ": unknown key 'cheque': a suite has only [[check]] tables"),
+    "an unknown table": (f"[[cheque]]\n{HOLDS}", ": unknown key 'cheque': a suite can contain only [[check]] tables"),
     "an unknown key": (f"{HOLDS}bound = 3", ", check 1 (stairs.py:spec): unknown key 'bound': did you mean 'bounds'"),
     "a key misspelt": (HOLDS.replace("expect", "expects"), ": unknown key 'expects': did you mean 'expect'"),
     "no spec": ('[[check]]\nexpect = "holds"', ", check 1: spec is missing"),
@@ -310,36 +310,42 @@ MISTAKES = {
     ),
     "a violation of nothing": (
         '[[check]]\nspec = "stairs.py"\nexpect = "violated"',
-        ': expect = "violated" and violates = "PROPERTY" belong together',
+        ': expect = "violated" and violates = "PROPERTY" must be given together',
     ),
     "what holds and is violated": (
         f'{HOLDS}violates = "on_stairs"',
-        ': expect = "violated" and violates = "PROPERTY" belong together',
+        ': expect = "violated" and violates = "PROPERTY" must be given together',
     ),
     "a violation of what is not checked": (
         f'{VIOLATED}properties = ["on_stairs"]',
-        ": violates = 'third_step_free' is not among its properties",
+        ": violates = 'third_step_free' is not one of its properties",
     ),
     "a proof by fuzzing": (f'{HOLDS}engine = "fuzz"', ': expect = "holds" needs engine = "explore", '),
-    "an impossible limit": (f"{HOLDS}max_states = 0", ": limit max_states=0 is out of range: it must be more than 0"),
+    "an impossible limit": (
+        f"{HOLDS}max_states = 0",
+        ": limit max_states=0 is out of range: it must be an integer greater than 0",
+    ),
     "an impossible setting": (
         f'{VIOLATED}engine = "fuzz"\nexamples = 0',
-        ": examples = 0 is out of range: it must be more than 0",
+        ": examples = 0 is out of range: it must be greater than 0",
     ),
     "an impossible length": (
         f"{VIOLATED}trace_length = 0",
-        ": trace_length = 0 is out of range: it must be more than 0",
+        ": trace_length = 0 is out of range: it must be greater than 0",
     ),
     "a limit for fuzz": (
         f'{VIOLATED}engine = "fuzz"\ndepth = 3',
-        ': depth is for engine = "explore", but this check\'s is "fuzz"',
+        ': depth requires engine = "explore", but this check has engine = "fuzz"',
     ),
     "a count of a random search": (
         f'{INCOMPLETE.replace("max_states = 2", "")}engine = "fuzz"\ndistinct_states = 3',
-        ': distinct_states is for engine = "explore": a random search does not visit every state, ',
+        ': distinct_states requires engine = "explore": a random search does not visit every state, ',
     ),
-    "a setting for explore": (f"{HOLDS}seed = 3", ': seed is for engine = "fuzz", but this check\'s is "explore"'),
-    "a length of no trace": (f"{HOLDS}trace_length = 3", ': trace_length belongs with violates = "PROPERTY"'),
+    "a setting for explore": (
+        f"{HOLDS}seed = 3",
+        ': seed requires engine = "fuzz", but this check has engine = "explore"',
+    ),
+    "a length of no trace": (f"{HOLDS}trace_length = 3", ': trace_length requires violates = "PROPERTY"'),
 }
 
 
@@ -362,14 +368,14 @@ def test_a_mistake_in_a_pyproject_toml_names_the_table_it_has_there(folder: Path
     reason = run_suite(folder, "[tool.leadline]\n", name="pyproject.toml").complaint
     assert reason == "pyproject.toml has no checks: write one or more [[tool.leadline.check]] tables"
     reason = run_suite(folder, "[[tool.leadline.checks]]\n", name="pyproject.toml").complaint
-    assert reason == "pyproject.toml: unknown key 'checks': a suite has only [[tool.leadline.check]] tables"
+    assert reason == "pyproject.toml: unknown key 'checks': a suite can contain only [[tool.leadline.check]] tables"
 
 
 def test_a_suite_that_cannot_be_read_ends_in_2(folder: Path) -> None:
     assert call("check", "absent.toml", folder=folder).complaint == "cannot read absent.toml: No such file or directory"
     assert call("check", ".", folder=folder).complaint == "cannot read .: Is a directory"
     (folder / "binary.toml").write_bytes(b"\xff\xfe")
-    assert call("check", "binary.toml", folder=folder).complaint.startswith("binary.toml is not TOML: ")
+    assert call("check", "binary.toml", folder=folder).complaint.startswith("binary.toml is not valid TOML: ")
 
 
 def test_a_spec_that_fails_while_it_runs_ends_in_2_and_names_the_check(folder: Path) -> None:

@@ -112,7 +112,10 @@ def test_specs_that_behave_alike_end_in_0(folder: Path) -> None:
 def test_a_limit_is_no_answer(folder: Path) -> None:
     with mock.patch.object(leadline.reports.cli.diff, "MOST_STATES", 2):
         run = call("diff", "stairs.py:spec", "stairs.py:leaping", folder=folder)
-    assert (run.code, run.out) == (3, "incomplete: stairs.py:spec and stairs.py:leaping do the same in 2 states\n")
+    assert (run.code, run.out) == (
+        3,
+        "incomplete: stairs.py:spec and stairs.py:leaping do not differ in the 2 states searched\n",
+    )
 
 
 def test_specs_of_different_kinds_cannot_be_compared(folder: Path) -> None:

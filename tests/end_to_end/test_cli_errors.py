@@ -95,7 +95,8 @@ SHAPES = {
     "explore atomic/kip-101 atomic/kip-279": "Got unexpected extra argument (atomic/kip-279)",
     "check one.toml two.toml": "Got unexpected extra argument (two.toml)",
     "explore atomic/kip-101 -b": "Option '-b' requires an argument.",
-    "explore atomic/kip-101 --no-invariants -i weak_isr": "-i and --no-invariants exclude each other: give only one",
+    "explore atomic/kip-101 --no-invariants -i weak_isr": "-i and --no-invariants cannot be used together: "
+    "pass only one of them",
 }
 
 
@@ -155,7 +156,8 @@ FILES = {
     ),
     "has an action without a domain": (
         STAIRS.replace(', foot=("left", "right"))', ")"),
-        f"cannot load it.py, line {line_of('@action')}: action up: parameter 'foot' has no domain: @action(foot=...)",
+        f"cannot load it.py, line {line_of('@action')}: action up: parameter 'foot' has no domain: "
+        "declare one with @action(foot=...)",
     ),
 }
 
@@ -374,19 +376,21 @@ def test_what_is_nested_too_deeply_is_one_line(folder: Path) -> None:
     write(folder, nested=nested)
     for engine in ("compiled", "oracle"):
         complaint = call("explore", "nested.py", "--engine", engine, folder=folder).complaint
-        assert complaint == "a value is nested too deeply: a state, a parameter, or the contents of a file"
+        assert complaint == "a state, a parameter or the content of a file is nested too deeply"
     (folder / "suite.toml").write_text(f"x = {'[' * 3000}{']' * 3000}")
     assert call("check", "suite.toml", folder=folder).complaint == "suite.toml is not a suite: it is nested too deeply"
     deep = f'{{"vars": ["x"], "states": [{{"x": {"[" * 490}{"]" * 490}}}]}}'
     (folder / "deep.itf.json").write_text(deep)
     for command in (("trace", "deep.itf.json"), ("report", "deep.itf.json", "--html", "page.html")):
-        expected = "deep.itf.json is not an ITF trace: a value is nested more than 100 deep"
+        expected = "deep.itf.json is not an ITF trace: a value is nested more than 100 levels deep"
         assert call(*command, folder=folder).complaint == expected
 
 
 def test_numbers_that_are_too_large_are_one_line(folder: Path) -> None:
     (folder / "suite.toml").write_text(f'[[check]]\nspec = "stairs.py"\ndistinct_states = {"9" * 5000}\n')
-    assert call("check", "suite.toml", folder=folder).complaint.startswith("suite.toml is not TOML: Exceeds the limit")
+    assert call("check", "suite.toml", folder=folder).complaint.startswith(
+        "suite.toml is not valid TOML: Exceeds the limit"
+    )
     complaint = call("explore", "stairs.py", "--traces", "1000000000000", folder=folder).complaint
     assert complaint == "limit traces=1000000000000 is out of range: it must be at most 10,000"
 

@@ -226,7 +226,9 @@ def test_a_stale_trace_is_shown_as_recorded_with_the_reason_in_one_line_however_
     edit(folder / LOSS, other_value)
     for run in (run_leadline("trace", LOSS, folder=folder), call("trace", LOSS, folder=folder)):
         assert run.code == 1
-        reason = "step 4: leader_writes(leader=0) leads elsewhere: next_value is 1 in the model, 7 in the file"
+        reason = (
+            "step 4: leader_writes(leader=0) leads to a different state: next_value is 1 in the model, 7 in the file"
+        )
         assert run.err == f"leadline: stale, so shown as recorded: {reason}\n"
         assert " 5/10  leader_writes(leader=0)" in run.lines
         assert any(line.split()[:2] == ["state", "7*"] for line in run.lines)
@@ -302,7 +304,7 @@ STALE: dict[str, tuple[Edit, str]] = {
     ),
     "a value deep in a later state": (
         lambda content: content["states"][7]["replicas"]["#tup"][0].update(high_watermark={"#bigint": "2"}),
-        "step 7: advance_high_watermark(leader=0) leads elsewhere: "
+        "step 7: advance_high_watermark(leader=0) leads to a different state: "
         "replicas[0].high_watermark is 1 in the model, 2 in the file",
     ),
     "an action that is not enabled": (
@@ -315,7 +317,8 @@ STALE: dict[str, tuple[Edit, str]] = {
     ),
     "another parameter": (
         parameter_of(1, broker="1"),
-        "step 1: controller_elects(broker=1) leads elsewhere: quorum.leader is 1 in the model, 0 in the file",
+        "step 1: controller_elects(broker=1) leads to a different state: "
+        "quorum.leader is 1 in the model, 0 in the file",
     ),
     "an impossible parameter": (
         parameter_of(1, broker="7"),
@@ -323,11 +326,11 @@ STALE: dict[str, tuple[Edit, str]] = {
     ),
     "no action": (
         lambda content: content["states"][3].pop("#meta"),
-        'step 3 does not say which action it takes: "#meta" lacks "action" and "parameters"',
+        'step 3 does not name its action: "#meta" lacks "action" or "parameters"',
     ),
     "a state left out": (
         lambda content: content["states"].pop(8),
-        "step 8: become_follower(broker=1, epoch=1) leads elsewhere: quorum.isr is",
+        "step 8: become_follower(broker=1, epoch=1) leads to a different state: quorum.isr is",
     ),
     "the end left out": (
         lambda content: content["states"].pop(),
@@ -397,7 +400,7 @@ def test_a_file_cut_in_half_ends_in_2_with_the_line_where_it_ends(folder: Path, 
     half = content[: len(content) // 2]
     (folder / LOSS).write_text(half, encoding="utf-8")
     complaint = run_leadline(command, LOSS, folder=folder).complaint
-    assert complaint.startswith("loss.itf.json is not a whole JSON file: ")
+    assert complaint.startswith("loss.itf.json is not valid JSON: ")
     (line,) = re.findall(r"at line (\d+)$", complaint)
     assert abs(int(line) - half.count("\n") - 1) <= 1
 
@@ -406,7 +409,7 @@ def test_a_file_cut_in_half_ends_in_2_with_the_line_where_it_ends(folder: Path, 
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
-        (b"", "is not a whole JSON file: Expecting value at line 1"),
+        (b"", "is not valid JSON: Expecting value at line 1"),
         (b"\xff\xfe\x00", "is not a trace file: it is not UTF-8 text"),
         (b"[1, 2]", 'is not an ITF trace: it lacks "vars" or "states"'),
         (b"[" * 100_000, "is not a trace file: "),

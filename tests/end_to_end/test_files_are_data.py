@@ -160,7 +160,7 @@ def test_a_torn_file_is_named_on_the_page_of_the_others(folder: Path, saved: dic
     run = call("report", "artifact", "--html", "o.html", "--spec", "stairs.py", folder=folder)
     assert (run.code, run.out) == (2, "saved o.html: 1 trace\n")
     first, second = run.err.splitlines()
-    assert first.startswith("leadline: not on the page: artifact/a torn one.itf.json is not a whole JSON file: ")
+    assert first.startswith("leadline: not on the page: artifact/a torn one.itf.json is not valid JSON: ")
     assert second.startswith("leadline: not on the page: artifact/no trace.itf.json is not an ITF trace: ")
     page = (folder / "o.html").read_text(encoding="utf-8")
     assert first.removeprefix("leadline: ") in page
@@ -171,11 +171,11 @@ def test_a_torn_trace_of_a_result_is_named_on_its_page(folder: Path, saved: dict
     (folder / "artifact" / CLIMB).write_text(saved[CLIMB][:300], encoding="utf-8")
     run = call("report", "artifact/r.json", "--html", "o.html", folder=folder)
     assert (run.code, run.out) == (2, "saved o.html: 0 traces\n")
-    assert f"not on the page: artifact/{CLIMB} is not a whole JSON file: " in run.err
+    assert f"not on the page: artifact/{CLIMB} is not valid JSON: " in run.err
 
 
 def test_a_single_file_that_is_torn_makes_no_page(folder: Path, saved: dict[str, str]) -> None:
     (folder / "artifact" / CLIMB).write_text(saved[CLIMB][:300], encoding="utf-8")
     complaint = call("report", f"artifact/{CLIMB}", "--html", "o.html", folder=folder).complaint
-    assert complaint.startswith(f"artifact/{CLIMB} is not a whole JSON file: ")
+    assert complaint.startswith(f"artifact/{CLIMB} is not valid JSON: ")
     assert not (folder / "o.html").exists()

@@ -46,7 +46,7 @@ def test_a_page_shows_no_trace_that_takes_minutes(tmp_path: Path) -> None:
     states = [{"a": 1}] * (MOST_STATES + 1)
     (tmp_path / "long.itf.json").write_text(json.dumps({"vars": ["a"], "states": states}))
     complaint = call("report", "long.itf.json", "--html", "page.html", folder=tmp_path).complaint
-    assert complaint == "long.itf.json has 3,001 states, and a page shows traces of up to 3,000: use `leadline trace`"
+    assert complaint == "long.itf.json has 3,001 states, but a page can show at most 3,000: use `leadline trace`"
     assert not (tmp_path / "page.html").exists()
 
 
@@ -60,7 +60,7 @@ def test_a_directory_without_a_name_is_refused(tmp_path: Path) -> None:
 def test_a_number_of_thousands_of_digits_is_refused(command: str, tmp_path: Path) -> None:
     (tmp_path / "file.toml").write_text(f"max_states = {'1' * 5000}\n")
     complaint = call(command, "file.toml", folder=tmp_path).complaint
-    assert complaint.startswith("file.toml is not TOML: Exceeds the limit")
+    assert complaint.startswith("file.toml is not valid TOML: Exceeds the limit")
 
 
 def test_a_result_with_a_wrong_value_is_refused(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_result_with_a_wrong_value_is_refused(tmp_path: Path) -> None:
     result = json.loads((tmp_path / "result.json").read_text())
     (tmp_path / "result.json").write_text(json.dumps({**result, "states_per_depth": ["x"]}))
     complaint = call("report", "result.json", "--html", "page.html", folder=tmp_path).complaint
-    assert complaint == "result.json was not written by this version: write it again with --json"
+    assert complaint == "result.json was not written by this version of leadline: write it again with --json"
 
 
 @pytest.mark.parametrize("command", ["explore", "fuzz"])
@@ -78,7 +78,7 @@ def test_a_state_with_thousands_of_digits_is_one_line(command: str, tmp_path: Pa
     run = call(command, "stairs.py", folder=tmp_path)
     assert run.code == 2
     assert run.err == (
-        "leadline: a value is an integer of more than 4,300 digits, which Python does not show: keep states small\n"
+        "leadline: a value is an integer of more than 4,300 digits, which Python cannot print: use smaller values\n"
     )
 
 
@@ -119,7 +119,7 @@ def test_a_matrix_of_specs_with_different_properties_asks_for_those_to_compare(t
     refused = call("matrix", "matrix.toml", folder=tmp_path)
     assert refused.code == 2
     assert refused.complaint.endswith(
-        'have different properties, such as on_stairs: name those to compare, as in properties = ["NAME"]'
+        'have different properties, such as on_stairs: list those to compare, as in properties = ["NAME"]'
     )
     (tmp_path / "matrix.toml").write_text(f'properties = ["top_reached"]\n{matrix}')
     assert call("matrix", "matrix.toml", folder=tmp_path).code == 0

@@ -131,11 +131,15 @@ def test_killed_before_the_first_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "limits", "message"),
     [
-        (CATALOG["atomic/kip-101"], Limits(), "is a checkpoint of atomic/kip-279: it cannot continue as this one"),
-        (SPEC.with_bounds({"max_epoch": 2}), Limits(), "other bounds, brokers=2,log_size=2,records=2,max_epoch=1"),
-        (SPEC.with_properties(["weak_isr"]), Limits(), "other properties, "),
-        (SPEC, Limits(keep_going=True), "a search without --keep-going"),
-        (SPEC, Limits(traces=2), "a search with --traces 1"),
+        (CATALOG["atomic/kip-101"], Limits(), "is a checkpoint of atomic/kip-279: it cannot be resumed by this search"),
+        (
+            SPEC.with_bounds({"max_epoch": 2}),
+            Limits(),
+            "with different bounds, brokers=2,log_size=2,records=2,max_epoch=1",
+        ),
+        (SPEC.with_properties(["weak_isr"]), Limits(), "with different properties, "),
+        (SPEC, Limits(keep_going=True), "that was run without --keep-going"),
+        (SPEC, Limits(traces=2), "that was run with --traces 1"),
     ],
 )
 def test_a_checkpoint_of_something_else_is_refused(spec: Any, limits: Limits, message: str, tmp_path: Path) -> None:
@@ -178,7 +182,7 @@ def test_a_checkpoint_of_other_code_is_refused(tmp_path: Path) -> None:
         before = file.read_text()
         file.write_text(before.replace(old, new))
         refused = run_leadline("explore", "count.py", "--resume", "saved", folder=tmp_path)
-        assert "saved is a checkpoint of other code: the spec or its data has changed since" in refused.complaint, name
+        assert "saved is a checkpoint from before a change to the spec, its data or leadline" in refused.complaint, name
         file.write_text(before)
 
 
@@ -194,7 +198,7 @@ def counting(most: int) -> Spec[Any]:
 def test_what_a_function_is_closed_over_counts_as_code(tmp_path: Path) -> None:
     learning.explore(counting(5), settings=CompiledSettings(checkpoint=tmp_path / "saved"))
     assert learning.explore(counting(5), settings=CompiledSettings(resume=tmp_path / "saved")).statistics.distinct == 6
-    with pytest.raises(LeadlineError, match="other code"):
+    with pytest.raises(LeadlineError, match="from before a change to the spec"):
         learning.explore(counting(50), settings=CompiledSettings(resume=tmp_path / "saved"))
 
 
@@ -350,7 +354,7 @@ def test_values_that_look_alike_are_refused(tmp_path: Path) -> None:
 
     spec = Spec(name="silent", initial_states=lambda bounds: [Holds(Silent(0))], actions=[speak])
     result = learning.explore(spec, settings=CompiledSettings(checkpoint=tmp_path / "saved"))
-    assert result.note.endswith("a checkpoint needs values that differ in their content, but two are like Silent()")
+    assert result.note.endswith("a checkpoint cannot save two different values with the same content: Silent()")
 
 
 def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path) -> None:
@@ -366,14 +370,14 @@ def test_a_search_that_saw_some_initial_states_only_is_not_saved(tmp_path: Path)
 
 
 def test_folders_that_will_not_do(tmp_path: Path) -> None:
-    with pytest.raises(LeadlineError, match="does not hold a checkpoint to resume"):
+    with pytest.raises(LeadlineError, match="does not contain a checkpoint to resume"):
         learning.explore(SPEC, settings=CompiledSettings(resume=tmp_path))
     folder = tmp_path / "saved"
     learning.explore(SPEC, Limits(depth=3), settings=CompiledSettings(checkpoint=folder))
     with pytest.raises(LeadlineError, match="already holds a search: continue it with --resume"):
         learning.explore(SPEC, settings=CompiledSettings(checkpoint=folder))
     (folder / "parents.bin").write_bytes(b"")
-    with pytest.raises(LeadlineError, match=r"parents.bin is damaged: it is too short"):
+    with pytest.raises(LeadlineError, match=r"parents.bin is damaged: the file is too short"):
         learning.explore(SPEC, settings=CompiledSettings(resume=folder))
     assert json.loads((folder / "spec.json").read_text())["spec"] == "atomic/kip-279"
     (tmp_path / "file").write_text("")
@@ -548,7 +552,7 @@ def test_an_old_format_is_refused(whole: Path, tmp_path: Path) -> None:
     del written["checksum"]
     (folder / "spec.json").write_text(json.dumps({**written, "format": 2}))
     with pytest.raises(
-        LeadlineError, match="is a checkpoint of another version of leadline: it cannot continue as this one"
+        LeadlineError, match="is a checkpoint of a different version of leadline: it cannot be resumed by this search"
     ):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
 
@@ -621,12 +625,14 @@ def test_what_others_can_write_is_refused(name: str, whole: Path, tmp_path: Path
     shutil.copytree(whole, folder)
     folder.chmod(0o755)
     (folder / name).chmod(0o777)
-    with pytest.raises(LeadlineError, match=f"other users can write to {folder / name}: run chmod"):
+    with pytest.raises(
+        LeadlineError, match=f"other users can write to {folder / name}: if you trust its content, run chmod"
+    ):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    with pytest.raises(LeadlineError, match=f"other users can write to {shared}: run chmod"):
+    with pytest.raises(LeadlineError, match=f"other users can write to {shared}: if you trust its content, run chmod"):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(checkpoint=shared))
 
 
@@ -636,5 +642,5 @@ def test_what_belongs_to_another_user_is_refused(name: str, whole: Path, tmp_pat
     folder = tmp_path / "saved"
     shutil.copytree(whole, folder)
     os.chown(folder / name, 12345, 12345)
-    with pytest.raises(LeadlineError, match=f"{folder / name} belongs to another user"):
+    with pytest.raises(LeadlineError, match=f"{folder / name} belongs to a different user"):
         learning.explore(SPEC, KEEP_GOING, settings=CompiledSettings(resume=folder))

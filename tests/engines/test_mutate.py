@@ -252,7 +252,7 @@ def test_a_run_is_resumed(tank: Path) -> None:
     assert "as it was saved" in resumed.out
     (tank / "tank.py").write_text(TANK + "# changed\n")
     assert call(*arguments, "again.json", "--resume", "run.json", folder=tank).complaint == (
-        "cannot resume from run.json: the code has changed since"
+        "cannot resume from run.json: the code has changed since it was written"
     )
 
 

@@ -409,7 +409,7 @@ def test_refuses_limits_that_are_no_numbers_of_their_kind(limit: str, value: Any
 @pytest.mark.parametrize("limit", ["depth", "max_states", "max_seconds", "traces"])
 @pytest.mark.parametrize("value", [0, -1])
 def test_refuses_limits_that_are_not_positive(limit: str, value: Any) -> None:
-    with refused(f"limit {limit}={value}", "more than 0"):
+    with refused(f"limit {limit}={value}", "greater than 0"):
         Limits(**{limit: value})
 
 

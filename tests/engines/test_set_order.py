@@ -267,7 +267,9 @@ def test_a_spec_that_no_file_holds_is_not_run_by_other_processes_and_a_warning_s
     local = Spec(name="local", initial_states=lambda bounds: known.initials(), actions=known.actions)
     with caplog.at_level(logging.WARNING):
         assert_holds(local)
-    assert "whether local depends on the order of a set was not checked: only a spec at the top level" in caplog.text
+    assert (
+        "whether local depends on the order of a set was not checked: the spec must be at the top level" in caplog.text
+    )
 
 
 def test_a_file_that_cannot_be_imported_again_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

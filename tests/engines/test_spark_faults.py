@@ -258,8 +258,8 @@ def test_a_work_directory_that_workers_do_not_see_is_one_line(java: None, tmp_pa
     note, last = err.splitlines()
     assert note.startswith("leadline: Spark's driver listens on 127.0.0.1 without authentication")
     assert last.startswith(
-        f"leadline: {socket.gethostname()} does not see the driver's work directory {hidden}: "
-        "--work-dir must name one that all machines share (cannot read "
+        f"leadline: {socket.gethostname()} cannot access the driver's work directory {hidden}: "
+        "--work-dir must name a directory that all machines share (cannot read "
     )
 
 

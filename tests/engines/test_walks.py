@@ -361,9 +361,9 @@ def test_a_search_ends_when_its_time_is_up() -> None:
         ({"examples": 10**30}, "at most 1,000,000,000,000,000"),
         ({"steps": 10**7}, "at most 1,000,000"),
         ({"workers": 300}, "at most 256"),
-        ({"examples": 0}, "an integer, and more than 0"),
-        ({"steps": -1}, "an integer, and more than 0"),
-        ({"workers": 1.5}, "an integer, and more than 0"),
+        ({"examples": 0}, "an integer greater than 0"),
+        ({"steps": -1}, "an integer greater than 0"),
+        ({"workers": 1.5}, "an integer greater than 0"),
         ({"seed": "1"}, "an integer"),
     ],
 )

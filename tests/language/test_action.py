@@ -169,7 +169,7 @@ def test_refuses_a_function_that_takes_no_state() -> None:
     ],
 )
 def test_refuses_a_parameter_that_is_not_plain(function: Callable[..., Iterator[Any]], parameter: str) -> None:
-    with refused(f"action {function.__name__}", parameter, "plain parameter", "no default", "no star"):
+    with refused(f"action {function.__name__}", parameter, "plain parameter", "without a default value, * or **"):
         action(place=[1], places=[1])(function)
 
 
@@ -194,7 +194,7 @@ def test_refuses_a_domain_that_cannot_be_gone_through_again_and_again(domain: An
     [("{brush} at {place}", "{brush}"), ("{}", "{}"), ("{0}", "{0}"), ("{colour.name}", "{colour.name}")],
 )
 def test_refuses_a_sentence_that_names_what_is_not_a_parameter(sentence: str, unknown: str) -> None:
-    with refused("action paint", "sentence", unknown, "not one of its parameters"):
+    with refused("action paint", "sentence", unknown, "not a parameter of the action"):
         action(sentence, place=[1], colour=[2])(paint)
 
 

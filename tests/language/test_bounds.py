@@ -106,9 +106,9 @@ def test_refuses_a_wrong_value_also_when_the_class_is_made_directly() -> None:
         (lambda: bound(7, "brokers", at_most=5), ("'brokers'", "default 7", "an integer up to 5")),
         (lambda: bound(1, "brokers", at_least=5, at_most=3), ("'brokers'", "default 1", "from 5 to 3")),
         (lambda: bound("b", "mode", choices=("a",)), ("'mode'", "default 'b'", "one of a")),
-        (lambda: bound("a", "mode", at_least=1), ("'mode'", "need an int")),
-        (lambda: bound(True, "flag", at_most=1), ("'flag'", "need an int")),
-        (lambda: bound(1, "brokers", choices=("1",)), ("'brokers'", "need a str")),
+        (lambda: bound("a", "mode", at_least=1), ("'mode'", "require a default that is an int")),
+        (lambda: bound(True, "flag", at_most=1), ("'flag'", "require a default that is an int")),
+        (lambda: bound(1, "brokers", choices=("1",)), ("'brokers'", "require a default that is a str")),
     ],
 )
 def test_refuses_a_declaration_that_makes_no_sense(make: Any, words: tuple[str, ...]) -> None:

@@ -526,14 +526,14 @@ def test_refuses_a_file_that_is_cut_short(written: Any, file: Path, part: float)
     text = json.dumps(written, indent=1)
     file.write_text(text[: int(part * len(text))])
 
-    with refused(f"{file} is not a whole JSON file", "at line", error=TraceError):
+    with refused(f"{file} is not valid JSON", "at line", error=TraceError):
         read_trace(file)
 
 
 def test_says_in_which_line_a_file_is_broken(file: Path) -> None:
     file.write_text('{"vars": ["x"],\n "states": [oops]}\n')
 
-    with refused("not a whole JSON file", "at line 2", error=TraceError):
+    with refused("not valid JSON", "at line 2", error=TraceError):
         read_trace(file)
 
 

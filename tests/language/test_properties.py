@@ -111,13 +111,15 @@ def test_refuses_a_property_without_a_sentence(decorator: Decorator, sentence: A
 
 @pytest.mark.parametrize("decorator", OF_STATES)
 def test_refuses_a_state_property_of_two_states(decorator: Decorator) -> None:
-    with refused(f"{decorator.__name__} grows", "must take state", "not (before, after)"):
+    with refused(f"{decorator.__name__} grows", "must take one parameter, state", "not (before, after)"):
         decorator("grows")(grows)
 
 
 @pytest.mark.parametrize("decorator", OF_STEPS)
 def test_refuses_a_step_property_of_one_state(decorator: Decorator) -> None:
-    with refused(decorator.__name__.replace("_", " ") + " small", "must take before and after", "not (state)"):
+    with refused(
+        decorator.__name__.replace("_", " ") + " small", "must take two parameters, before and after", "not (state)"
+    ):
         decorator("small")(small)
 
 
@@ -128,9 +130,9 @@ def test_refuses_a_predicate_that_cannot_be_called_with_a_state_alone() -> None:
     def of_any(*states: Any) -> bool:
         return True
 
-    with refused("invariant by_name", "must take state, not (*, state)"):
+    with refused("invariant by_name", "must take one parameter, state, not (*, state)"):
         invariant("by name")(by_name)
-    with refused("invariant of_any", "must take state, not (*states)"):
+    with refused("invariant of_any", "must take one parameter, state, not (*states)"):
         invariant("of any")(of_any)
 
 

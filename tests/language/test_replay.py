@@ -136,7 +136,7 @@ def test_parameters_that_the_bounds_do_not_allow(three_steps: Any, parameters: A
 def test_a_step_that_does_not_say_its_action(three_steps: Any) -> None:
     del three_steps["states"][1]["#meta"]
 
-    with refused("step 1", "does not say which action", '"#meta"', error=TraceError):
+    with refused("step 1", "does not name its action", '"#meta"', error=TraceError):
         followed(GRID, three_steps)
 
 
@@ -153,7 +153,7 @@ def test_an_action_that_leads_elsewhere_names_the_innermost_variable(three_steps
 
     with refused(
         "step 2",
-        "increment(index=0) leads elsewhere",
+        "increment(index=0) leads to a different state",
         "counters[0].value is 2 in the model, 5 in the file",
         error=TraceError,
     ):
@@ -207,7 +207,7 @@ def test_each_kind_of_value_is_named_where_it_differs(path: tuple[Any, ...], val
         target = target[folder]
     target[last] = value
 
-    with refused("step 1: rm_prepares(rm=0) leads elsewhere", message, error=TraceError):
+    with refused("step 1: rm_prepares(rm=0) leads to a different state", message, error=TraceError):
         followed(spec, content)
 
 

@@ -45,7 +45,7 @@ def test_checkpoints_say_offsets_by_partition(tmp_path: Path) -> None:
         ("0\n1\nt 0 x\n", "'x' where a number is expected"),
         (f"0\n1\nt 0 {'9' * 30}\n", "where a number is expected"),
         ("0\nmany\n", "'many' where a number"),
-        (b"\xff\xfe", "is not text"),
+        (b"\xff\xfe", "is not UTF-8 text"),
     ],
 )
 def test_a_checkpoint_that_is_damaged_is_refused(tmp_path: Path, content: str | bytes, why: str) -> None:
@@ -75,7 +75,7 @@ def test_the_quorum_state(tmp_path: Path) -> None:
     content = '{"leaderId":2,"leaderEpoch":36,"currentVoters":[{"voterId":1}],"data_version":0}'
     assert text.quorum_epoch(FILES, written(tmp_path, content)) == 36
     for bad in ("[1]", "{", "[" * 5000, '{"leaderEpoch":"x"}', "{}"):
-        with pytest.raises(Unreadable, match=r"is not JSON|has no leader epoch"):
+        with pytest.raises(Unreadable, match=r"is not valid JSON|has no leader epoch"):
             text.quorum_epoch(FILES, written(tmp_path, bad))
 
 

@@ -756,7 +756,7 @@ def test_moments_that_are_swapped_are_noticed(tmp_path: Path) -> None:
     before, after = small_cluster(tmp_path / "a"), small_cluster(tmp_path / "b")
     later(after)
     result = compared(after, before)
-    assert "are the two moments swapped?" in result.reasons[0]
+    assert "are --before and --after swapped?" in result.reasons[0]
     assert "committed_kept" in checks(result)
 
 

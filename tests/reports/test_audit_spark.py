@@ -109,11 +109,11 @@ def test_secrets_in_uris_are_not_shown() -> None:
     [
         (
             ("a", "s3://b/c"),
-            "the spark engine takes either URIs, which every machine can read, or local paths, not both",
+            "with the spark engine, pass either URIs, which every machine can read, or local paths, not both",
         ),
-        (("a", "--workers", "2"), "--workers is not for the spark engine"),
-        (("a", "--before", "b"), "--before is not for the spark engine"),
-        (("a", "--conf", "x"), "--conf x: write it as in --conf spark.executor.memory=2g"),
+        (("a", "--workers", "2"), "--workers cannot be used with --engine spark"),
+        (("a", "--before", "b"), "--before cannot be used with --engine spark"),
+        (("a", "--conf", "x"), "invalid --conf x: write NAME=VALUE, as in --conf spark.executor.memory=2g"),
     ],
 )
 def test_mistakes(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:
@@ -121,6 +121,4 @@ def test_mistakes(tmp_path: Path, arguments: tuple[str, ...], complaint: str) ->
 
 
 def test_options_of_another_engine(tmp_path: Path) -> None:
-    assert call("audit", "a", "--master", "x", folder=tmp_path).complaint == (
-        "--master is for the spark engine, not for the local"
-    )
+    assert call("audit", "a", "--master", "x", folder=tmp_path).complaint == ("--master requires --engine spark")

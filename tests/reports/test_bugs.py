@@ -92,7 +92,7 @@ def test_the_list_runs_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[[bugs", "is not TOML"),
+        ("[[bugs", "is not valid TOML"),
         ("[[bugs]]\nticket = 3", "is not an archive of bugs"),
     ],
 )

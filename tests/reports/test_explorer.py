@@ -61,9 +61,9 @@ def test_the_way_is_saved_as_a_trace_that_replays(tmp_path: Path) -> None:
     ("target", "status", "text"),
     [
         ("/?path=0,99", 400, "there is no step 99 here"),
-        ("/?path=0,-1", 400, "a path must be at most 1,000 numbers"),
-        ("/?path=" + "0," * 1000 + "0", 400, "a path must be at most 1,000 numbers"),
-        ("/?path=0," + "1" * 5000, 400, "a path must be at most 1,000 numbers"),
+        ("/?path=0,-1", 400, "a path must consist of at most 1,000 numbers"),
+        ("/?path=" + "0," * 1000 + "0", 400, "a path must consist of at most 1,000 numbers"),
+        ("/?path=0," + "1" * 5000, 400, "a path must consist of at most 1,000 numbers"),
         ("http://[/", 400, "this is not an address"),
         ("/etc/passwd", 404, "there is no page at this address"),
     ],
@@ -97,8 +97,11 @@ def test_a_trace_that_is_longer_than_an_address_is_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("x.itf.json", "--rule", "elr=on", "-b", "brokers=3"), "--rule, -b is for SPEC: x.itf.json is a trace"),
-        (("rpc/kip-320", "--spec", "rpc/kip-101"), "--spec is for TRACE, a file whose name ends with .itf.json"),
+        (
+            ("x.itf.json", "--rule", "elr=on", "-b", "brokers=3"),
+            "--rule, -b requires a SPEC, but x.itf.json is a trace",
+        ),
+        (("rpc/kip-320", "--spec", "rpc/kip-101"), "--spec requires a TRACE, a file whose name ends with .itf.json"),
         (("atomic/kip-320", "--rule", "elr=on"), "atomic/kip-320"),
         (("kafka/3.7", "--rule", "elr=maybe"), "elr"),
     ],

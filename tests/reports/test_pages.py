@@ -221,8 +221,8 @@ def test_the_matrix_command_writes_markdown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("specs = [", "is not TOML"),
-        ("specs = []", "is not a matrix file: required field missing, at configurations"),
+        ("specs = [", "is not valid TOML"),
+        ("specs = []", "is not a valid matrix file: required field missing, at configurations"),
         ('specs = ["rpc/kip-3200"]\n[[configurations]]\nname = "x"', "did you mean 'rpc/kip-320'"),
         ('specs = ["rpc/kip-320"]\n[[configurations]]\nname = "x"\nbounds = {broker = 2}', "unknown bound 'broker'"),
         (

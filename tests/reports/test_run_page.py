@@ -240,9 +240,9 @@ def test_a_result_that_is_not_whole_ends_in_one_line(folder: Path) -> None:
     del content["states_per_depth"]
     (folder / "r.json").write_text(json.dumps(content), encoding="utf-8")
     complaint = call("report", "r.json", "--html", "x.html", folder=folder).complaint
-    assert complaint == "r.json was not written by this version: write it again with --json"
+    assert complaint == "r.json was not written by this version of leadline: write it again with --json"
     (folder / "r.json").write_text("{", encoding="utf-8")
-    assert "is not a whole JSON file" in call("report", "r.json", "--html", "x.html", folder=folder).complaint
+    assert "is not valid JSON" in call("report", "r.json", "--html", "x.html", folder=folder).complaint
 
 
 def test_what_a_spec_raises_is_not_blamed_on_the_result(folder: Path) -> None:

@@ -98,7 +98,9 @@ class Checkpoint:
             refuse_others(self.folder)
         self._lock = FolderLock(self.folder)
         if (self.folder / _SPEC).exists():
-            raise LeadlineError(f"{self.folder} already holds a search: continue it with --resume, or choose another")
+            raise LeadlineError(
+                f"{self.folder} already holds a search: continue it with --resume, or choose a new folder"
+            )
         with _trouble(f"cannot write {self.folder / _SPEC}"):
             replace_file(self.folder / _SPEC, sealed_json(identity(spec, limits, _ENGINE)))
 
@@ -112,7 +114,7 @@ class Checkpoint:
         try:
             written = (self.folder / _SPEC).read_bytes()
         except OSError as error:
-            raise LeadlineError(f"{self.folder} does not hold a checkpoint to resume") from error
+            raise LeadlineError(f"{self.folder} does not contain a checkpoint to resume") from error
         with _trouble(f"cannot read {self.folder}"):
             refuse_others(self.folder)
         refuse_other_format(written, f"{self.folder} is a checkpoint")
@@ -165,7 +167,7 @@ class Checkpoint:
             return np.zeros(shape, kind)
         with _trouble(f"cannot read {path}"):
             if path.stat().st_size < size:
-                raise Damaged(f"{path} is damaged: it is too short")
+                raise Damaged(f"{path} is damaged: the file is too short")
             mapped: NDArray[Any] = np.memmap(path, kind, "r", shape=shape)
         checksum = 0
         for piece in _pieces(mapped):
@@ -205,7 +207,7 @@ class Checkpoint:
             with _trouble(f"cannot read {path}"), path.open("rb") as file:
                 for piece in _pieces(array[: saved.count]):
                     if file.readinto(piece) != len(piece):
-                        raise Damaged(f"{path} is damaged: it is too short")
+                        raise Damaged(f"{path} is damaged: the file is too short")
                     checksum = zlib.crc32(piece, checksum)
             self._check_checksum(name, checksum)
 
@@ -304,7 +306,7 @@ def _refuse_equal(values: Sequence[object], hashes: Sequence[Hashable], unused: 
     met: set[Hashable] = set()
     for place, (value, hashed) in enumerate(zip(values, hashes, strict=True)):
         if hashed in met and place not in unused:
-            raise LeadlineError(f"a checkpoint needs values that differ in their content, but two are like {value!r}")
+            raise LeadlineError(f"a checkpoint cannot save two different values with the same content: {value!r}")
         if place not in unused:
             met.add(hashed)
 

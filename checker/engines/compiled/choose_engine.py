@@ -61,7 +61,7 @@ def explore(
     """
     limits, settings = limits or Limits(), settings or CompiledSettings()
     if limits.coverage and settings.resume is not None:
-        raise SpecError("coverage needs the whole search: leave out resume")
+        raise SpecError("coverage cannot be collected for a resumed search: leave out resume")
     began, forecast = time.monotonic(), None
     learns = settings.checkpoint is not None or settings.resume is not None or settings.tuning.in_order
     if settings.tuning.look_seconds and not learns:
@@ -76,7 +76,7 @@ def explore(
         from leadline.checker.engines.learning import tables as tables  # these load the compiler
     except (ImportError, OSError, MemoryError) as error:  # for example, `ulimit -v` leaves no room for it
         if settings.checkpoint is not None or settings.resume is not None:
-            raise LeadlineError(f"checkpoints need the compiler, which cannot be loaded: {error}") from error
+            raise LeadlineError(f"checkpoints require the compiler, which cannot be loaded: {error}") from error
         _log.warning("the compiler cannot be loaded, so states are explored by direct calls: %s", error)
         return _of_this_engine(_by_calls(spec, limits, progress, spent, settings.tuning), settings)
     try:

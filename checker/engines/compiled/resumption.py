@@ -186,7 +186,7 @@ class Resumption(Generic[S]):
             while index not in self._states and index not in found:
                 found.add(index)
                 if self._saved.parents[index] >= index:
-                    raise ValueError(f"state {index} was not found from an earlier one")
+                    raise ValueError(f"the predecessor of state {index} is not an earlier state")
                 index = int(self._saved.parents[index])
         return sorted(found)
 
@@ -208,7 +208,7 @@ class Resumption(Generic[S]):
                 _check_type(node, value)
                 assert isinstance(value, tuple)
                 if len(value) != len(node.elements):
-                    raise SpecChanged(f"{node.path} has another length")
+                    raise SpecChanged(f"{node.path} has a different length than in the saved search")
                 for element, item in zip(node.elements, value, strict=True):
                     self._number(element, item, numbers)
             case Collection():
@@ -226,7 +226,7 @@ class Resumption(Generic[S]):
             return number
         number = self._numbers[slot].get(content("", value))
         if number is None:
-            raise SpecChanged(f"{path or 'the state'} takes other values")
+            raise SpecChanged(f"the possible values of {path or 'the state'} differ from those in the saved search")
         self._known[slot][value] = number
         if self.values[slot][number] is NO_VALUE:
             self.values[slot][number] = value

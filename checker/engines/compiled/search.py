@@ -109,7 +109,7 @@ class CompiledSearch(Generic[S]):
         no_room = self.budget.out_of_memory(store.bytes_used + store.bytes_to_grow(0))
         if no_room or store.count > store.room:
             reason = no_room or self.expander.no_room()
-            raise LeadlineError(f"{self.checkpoint.folder} holds {store.count:,} states, too many: {reason}")
+            raise LeadlineError(f"{self.checkpoint.folder} holds {store.count:,} states, which are too many: {reason}")
         self.checkpoint.read(saved, store.states, store.parents, store.arrivals)
         store.outside[: store.count] = np.unpackbits(saved.outside, count=len(store.outside[: store.count]))
         try:

@@ -51,7 +51,7 @@ def refuse_other_format(written: bytes, what: str) -> None:
     with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(written)
         if isinstance(found, dict) and type(found.get("format")) is int and found["format"] != FORMAT:
-            raise LeadlineError(f"{what} of {_other('format', found)}: it cannot continue as this one")
+            raise LeadlineError(f"{what} {_other('format', found)}: it cannot be resumed by this search")
 
 
 def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str) -> None:
@@ -67,24 +67,24 @@ def refuse_other(found: dict[str, object], wanted: dict[str, object], what: str)
     """
     for name, value in wanted.items():
         if found.get(name) != value:
-            raise LeadlineError(f"{what} of {_other(name, found)}: it cannot continue as this one")
+            raise LeadlineError(f"{what} {_other(name, found)}: it cannot be resumed by this search")
 
 
 def _other(name: str, found: dict[str, object]) -> str:
     value = found.get(name)
     match name:
         case "spec":
-            return f"{value}"
+            return f"of {value}"
         case "bounds" if isinstance(value, dict):
-            return "other bounds, " + ",".join(f"{bound}={chosen}" for bound, chosen in value.items())
+            return "with different bounds, " + ",".join(f"{bound}={chosen}" for bound, chosen in value.items())
         case "properties" if isinstance(value, list):
-            return f"other properties, {', '.join(value) or 'none'}"
+            return f"with different properties, {', '.join(value) or 'none'}"
         case "keep_going":
-            return f"a search {'with' if value else 'without'} --keep-going"
+            return f"that was run {'with' if value else 'without'} --keep-going"
         case "traces":
-            return f"a search with --traces {value}"
+            return f"that was run with --traces {value}"
         case "engine":
-            return f"the {value} engine"
+            return f"of the {value} engine"
         case "code":
-            return "other code: the spec or its data has changed since, or leadline has"
-    return "another version of leadline"
+            return "from before a change to the spec, its data or leadline"
+    return "of a different version of leadline"

@@ -152,7 +152,7 @@ class Store:
             )
             equal = max(index for index, _ in found)
             if equal >= 0:
-                raise NotASearch(f"state {equal} is equal to an earlier one")
+                raise NotASearch(f"state {equal} is equal to an earlier state")
 
     def check(self, initials: int, sizes: Sequence[int], instances: int) -> None:
         """Check that a search can have found the saved states.
@@ -178,7 +178,7 @@ class Store:
                 ],
             )  # fmt: skip
             if wrong >= 0:
-                raise NotASearch(f"state {wrong} cannot have been reached as recorded")
+                raise NotASearch(f"state {wrong} cannot be reached by the recorded step")
 
     def repack(self, packing: Packing) -> None:
         """Pack all states with another packing."""

@@ -76,11 +76,13 @@ def ensure_cache() -> None:
     try:
         folder = str(stack.enter_context(private_folder()))
     except OSError as error:
-        raise LeadlineError(f"no folder for compiled code can be written to: set NUMBA_CACHE_DIR ({error})") from error
+        raise LeadlineError(
+            f"no folder for compiled code is writable: set NUMBA_CACHE_DIR to a writable folder ({error})"
+        ) from error
     atexit.register(stack.close)
     vars(numba.config)["CACHE_DIR"] = folder
     os.environ["NUMBA_CACHE_DIR"] = folder  # for child processes
-    _log.warning("compiled code cannot be kept, so every run compiles it: set NUMBA_CACHE_DIR to a writable folder")
+    _log.warning("compiled code cannot be saved, so every run compiles it: set NUMBA_CACHE_DIR to a writable folder")
 
 
 _save: Callable[[IndexDataCacheFile, object, object], None] = IndexDataCacheFile.save
@@ -97,7 +99,7 @@ def _save_if_possible(self: IndexDataCacheFile, key: object, data: object) -> No
 @functools.cache
 def _note(reason: str) -> None:
     """Warn once that compiled code is not stored, with the reason."""
-    _log.warning("compiled code was not kept: %s", reason)
+    _log.warning("compiled code was not saved: %s", reason)
 
 
 def _can_cache() -> bool:

@@ -55,7 +55,7 @@ class Adjustments:
             name = change.name if isinstance(change, NotRecorded) else ""
             raise SpecError(
                 f"{name or 'an action, a property or the distance'} is not deterministic: "
-                "calls differ from what was learned"
+                "its calls differ from those learned earlier"
             )
         return adjusted
 

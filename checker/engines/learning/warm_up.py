@@ -61,7 +61,7 @@ def compiled_ahead(search: Callable[[Spec[_Tick]], object], loop: object) -> Non
         loop: the largest loop.
     """
     if not _is_kept(loop):
-        _log.warning("compiling the engine, once on this machine; this takes about ten seconds")
+        _log.warning("compiling the engine, which is needed once on each machine and takes about ten seconds")
     search(_spec())
 
 

@@ -77,11 +77,13 @@ def fuzz(
 def _check_limits(limits: Limits) -> None:
     """Raise SpecError for limits that random search does not support."""
     if limits.depth is not None:
-        raise SpecError(f"random search has no limit depth={limits.depth}: use steps of RandomSettings")
+        raise SpecError(f"random search does not support the limit depth={limits.depth}: use steps of RandomSettings")
     if limits.max_states is not None:
-        raise SpecError(f"random search has no limit max_states={limits.max_states}: use examples of RandomSettings")
+        raise SpecError(
+            f"random search does not support the limit max_states={limits.max_states}: use examples of RandomSettings"
+        )
     if limits.traces != 1:
-        raise SpecError(f"random search gives one trace for each property, not traces={limits.traces}")
+        raise SpecError(f"random search finds only one trace for each property: leave out traces={limits.traces}")
 
 
 def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:

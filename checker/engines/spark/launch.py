@@ -132,8 +132,8 @@ def _starter(stack: ExitStack, settings: SparkSettings, session: Session | None)
         if session is None:
             session = stack.enter_context(Session(settings.master, settings.conf, settings.verbose))
             if settings.resume is None and settings.work_dir is None and not session.is_local:
-                missing = "a cluster needs a work directory that all its machines see"
-                raise LeadlineError(f"{missing}: give --work-dir")
+                missing = "a cluster needs a work directory that all its machines can access"
+                raise LeadlineError(f"{missing}: pass --work-dir")
         return session
 
     return start

@@ -63,7 +63,7 @@ class Session:
 
     def __init__(self, master: str | None, conf: Mapping[str, str], verbose: bool = False) -> None:
         if not pyspark.__version__.startswith("4."):
-            raise LeadlineError(f"the spark engine needs pyspark 4, but this is {pyspark.__version__}")
+            raise LeadlineError(f"the spark engine needs pyspark 4, but version {pyspark.__version__} is installed")
         check_environment(master, conf)
         self._ends = ExitStack()
         folder = self._ends.enter_context(private_folder())

@@ -236,8 +236,8 @@ def loaded(run: Run) -> Worker[Any]:
         crate: Crate = pickle.loads(Storage(run.place).read_sealed(run.crate))
     except LeadlineError as error:
         raise LeadlineError(
-            f"{socket.gethostname()} does not see the driver's work directory {run.place}: "
-            f"--work-dir must name one that all machines share ({error})"
+            f"{socket.gethostname()} cannot access the driver's work directory {run.place}: "
+            f"--work-dir must name a directory that all machines share ({error})"
         ) from error
     tables, budget, threads = unpacked(crate), Budget(Limits(traces=run.traces)), Workers(1)
     tables.agree()
