@@ -31,7 +31,7 @@ def answers(file: Path | None, title: str) -> int:
     Without FILE, the shipped suite is used. It answers questions from readers of the articles on Kafka's high
     watermark.
 
-    Exit code 0: every check is as expected; 1: a check is not, and the page shows the difference; 2: the suite is
+    Exit code 0: every check is as expected; 1: a check is not, and the page shows which one; 2: the suite is
     invalid; 3: interrupted, and the page shows only the checks that were completed.
     """
     outcomes: list[Outcome] = []

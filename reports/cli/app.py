@@ -87,16 +87,16 @@ def app() -> None:
     """A model checker for specs in plain Python, with specs of Kafka partition replication.
 
     \b
-    leadline explore spec.py                  search every reachable state of your own spec
-    leadline fuzz spec.py                     search your spec at random
-    leadline trace FILE                       show a saved counterexample
-    leadline serve spec.py                    explore the state space of your spec in a browser
-    leadline check                            run a suite of checks, as CI does
-    leadline specs                            list the specs of Kafka's releases, designs and articles
-    leadline explore kafka/3.7                search one of these specs
-    leadline bugs                             search for known bugs in Kafka's releases
-    leadline audit DIR...                     check the data directories of real brokers
-    leadline matrix                           show verdicts by protocol, property and configuration
+    leadline explore spec.py    search every reachable state of your own spec
+    leadline fuzz spec.py       search your spec at random
+    leadline trace FILE         show a saved counterexample
+    leadline serve spec.py      explore the state space of your spec in a browser
+    leadline check              run a suite of checks, as CI does
+    leadline specs              list the specs of Kafka's releases and designs
+    leadline explore kafka/3.7  search one of these specs
+    leadline bugs               search for known bugs in Kafka's releases
+    leadline audit DIR...       check the data directories of real brokers
+    leadline matrix             show the verdicts on several specs as tables
 
     Exit codes: 0: the result is as expected; 1: a property is violated, or an expectation is not met; 2: usage error;
     3: incomplete, because a bound, a limit or an interrupt ended the search before a verdict was reached.

@@ -41,7 +41,7 @@ from leadline.reports.terminal.console import console, is_plain
 @click.option(
     "--stopped",
     is_flag=True,
-    help="Treat the directories as copied at the same time, because no broker was running during the copying, even if "
+    help="No broker was running when the directories were copied. Treat them as copied at the same time, even if "
     "brokers had crashed.",
 )
 @click.option("--no-traces", is_flag=True, help="Do not search for known counterexamples that match a finding.")
