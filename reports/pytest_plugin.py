@@ -97,7 +97,7 @@ class CheckItem(pytest.Item):
             The files, with the keys ``trace`` and ``page``. They are also properties of the test in JUnit XML.
         """
         from leadline.reports.cli.outputs import Attempts, save_traces, write_output
-        from leadline.reports.formats import SUITE_FORMATS
+        from leadline.reports.formats.suites import SUITE_FORMATS
         from leadline.reports.suite import SuiteRun
 
         folder = self._folder()

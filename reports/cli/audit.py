@@ -19,7 +19,7 @@ from leadline.reports.audit.terminal import audit_progress, audit_view, searchin
 from leadline.reports.cli.explore import spark_settings
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.exit_codes import OF_VERDICT
-from leadline.reports.formats import AUDIT_FORMATS
+from leadline.reports.formats.audits import AUDIT_FORMATS
 from leadline.reports.terminal.console import console, is_plain
 
 

@@ -19,7 +19,7 @@ from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.diagnosis import diagnose, lines
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from leadline.reports.formats import BUGS_FORMATS
+from leadline.reports.formats.bugs import BUGS_FORMATS
 from leadline.reports.terminal.console import STYLES, WrappedBounds, console
 from leadline.reports.terminal.progress import progress_line
 from leadline.reports.terminal.trace import show_traces

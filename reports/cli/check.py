@@ -17,7 +17,7 @@ from leadline.reports.cli.options import coverage_option, verify_option
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
 from leadline.reports.exit_codes import AS_EXPECTED
-from leadline.reports.formats import SUITE_FORMATS
+from leadline.reports.formats.suites import SUITE_FORMATS
 from leadline.reports.runs.phrases import gaps
 from leadline.reports.runs.run_view import view_of_result
 from leadline.reports.suite import SHIPPED, Outcome, PreparedCheck, SuiteRun, find_suite, read_suite

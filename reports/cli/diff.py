@@ -19,7 +19,7 @@ from leadline.reports.cli.options import chosen_spec
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.differences import complaint, differing_rules, ending
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE, VIOLATED
-from leadline.reports.formats import DIFF_FORMATS
+from leadline.reports.formats.differences import DIFF_FORMATS
 from leadline.reports.lines import say
 from leadline.reports.terminal.console import console, is_plain
 from leadline.reports.terminal.trace import side_by_side, turning_points

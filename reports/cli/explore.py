@@ -23,7 +23,7 @@ from leadline.reports.cli.options import (
 from leadline.reports.cli.outputs import Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout, run
 from leadline.reports.diagnosis import SECONDS, has_rules
-from leadline.reports.formats import RUN_FORMATS
+from leadline.reports.formats.runs import RUN_FORMATS
 
 
 @click.command()

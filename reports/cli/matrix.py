@@ -16,7 +16,7 @@ from leadline.checker.support.escapes import visible
 from leadline.checker.support.messages import counted
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.exit_codes import AS_EXPECTED, INCOMPLETE
-from leadline.reports.formats import MATRIX_FORMATS
+from leadline.reports.formats.matrices import MATRIX_FORMATS
 from leadline.reports.lines import say
 from leadline.reports.matrix import SHIPPED, Column, Matrix, MatrixCell, Tables, read_matrix, summary
 from leadline.reports.terminal.console import STYLES, console

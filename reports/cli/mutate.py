@@ -19,7 +19,7 @@ from leadline.checker.support.messages import counted, nearest
 from leadline.reports.cli.options import chosen_spec, spec_options
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.running import only_the_result_on_stdout
-from leadline.reports.formats import MUTANTS_FORMATS
+from leadline.reports.formats.mutants import MUTANTS_FORMATS
 from leadline.reports.lines import say
 from leadline.reports.loading import known_mutations
 from leadline.reports.mutation import (

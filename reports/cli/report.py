@@ -19,7 +19,7 @@ from leadline.checker.traces.itf import SUFFIX, TraceFile, read_trace
 from leadline.reports.cli.outputs import Attempts, Files, format_options
 from leadline.reports.cli.trace import TraceView, note, view_of
 from leadline.reports.exit_codes import AS_EXPECTED, USAGE
-from leadline.reports.formats import SAVED_FORMATS, Saved
+from leadline.reports.formats.saved import SAVED_FORMATS, Saved
 from leadline.reports.html import chapter
 from leadline.reports.html.run import RunWithTraces, title_of
 from leadline.reports.lines import say

@@ -16,7 +16,7 @@ from leadline.checker.support.escapes import visible
 from leadline.reports.cli.outputs import Attempts, Files, check_output_folder, save_traces
 from leadline.reports.diagnosis import Diagnosis, diagnose
 from leadline.reports.exit_codes import OF_VERDICT
-from leadline.reports.formats import FinishedRun
+from leadline.reports.formats.runs import FinishedRun
 from leadline.reports.lines import say
 from leadline.reports.origin import Origin
 from leadline.reports.runs.run_view import view_of_result

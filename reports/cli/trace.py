@@ -21,7 +21,7 @@ from leadline.checker.trace import Trace
 from leadline.checker.traces.itf import TraceFile, read_trace
 from leadline.checker.traces.replay import replay as replay_trace
 from leadline.reports.exit_codes import AS_EXPECTED, VIOLATED
-from leadline.reports.formats import TRACE_FORMATS
+from leadline.reports.formats.traces import TRACE_FORMATS
 from leadline.reports.lines import say
 from leadline.reports.loading import load_spec, names_a_file, shipped_spec
 from leadline.reports.terminal.console import console, is_plain

@@ -17,7 +17,7 @@ import leadline.reports.cli.diff
 from leadline.checker.engines.oracle import explore
 from leadline.checker.stateful import Move, PropertyViolated
 from leadline.checker.support.escapes import visible
-from leadline.reports.formats import TRACE_FORMATS
+from leadline.reports.formats.traces import TRACE_FORMATS
 from leadline.reports.lines import say, say_json
 from leadline.reports.loading import load_spec
 from leadline.reports.terminal.console import console

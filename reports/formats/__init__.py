@@ -1,0 +1,44 @@
+"""The registry of report formats: for each, the class that it needs and the function that writes it.
+
+There is a module for each kind of report, so that a command imports only the writers that it needs. The commands take
+their options from the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import attrs
+
+JSON_HELP = (
+    "Write the result to FILE as a JSON object. If FILE is -, write it to standard output and print nothing else."
+)
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Format(Generic[T]):
+    """A report format.
+
+    Attributes:
+        needs: the class of the values that can be written in it.
+        write: returns the text for a value.
+        help: a description of the text for the help of a command.
+        metavar: the argument of its option: ``FILE``, or ``DIR`` for a file ``index.html`` in a folder; empty if the
+            text is written to standard output.
+        appends: whether the text is added to the end of the file.
+        required: whether its option is required.
+    """
+
+    needs: type[T]
+    write: Callable[[T], str]
+    help: str
+    metavar: str = "FILE"
+    appends: bool = False
+    required: bool = False
+
+    def text(self, *values: object) -> str | None:
+        """Return the text for the first value that is an instance of `needs`; None if there is no such value."""
+        return next((self.write(value) for value in values if isinstance(value, self.needs)), None)

@@ -1,0 +1,46 @@
+"""Formats of the result of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+
+from leadline.checker.result import Result
+from leadline.reports.formats import JSON_HELP, Format
+from leadline.reports.html.run import run_page, title_of, with_traces
+from leadline.reports.lines import json_text
+from leadline.reports.runs.json_report import result_object
+from leadline.reports.runs.run_view import RunView
+
+
+@attrs.frozen(eq=False)
+class FinishedRun:
+    """A finished run.
+
+    Attributes:
+        result: its result.
+        view: the content of its reports.
+        trace_files: the trace files that were written, by the name of the property.
+    """
+
+    result: Result
+    view: RunView
+    trace_files: Mapping[str, list[Path]]
+
+
+RUN_FORMATS: dict[str, Format[FinishedRun]] = {
+    "json": Format(
+        FinishedRun,
+        lambda run: json_text(result_object(run.view, run.trace_files), indent=2),
+        JSON_HELP,
+        "FILE|-",
+    ),
+    "html": Format(
+        FinishedRun,
+        lambda run: run_page(title_of(run.view), [with_traces(run.result, run.view)]),
+        "Write an HTML page of the run and its traces.",
+    ),
+}
+"""Formats of the result of a search."""
