@@ -148,8 +148,11 @@ class History(Generic[P]):
     joins: Callable[[Step[P]], Iterable[Join]] = none
 
     def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
-        """The events of a behaviour: how committed records were lost that are missing at its end, or else how records
-        came to differ at one offset."""
+        """Return the events that explain the end of a behaviour.
+
+        These are the losses of the committed records that are missing at its end. If none is missing, they are the
+        steps by which replicas came to have different records at one offset.
+        """
         if not steps:
             return
         lost = [self._of_missing(steps, *each) for each in self._first_commits(steps) if each[1].label == COMMITTED]

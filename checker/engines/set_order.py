@@ -102,7 +102,7 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
 def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> Stop | None:
     """Check a spec in this process. Return the reason if the check was given up. Raises: see `_Check.run`."""
     if any(map(_is_installed, modules)):
-        raise NotUnderstood("an installed library makes sets")
+        raise NotUnderstood("an installed library creates sets")
     reordering, budget = Reordering(modules, _functions(spec)), Budget(Limits(max_seconds=PATIENCE))
     try:
         with budget.enforced():

@@ -130,7 +130,7 @@ def plain(value: Any) -> Any:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value cannot change, and comparing it does not run code of the spec."""
+    """Whether a value is immutable and can be compared without running code of the spec."""
     kind: Any = type(value)
     if kind in _ATOMS:
         return True

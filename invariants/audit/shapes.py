@@ -1,7 +1,7 @@
 """Shapes: violations without their particular names, offsets and epochs.
 
-A disk and a state of a spec with the same kind of violation have the same shape. A trace of the spec then shows which
-interleaving could have produced the disk.
+If a violation on a disk has the same shape as a violation in a state of a spec, a trace to that state shows an
+interleaving that could have produced the data on the disk.
 """
 
 from __future__ import annotations

@@ -52,8 +52,9 @@ from leadline.reports.formats.runs import RUN_FORMATS
     "--diagnose",
     type=click.FloatRange(0),
     metavar="S",
-    help="Spend up to S seconds on finding a rule of a later release or a configuration that prevents a violation or, "
-    f"in your own spec, a step that it needs. By default, {SECONDS:g} for releases of Kafka, and 0 for other specs.",
+    help="After a violation, search up to S seconds for a rule of a later release, or a configuration, with which the "
+    "property holds. In your own spec, search for a step that the violation needs. By default, "
+    f"{SECONDS:g} for releases of Kafka, and 0 for other specs.",
 )
 @click.option(
     "--workers",
@@ -71,7 +72,7 @@ from leadline.reports.formats.runs import RUN_FORMATS
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Save the search to this new folder, both regularly and when it ends. (compiled)",
+    help="Save the search to DIR, at regular intervals and when it ends. DIR must be new. (compiled)",
 )
 @click.option(
     "--checkpoint-every",

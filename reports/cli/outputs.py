@@ -148,7 +148,7 @@ class Attempts:
         return isinstance(error, LeadlineError | OSError)
 
     def raise_failures(self) -> None:
-        """Raise the collected errors. An error on standard output takes precedence: its reader may have closed it."""
+        """Raise the collected errors. An error of standard output comes first, as it may be a closed pipe."""
         if self._output_failure is not None:
             raise self._output_failure
         if self._failures:

@@ -449,7 +449,7 @@ def explore(
 def _opened(
     stack: ExitStack, spec: Spec[S], limits: Limits, settings: CompiledSettings
 ) -> tuple[Checkpoint | None, Snapshot | None]:
-    """Open the checkpoint folder of the settings. Return it with the search that an earlier run saved in it."""
+    """Open the checkpoint folder that the settings name. Return it with the search that an earlier run saved there."""
     name = settings.checkpoint if settings.resume is None else settings.resume
     if name is None:
         return None, None

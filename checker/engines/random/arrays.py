@@ -110,13 +110,14 @@ ROWS = ("values", "after")
 
 
 class Answers(NamedTuple):
-    """The results of calls that were made for single walkers, because they were not worth learning.
+    """The results of calls made for single walkers, because the calls were not worth learning.
 
     Attributes:
-        begins: for each walker, the position of its first answer, followed by the end of the last answers.
-        trees, contents: for each answer, in order, the tree, and the hash of the state that it is about or that the
-            step leads to.
-        start, counts: for an action instance, its outcomes; for a predicate, `SHOWN` or `NOT_SHOWN`, and -1.
+        begins: the index of each walker's first answer; the last entry is the number of answers.
+        trees: the tree of each answer.
+        contents: for each answer, the hash of the state that it describes, or of the next state of the step.
+        start, counts: the outcomes of an action instance. For a predicate, `start` is `SHOWN` or `NOT_SHOWN`, and
+            `counts` is -1.
     """
 
     begins: Numbers
