@@ -19,6 +19,7 @@ from leadline.checker.result import Result, Verdict
 from leadline.checker.support.durable import replace_file
 from leadline.checker.traces.itf import SUFFIX, write_trace
 from leadline.reports.formats import Format
+from leadline.reports.lines import say
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., int])
@@ -108,7 +109,10 @@ class Files(Generic[T]):
         """Print the reports that are requested on standard output."""
         for name, path in self._paths.items():
             if path == STANDARD_OUTPUT and (text := self._formats[name].write(subject)):
-                click.echo(text.removesuffix("\n"))
+                if name == "markdown":  # JSON is harmless to CI systems as it is, and commands are meant for them
+                    say(text)
+                else:
+                    click.echo(text.removesuffix("\n"))
 
     def save(self, subject: T, attempt: Attempts) -> None:
         """Write the reports that are requested as files.

@@ -73,7 +73,7 @@ def test_the_wheel_has_the_four_packages_whole_the_suite_and_the_licence(wheel: 
 
 def test_the_wheel_says_what_it_needs_and_what_it_is(metadata: Message) -> None:
     assert metadata["Name"] == "leadline"
-    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["Requires-Python"] == "<3.15,>=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
     requirements = metadata.get_all("Requires-Dist") or []
     assert {text for text in requirements if text.startswith("pyspark")} == {

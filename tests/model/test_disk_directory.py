@@ -41,7 +41,7 @@ def test_checkpoints_say_offsets_by_partition(tmp_path: Path) -> None:
         ("2\n0\n", "has an unknown version"),
         ("0\n2\nt 0 5\n", "declares 2 entries but has 1"),
         ("0\n0\nt 0 5\n", "declares 0 entries but has 1"),
-        ("0\n1\nt 0\n", "a line that is not a topic"),
+        ("0\n1\nt 0\n", "expected a topic, a partition and an offset"),
         ("0\n1\nt 0 x\n", "'x' where a number is expected"),
         (f"0\n1\nt 0 {'9' * 30}\n", "where a number is expected"),
         ("0\nmany\n", "'many' where a number"),
