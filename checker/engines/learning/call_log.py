@@ -1,4 +1,7 @@
-"""The call log: the calls that a search has learned from, as numbers, so that a resumed search can repeat them."""
+"""The call log: the calls of a spec's functions that a search has learned from, encoded as integers.
+
+A resumed search repeats these calls, to check that the spec has not changed.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from leadline.checker.observing.recording import Precision
 from leadline.checker.observing.step_slots import SECOND
 
 NUMBER = np.dtype(np.int32)
-"""The type of the numbers in the log."""
+"""The type of the integers in the log."""
 
 _FALSE, _TRUE = -1, -2
-"""The results of a predicate. The result of an action begins with its number of steps."""
+"""The integers for the results of a predicate. The result of an action begins with its number of steps instead."""
 
 _KEY_BYTES = 60
-"""Approximate number of bytes that Python uses for the key of a call."""
+"""The approximate number of bytes that Python uses for the key of a call."""
 
 
 @attrs.frozen
@@ -29,11 +32,12 @@ class LoggedCall:
     """A call that a search has learned from.
 
     Attributes:
-        tree: the index in the forest of the action or predicate that was called.
-        precision: how precisely the call was recorded.
-        slots: the number of slots of the layout after the call.
-        rows: the state, or the two states of a step.
-        reads: the slots that were read; those of the second state are counted from `SECOND`.
+        tree: the index of the decision tree of the action or predicate that was called.
+        precision: the precision with which the reads of the call were recorded.
+        slots: the number of slots of a state after the call.
+        rows: the state on which the function was called, or the states before and after a step. A state is given as the
+            number of the value in each slot.
+        reads: the slots that the call read. The slots of the state after a step are numbered from `SECOND`.
         gave: the result; see `Call.gave`.
     """
 
@@ -46,16 +50,16 @@ class LoggedCall:
 
     @property
     def key(self) -> int:
-        """A hash of what the call read and returned."""
+        """A hash of the values that the call read and of its result."""
         return _key(self.tree, {slot: self.rows[slot // SECOND][slot % SECOND] for slot in self.reads}, self.gave)
 
 
 class CallLog:
-    """The calls of one search. Calls that read and returned the same are logged once.
+    """The calls of one search. Calls that read the same values and returned the same result are logged once.
 
     Attributes:
-        written: the number of numbers that are already in the file.
-        pending: the numbers that are not in the file yet.
+        written: the number of integers that have already been written to the log file.
+        pending: the integers that have not been written to the log file yet.
     """
 
     def __init__(self) -> None:
@@ -65,11 +69,16 @@ class CallLog:
 
     @property
     def nbytes(self) -> int:
-        """Approximate size of the log in memory, in bytes."""
+        """The approximate size of the log in memory, in bytes."""
         return NUMBER.itemsize * len(self.pending) + _KEY_BYTES * len(self._keys)
 
     def note(self, tree: int, precision: Precision, slots: int, rows: Sequence[Row], call: Call) -> None:
-        """Log a call of an action or a predicate. For the parameters, see `LoggedCall`."""
+        """Add a call of an action or a predicate to the log, unless an equal call was added before.
+
+        Parameters:
+            tree, precision, slots, rows: see `LoggedCall`.
+            call: the reads and the result of the call.
+        """
         assert not isinstance(call.gave, float), "distances are not logged"
         key = _key(tree, call.reads, call.gave)
         if key in self._keys:
@@ -90,15 +99,21 @@ class CallLog:
         self.pending.extend(numbers)
 
     def keep_written(self) -> None:
-        """Discard the pending numbers, which are in the file now."""
+        """Discard the pending integers, after the caller has written them to the log file."""
         self.written += len(self.pending)
         self.pending = array("i")
 
     def read(self, numbers: NDArray[np.int32]) -> Iterator[LoggedCall]:
-        """Read the calls from the numbers of a file, in the order in which they were made, and mark them as logged.
+        """Decode the contents of a log file. Each call is marked as logged when it is yielded.
+
+        Parameters:
+            numbers: all integers of the file.
+
+        Yields:
+            The calls, in the order in which they were made.
 
         Raises:
-            ValueError, IndexError: the numbers are not a valid log.
+            ValueError, IndexError: the integers are not a valid log.
         """
         self.written = len(numbers)
         rest = iter(numbers.tolist())

@@ -1,4 +1,9 @@
-"""Calls of actions, predicates and the distance on lazy states, which record what the called function reads."""
+"""Calls a spec's functions on lazy states, which record the parts of the state that the called function reads.
+
+The functions are those of the actions, the predicates of the properties, and the spec's distance, a function that
+estimates how far a state is from a violation. Each action instance, each predicate and the distance has a decision
+tree, and the functions are referred to by the index of their tree. See `forest`.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +34,13 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 Row = Sequence[int]
-"""A state, given as the number of the value in each slot."""
+"""A state, represented by the number of the value in each of its slots."""
 
 Job = tuple[int, tuple[Row, ...]]
-"""A call to make: the index of a tree and the state, or the two states of a step for a step predicate."""
+"""A call to be made: the index of the function's tree, and the state, or for a step predicate the two states."""
 
 Changes = dict[int, int]
-"""The changes that a step makes: the new number of each slot that it writes."""
+"""The changes that a step makes to a state: the number of the new value for each slot that it writes."""
 
 
 NOT_RECORDED = "a use of a part of the state that cannot be recorded"
@@ -45,8 +50,8 @@ class NotRecorded(Exception):
     """Raised when the reads of an action, a predicate or the distance cannot be recorded precisely enough.
 
     Attributes:
-        tree: the index in the forest of the action, the predicate or the distance.
-        name: its name for messages; empty if a later attempt will not fail in the same way.
+        tree: the index of the decision tree of the action instance, the predicate or the distance.
+        name: its name for error messages. Empty if a later attempt will not fail in the same way.
     """
 
     def __init__(self, tree: int, name: str = "") -> None:
@@ -56,18 +61,18 @@ class NotRecorded(Exception):
 
 @attrs.frozen
 class Call:
-    """The reads and the result of one call.
+    """The reads and the result of one call of a spec's function.
 
     Attributes:
-        reads: the number in each slot that was read, in the order of reading. The slots of the second state of a step
-            are counted from `SECOND`.
-        copied: the slots that were copied without being read.
-        enumerated: the paths of the collections that the call looked through. It would also have read members that are
-            not known yet.
-        constructs: the parts of its loops that were not understood, because of which the call read more members of
-            collections than it needs.
-        gave: the result: for an action, the changes of each step; for a predicate, whether it gives evidence; for the
-            spec's distance, the distance.
+        reads: the slots that the call read, each with the number of its value, in the order in which they were read.
+            The slots of the state after a step are numbered from `SECOND`.
+        copied: the slots whose values the call copied to a next state without reading them.
+        enumerated: the paths of the sets and bags that the call iterated over. If such a collection had more members,
+            the call would have read them too.
+        constructs: the code in loops over collections that the analysis does not understand. It makes the call read
+            more members than it needs.
+        gave: the result. For an action, it is the changes of each step. For a predicate, it is whether the state or
+            step violates an invariant or satisfies a witness. For the spec's distance, it is the distance.
     """
 
     reads: dict[int, int]
@@ -77,34 +82,43 @@ class Call:
     constructs: frozenset[Construct] = frozenset()
 
     def writes_beyond(self, known: Sequence[int]) -> bool:
-        """Whether a step writes a value whose number is not below the given number of known values of its slot."""
+        """Return whether a step writes a value that is not among the known values.
+
+        Parameters:
+            known: for each slot, the number of known values. They have the numbers below it.
+        """
         steps = self.gave if isinstance(self.gave, list) else []
         return any(number >= known[slot] for step in steps for slot, number in step.items())
 
 
 class Caller(Generic[S]):
-    """Makes the calls of the spec's functions for one search.
+    """Calls the spec's functions for one search.
+
+    The trees of the action instances come first, followed by those of the state predicates, those of the step
+    predicates, and the tree of the distance.
 
     Parameters:
         spec: the spec.
-        layout: the layout of its states.
-        given_states: the trees whose functions are called on real states instead of lazy ones.
-        purity: checks some of the states that calls are made on. An earlier attempt at the same search
-            passes its object on.
+        layout: defines the slots of the spec's states.
+        given_states: the indices of trees whose functions are called on real states instead of lazy states.
+        purity: checks that functions are pure on some of the states. Later attempts at the same search reuse the object
+            of the first attempt. None creates a new object.
         tuning: sizes and limits.
         with_distance: whether the spec's distance is called too.
 
     Attributes:
-        instances, first_step: the number of action instances, and the index of the first tree of a step predicate. The
-            trees of state predicates are between them.
-        distance_tree: the index of the tree of the spec's distance, after all other trees. There is no such tree if the
-            distance is not called.
-        state_checks, step_checks: the predicates, in the order of their trees. If the spec has `Spec.within`, it is the
-            last state predicate; it gives evidence of states that are outside.
-        precision: for each tree, how precisely its calls are recorded.
-        lowered_by: for each tree, the construct that lowers the precision; None if nothing does.
-        told_apart: for each tree, the types whose values its code may distinguish by identity.
-        purity, tuning: the arguments of the same names.
+        instances: the number of action instances, which is also the index of the first tree of a state predicate.
+        first_step: the index of the first tree of a step predicate.
+        distance_tree: the index of the tree of the spec's distance. If the distance is not called, this tree does not
+            exist, and the value is the number of trees.
+        state_checks, step_checks: the properties whose predicates are called on states and on steps, in the order of
+            their trees. If the spec has `Spec.within`, it is the last state predicate. It detects states for which
+            `Spec.within` is false.
+        precision: for each tree, the precision with which its calls are recorded.
+        lowered_by: for each tree, the construct that lowers the precision, or None if no construct does.
+        told_apart: for each tree, the types whose equal values its code may distinguish by identity.
+        purity: the purity checks.
+        tuning: sizes and limits.
     """
 
     def __init__(
@@ -138,7 +152,7 @@ class Caller(Generic[S]):
         self._keep(spec.initials()[: tuning.made_again])
 
     def _reached(self) -> list[Reach]:
-        """Return what the code of each tree can reach, given the types of objects that states are known to contain."""
+        """Return, for each tree, the code that its function can call on states with the types found so far."""
         given: list[object] = [self.spec.initials()[0], *self.layout.kinds.take()]
         arguments: dict[Action[S, ...], list[object]] = {}
         for instance in self.spec.instances:
@@ -152,7 +166,7 @@ class Caller(Generic[S]):
         ]
 
     def _reach_more(self) -> None:
-        """Extend the reachable code by the classes and functions that have newly been found in states."""
+        """Add the classes and functions that were newly found in states to the reachable code, and lower precisions."""
         kinds = self.layout.kinds.take()
         for tree, reach in enumerate(self._reach):
             reach.extend(kinds)
@@ -163,30 +177,33 @@ class Caller(Generic[S]):
         self._looks_at_identity = self._may_look_at_identity()
 
     def _may_look_at_identity(self) -> list[bool]:
-        """Return, for each tree, whether its code may distinguish equal objects by identity."""
+        """Return, for each tree, whether its code may distinguish equal objects by identity, as ``is`` does."""
         return [reach.precision == Precision.STATES for reach in self._reach]
 
     def _keep(self, states: Sequence[S]) -> None:
-        """Make later states reuse the objects in the given states, if some code may distinguish equal objects."""
+        """Make later states reuse the objects in these states, if some code may distinguish equal objects."""
         if True in self._looks_at_identity:
             for state in states:
                 self.layout.keep(state)
 
     def make(self, tree: int, rows: tuple[Row, ...]) -> Call:
-        """Make one call.
+        """Call a function, and record the slots that it reads.
 
-        The call is repeated if it looks through a collection and finds members that were not known before.
+        If the call iterates over a collection, and members are found that have no slot yet, the call is repeated.
 
         Parameters:
-            tree: the tree of the function to call.
-            rows: the states.
+            tree: the index of the function's tree.
+            rows: the state, or the states before and after a step.
+
+        Returns:
+            The reads and the result of the call.
 
         Raises:
-            SpecError: the called function misbehaved.
+            SpecError: the function raised an exception, or is not pure.
             ShapeChanged: a component does not have the shape that it has in the initial state.
             NotRecorded: the reads of the call cannot be recorded.
-            NewKind: the call writes a value of a type that earlier learned calls may distinguish from the slot's other
-                values.
+            NewKind: the call writes a value to a slot that earlier calls copied without reading it, and their code may
+                distinguish values of its type by identity.
         """
         make_lazy(self._classes)
         while True:
@@ -201,7 +218,7 @@ class Caller(Generic[S]):
         return Recorder(self.layout, *rows, precision=self.precision[tree], told_apart=self.told_apart[tree])
 
     def _take(self, tree: int, row: Row) -> Call:
-        """Call an action on a state, and again on a lazy state to record what it reads."""
+        """Call an action on a real state, and call it again on a lazy state to record the slots that it reads."""
         instance, state = self.spec.instances[tree], self._state(row)
         direct = self._successors(tree, state)
         recorder = self._recorder(tree, (row,))
@@ -231,7 +248,15 @@ class Caller(Generic[S]):
         return self._call(recorder, steps, direct)
 
     def _call(self, recorder: Recorder, steps: list[Changes], successors: list[S]) -> Call:
-        """Return the call of an action. Values that a step writes but that were already there are not changes."""
+        """Return the reads and the result of a recorded call of an action.
+
+        A value that a step writes is not a change if the slot was read and already had this value.
+
+        Parameters:
+            recorder: the recorder of the call.
+            steps: the slots that each step writes, with the numbers of their values.
+            successors: the next states, in the order of `steps`.
+        """
         reads = recorder.reads
         changes = [{slot: number for slot, number in step.items() if reads.get(slot) != number} for step in steps]
         if self.tuning.in_order and len(successors) > 1:
@@ -240,14 +265,19 @@ class Caller(Generic[S]):
         return Call(reads, recorder.copied, _paths(recorder.enumerated), changes, frozenset(recorder.constructs))
 
     def steps(self, tree: int, row: Row) -> list[Changes]:
-        """Return the changes of each step of an action instance in a state, without recording what it reads."""
+        """Return the changes that each step of an action instance makes to a state, without recording its reads.
+
+        Parameters:
+            tree: the index of the action instance's tree.
+            row: the state.
+        """
         state = self._state(row)
         successors = self._successors(tree, state)
         successors = in_order(successors) if self.tuning.in_order else successors
         return [self.layout.changes(state, after, row) for after in successors]
 
     def _successors(self, tree: int, state: S) -> list[S]:
-        """Return the next states of a state under an action instance."""
+        """Return the next states of an action instance. Repeat some calls on equal states to check the result."""
         instance = self.spec.instances[tree]
         found = self.spec.take(instance, state)
         self._keep(found)
@@ -256,20 +286,25 @@ class Caller(Generic[S]):
         return found
 
     def check_of(self, tree: int) -> Property:
-        """Return the predicate of a tree."""
+        """Return the property whose predicate has the tree with this index."""
         return (*self.state_checks, *self.step_checks)[tree - self.instances]
 
     def shown_by(self, tree: int, states: Sequence[S]) -> bool:
-        """Whether a state or a step is evidence for a predicate: a violation or a witness."""
+        """Return whether a state or step violates an invariant or satisfies a witness.
+
+        Parameters:
+            tree: the index of the tree of the predicate.
+            states: the state, or the states before and after a step.
+        """
         item = self.check_of(tree)
         return (self.spec.complaint(item, *states) is None) == item.kind.is_witness
 
     def _given_by(self, tree: int, states: Sequence[S]) -> bool | float:
-        """Return the result of a predicate or of the distance; see `Call.gave`."""
+        """Call a predicate or the distance. For the result, see `Call.gave`."""
         return self.spec.distance_of(*states) if tree == self.distance_tree else self.shown_by(tree, states)
 
     def _given_again(self, tree: int, states: Sequence[S]) -> bool | float:
-        """Return the result of a predicate or the distance. Repeat some calls on equal states to check them."""
+        """Call a predicate or the distance, and repeat some calls on equal states to check the result."""
         gave = self._given_by(tree, states)
         if self._is_made_again(tree) and gave != self._given_by(tree, [*map(fresh, states)]):
             what = "values" if tree == self.distance_tree else "verdicts"
@@ -277,14 +312,14 @@ class Caller(Generic[S]):
         return gave
 
     def _in_function(self, tree: int, construct: Construct | None) -> Construct | None:
-        """Return the construct. If its location is not known, add the location of the tree's function."""
+        """Return the construct. If its location is not known, set it to that of the function with this tree."""
         if construct is None or construct.file:
             return construct
         code = getattr(inspect.unwrap(self._function_of(tree)), "__code__", None)
         return construct if code is None else Construct.of(construct.text, code)
 
     def _function_of(self, tree: int) -> Callable[..., object]:
-        """Return the spec's function that a tree describes."""
+        """Return the spec's function whose results this tree stores."""
         if tree < self.instances:
             return self.spec.instances[tree].action.function
         if tree == self.distance_tree and self.spec.distance is not None:
@@ -292,7 +327,7 @@ class Caller(Generic[S]):
         return self.check_of(tree).function
 
     def name_of(self, tree: int) -> str:
-        """Return the name of the action, the predicate or the distance of a tree, for messages."""
+        """Return the name of the function with this tree for error messages."""
         if tree < self.instances:
             return f"action {self.spec.instances[tree]}"
         if tree == self.distance_tree:
@@ -301,53 +336,72 @@ class Caller(Generic[S]):
         return f"{item.kind.value} {item.name}"
 
     def _is_made_again(self, tree: int) -> bool:
-        """Whether to repeat a call on an equal state that consists of different objects."""
+        """Return whether to repeat the next call on an equal state that consists of different objects."""
         if not self._looks_at_identity[tree]:
             return False
         self._made_again += 1
         return self._made_again <= self.tuning.made_again or self._made_again % self.tuning.made_again_later == 0
 
     def shows(self, tree: int, *rows: Row) -> bool:
-        """Whether a state or a step is evidence for a predicate, without recording what it reads."""
+        """Return whether a state or step violates an invariant or satisfies a witness, without recording the reads.
+
+        Parameters:
+            tree: the index of the tree of the predicate.
+            rows: the state, or the states before and after a step.
+        """
         return bool(self._given_again(tree, [self._state(rows[0]), *map(self.layout.state, rows[1:])]))
 
     def distance_of(self, row: Row) -> float:
-        """Return the distance of a state, without recording what the function reads."""
+        """Return the spec's distance for a state, without recording which slots the function reads."""
         return float(self._given_again(self.distance_tree, [self._state(row)]))
 
     def _less_precisely(self, tree: int, rows: tuple[Row, ...], failure: Construct | None) -> Call:
-        """Repeat a call with less precise recording, which also applies to later calls of its tree.
+        """Repeat a call with less precise recording. All later calls of the function are recorded in this way too.
 
         Parameters:
-            tree, rows: the tree and the states of the call.
-            failure: the construct at which the call failed; None if it returned but some of its reads were not
-                recorded.
+            tree: the index of the function's tree.
+            rows: the state, or the states before and after a step.
+            failure: the construct at which the recorded call failed, or None if the call returned a result but some of
+                its reads may be missing.
         """
         self.precision[tree] = Precision(self.precision[tree] - 1)
         self.lowered_by[tree] = self._in_function(tree, failure or Construct(NOT_RECORDED))
         return self.make(tree, rows)
 
     def _state(self, row: Row) -> S:
-        """Return the state of a row. The last one is cached, as several calls in a row often use the same state."""
+        """Return the state that a row represents. It is cached, because consecutive calls often use the same state."""
         if self._last is None or self._last[0] is not row:
             self._last = row, self.layout.state(row)
             self.purity.check(self._last[1])
         return self._last[1]
 
     def after(self, row: Row, step: Changes) -> S:
-        """Return the state after a step."""
+        """Return the state after a step.
+
+        Parameters:
+            row: the state before the step.
+            step: the changes that the step makes.
+        """
         state: S = self.layout.state(self.row_after(row, step))
         return state
 
     def row_after(self, row: Row, step: Changes) -> list[int]:
-        """Return the numbers of the slots' values after a step."""
+        """Return the row of the state after a step.
+
+        Parameters:
+            row: the state before the step. It may lack slots that were added after the row was created.
+            step: the changes that the step makes.
+        """
         numbers = [*row, *[0] * (self.layout.slots - len(row))]
         for slot, number in step.items():
             numbers[slot] = number
         return numbers
 
     def _evaluate(self, tree: int, rows: tuple[Row, ...]) -> Call:
-        """Call a predicate or the distance on a lazy state, or on the lazy states before and after a step."""
+        """Call a predicate or the distance on a lazy state or on the two lazy states of a step.
+
+        One in `Tuning.compared_calls` calls is compared with a call on real states.
+        """
         recorder = self._recorder(tree, rows)
         if self.precision[tree] == Precision.STATES:
             recorder.read_all()
@@ -376,7 +430,7 @@ class Caller(Generic[S]):
 
 
 def _failing(failure: BaseException) -> Construct:
-    """Return the construct in a spec's function at which a recorded call failed, with its location if known."""
+    """Return the location in a spec's function where a recorded call raised this exception, as a construct."""
     trace, own = failure.__traceback__, None
     while trace is not None:
         if origin(trace.tb_frame.f_globals.get("__name__")) is Origin.SPEC:

@@ -1,8 +1,9 @@
-"""Compares what was learned with calls of actions and properties on real states.
+"""Compares results stored in decision trees with calls of actions and properties on real states.
 
-What is learned from one state is used for all states that have the same values in the slots that were read. Recording
-is exact by itself (see `recording`); comparison is a second line of defence. Each path of a tree is compared at a
-second state as soon as one of the inspected states reaches it. At some states, every action and property is compared.
+A result that is learned from one state is used for all states that have the same values in the slots that the call
+read. Recording is exact by itself (see `leadline.checker.observing.recording`); comparison is a second line of defence.
+Each path of a tree is compared on a second state as soon as an inspected state reaches it. On some states, every action
+and property is compared.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ S = TypeVar("S")
 
 
 class Comparison(Generic[S]):
-    """Compares what one search has learned.
+    """Compares the stored results of one search with calls.
 
     Parameters:
-        tables: everything that the search has learned; they also count the comparisons.
+        tables: the results that the search has learned. Their attribute `compared` counts the comparisons.
     """
 
     def __init__(self, tables: TransitionTables[S]) -> None:
@@ -36,17 +37,18 @@ class Comparison(Generic[S]):
         self._looked_at = tables.caller.tuning.compared_paths
 
     def paths(self, states: NDArray[np.uint64], packing: Packing, first: int, last: int) -> None:
-        """Compare the paths of some states that were not compared before. Call this before the states are expanded.
+        """Compare those paths that some of the given states reach and that were not compared before.
 
-        At that time, everything known about these states was learned from earlier states.
+        Call this method before the states are expanded. At that time, every known result for these states was learned
+        from other states.
 
         Parameters:
-            states: shape (states, words): packed.
-            packing: how they are packed.
-            first, last: the range of states to choose from, without `last`.
+            states: the packed states; shape (states, words).
+            packing: the packing of the states.
+            first, last: the range of indices from which states are chosen; `last` is excluded.
 
         Raises:
-            NotRecorded: an action or a property behaves differently.
+            NotRecorded: a call gave a different result than the path.
         """
         looked_at = np.unique(np.linspace(first, last - 1, self._looked_at, dtype=np.int64))
         trees, pool, compared = self.caller.first_step, self.tables.forest.pool, self.tables.forest.compared
@@ -63,13 +65,13 @@ class Comparison(Generic[S]):
                 self._compare(tree, row, state)
 
     def state(self, row: Row) -> None:
-        """Compare everything that is known about a state and about the steps from it.
+        """Compare all known results for a state and for the steps from it.
 
         Parameters:
-            row: the numbers of its slots' values.
+            row: the state, as the number of the value in each slot.
 
         Raises:
-            NotRecorded: an action or a property behaves differently.
+            NotRecorded: a call gave a different result than the known one.
         """
         state: S = self.layout.state(row)
         for tree in range(self.caller.first_step):
@@ -79,7 +81,11 @@ class Comparison(Generic[S]):
                     self.tables.compared += self.property(self.caller.first_step + number, rows, (state, successor))
 
     def _compare(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare one action instance or state property in a state. Return the steps of an action instance."""
+        """Compare the known result of an action instance or a state property on a state.
+
+        Returns:
+            The known steps of the action instance; see `action`. The list is empty for a property.
+        """
         if tree >= self.caller.instances:
             self.tables.compared += self.property(tree, (row,), (state,))
             return []
@@ -87,17 +93,17 @@ class Comparison(Generic[S]):
         return self.action(tree, row, state)
 
     def action(self, tree: int, row: Row, state: S) -> list[tuple[Changes, S]]:
-        """Compare the known steps of an action instance in a state with a call.
+        """Compare the known steps of an action instance from a state with those that a call returns.
 
         Parameters:
-            tree: the tree of the action instance.
-            row, state: the state, as slot numbers and as an object.
+            tree: the index of the action instance's tree.
+            row, state: the state, as a row of value numbers and as an object.
 
         Returns:
-            The changes of each step and the state after it; an empty list if nothing is known.
+            For each step, its changes and the next state. The list is empty if the steps are not known.
 
         Raises:
-            NotRecorded: the action behaves differently.
+            NotRecorded: the call returned different steps.
         """
         steps = self.tables.steps(tree, row)
         if steps is None:
@@ -111,15 +117,19 @@ class Comparison(Generic[S]):
         return [(step, in_order[changes]) for step, changes in zip(steps, known, strict=True)]
 
     def property(self, tree: int, rows: tuple[Row, ...], states: tuple[S, ...], found: bool | None = None) -> bool:
-        """Compare the known result of a property on a state or a step with a call. Return whether a result is known.
+        """Compare the known result of a property on a state or step with that of a call.
 
         Parameters:
-            tree: the tree of the property.
-            rows, states: the state, or the states before and after the step.
-            found: the result that the search found; None stands for the result that the tree gives.
+            tree: the index of the property's tree.
+            rows, states: the state, or the states before and after the step, as rows of value numbers and as objects.
+            found: whether the search found that the state or step violates an invariant or satisfies a witness. None
+                looks up the result in the tree.
+
+        Returns:
+            False if the tree does not contain a result, True otherwise.
 
         Raises:
-            NotRecorded: the property behaves differently.
+            NotRecorded: the call gave a different result.
         """
         if found is None:
             leaf = self.tables.forest.leaf(tree, *rows)
@@ -132,14 +142,14 @@ class Comparison(Generic[S]):
 
 
 def refuse_contradicted(tables: TransitionTables[S], traces: Iterable[Trace[S]]) -> None:
-    """Raise an exception if calls on real states contradict one of the traces, so that it is never reported.
+    """Raise an exception if calls on real states contradict a trace. This prevents that a wrong trace is reported.
 
     Parameters:
-        tables: everything learned about the spec.
+        tables: the results that the search has learned.
         traces: the traces that are about to be reported.
 
     Raises:
-        NotRecorded: names the first action instance or property that behaves differently from what was learned.
+        NotRecorded: a call contradicts a trace. The exception names the action instance or property.
     """
     spec, checks = tables.spec, (*tables.state_checks, *tables.step_checks)
     for wrong in filter(None, map(contradicted, traces)):
@@ -153,7 +163,7 @@ def _sorted(changes: Changes) -> tuple[tuple[int, int], ...]:
 
 
 def _by_state(places: NDArray[np.int64], trees: int) -> list[tuple[int, list[int]]]:
-    """Group flat indices into an array of shape (states, trees): return each state with its trees."""
+    """Return each state with its trees, given flat indices into an array of shape (states, trees)."""
     found: dict[int, list[int]] = {}
     for place in places.tolist():
         found.setdefault(place // trees, []).append(place % trees)

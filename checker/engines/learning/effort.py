@@ -1,8 +1,8 @@
-"""Decides which unknown paths are worth learning.
+"""Decides which calls are recorded and stored as paths in decision trees.
 
-A recorded call takes about ten times as long as a plain call, and pays off if its path is taken often. If few states
-need a path, the action, the property or the distance is called on these states instead, as the oracle does. So learning
-takes a limited fraction of the time of a search, even if little of the spec can be learned.
+A recorded call takes about ten times as long as a plain call, and pays off if many states use its path. If few states
+need a path, the action, the property or the distance is called on these states directly, as the oracle engine does. So
+recording takes a limited fraction of the time of a search, even if its results can rarely be reused.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 from leadline.checker.settings import Tuning
 
 SELDOM = 60
-"""The number of states found for each further recorded call of an action instance, a property or the distance."""
+"""A function may be recorded once more each time that the search has found this number of states."""
 
 RETURN = 10
-"""The number of states that needed no call for each further recorded call. The saved calls pay for it."""
+"""A function may be recorded once more each time that its tree has replaced this number of calls."""
 
 
 class Effort:
-    """Counts the calls of each action instance, each property and the distance, both recorded and plain calls.
+    """Counts the recorded and the plain calls of each action instance, of each property and of the distance.
 
     Parameters:
-        trees: the number of trees.
+        trees: the number of decision trees. There is one for each of these functions.
         tuning: sizes and limits.
 
     Attributes:
@@ -34,11 +34,11 @@ class Effort:
         self.called = [0] * trees
 
     def is_worthwhile(self, tree: int, wanted: int, states: int) -> bool:
-        """Whether a path is worth learning.
+        """Return whether to record a call, so that its result is stored as a path in the tree.
 
         Parameters:
-            tree: the tree to which the path belongs.
-            wanted: the number of waiting states that need it.
+            tree: the index of the tree.
+            wanted: the number of states that currently need this path.
             states: the number of states found so far.
         """
         learned = self.learned[tree]

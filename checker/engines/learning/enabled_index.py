@@ -1,9 +1,9 @@
-"""An index of the action instances that can be enabled, given the values of two slots of a state.
+"""An index of the action instances that may be enabled in a state, looked up by the values of pairs of slots.
 
-In most states most action instances are not enabled, and the first one or two slots that they read rule most of them
-out: the role of a broker, the epoch of a request. So before any tree is walked, one table lookup for each such pair of
-slots gives the remaining instances as bits. The tables are built from the trees from time to time. An instance whose
-path was not known at that time remains.
+In most states, most action instances are not enabled, and the values of the first one or two slots that they read show
+this: for example, the role of a broker or the epoch of a request. So before any decision tree is walked, one table
+lookup for each such pair of slots returns a bit for each instance that may be enabled. The tables are rebuilt from the
+trees from time to time. An instance may be enabled if its path was not known when the tables were built.
 """
 
 from __future__ import annotations
@@ -20,25 +20,28 @@ from leadline.checker.engines.learning.tables import TransitionTables
 from leadline.checker.engines.learning.trees import SLOT, fill_index
 
 OUTDATED = 1.05
-"""The growth factor of the number of learned calls after which the index is rebuilt."""
+"""The index is rebuilt when the number of learned calls has grown by this factor."""
 
 LARGEST = 2**13
-"""The maximum number of entries in the table of a pair of slots. For larger domains, only the first slot is used."""
+"""The maximum number of entries in the table of a pair of slots. If it would be larger, only the first slot is used."""
 
 
 class EnabledIndex:
-    """The tables for all pairs of slots.
+    """Tables that return the action instances that may be enabled, given the values of a pair of slots.
+
+    Sets of action instances are represented by bits, 64 in a word.
 
     Parameters:
-        tables: what has been learned about the actions.
-        packing: gives the number of bits of each slot.
+        tables: the decision trees of the action instances.
+        packing: determines the number of bits of each slot.
 
     Attributes:
-        calls: the number of calls learned from when the index was built; see `TransitionTables`.
-        always: the instances that no table covers, as bits, 64 in a word.
+        packing: the packing that the index was built for.
+        calls: the number of calls that the trees had learned from when the index was built.
+        always: the instances that are not in any table, so that they may be enabled in every state.
         pairs: for each pair, the first slot and the stride of its value, the second slot and its stride, and the
-            position at which the table of the pair begins.
-        table: for each pair and each combination of values, the instances that remain, as bits.
+            position in `table` at which the table of the pair begins.
+        table: for each pair and each combination of values, the instances that may be enabled.
     """
 
     def __init__(self, tables: TransitionTables[Any], packing: Packing) -> None:
@@ -65,17 +68,21 @@ class EnabledIndex:
 
     @property
     def arrays(self) -> Guarding:
-        """The tables, for the compiled loop."""
+        """The arrays that the compiled loop uses."""
         return Guarding(self.always, self.pairs, self.table)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether so much has been learned since the index was built that it should be rebuilt."""
+        """True if the number of learned calls has grown by more than `OUTDATED` since the index was built."""
         return self.calls * OUTDATED < self._tables.calls
 
 
 def _pair(forest: Forest, tree: int, packing: Packing) -> tuple[int, int] | None:
-    """Return the first slot that a tree reads and the most common second one, or the first slot twice."""
+    """Return the pair of slots that indexes an action instance, or None if its tree cannot be indexed.
+
+    The pair consists of the slot at the root of the tree and the most frequent slot below the root. If there is no such
+    slot, or the table would be too large, the pair is the first slot twice.
+    """
     node = int(forest.pool[tree])
     if node <= 0:
         return None

@@ -1,8 +1,9 @@
-"""Decision trees, which store what was learned about actions and predicates in one flat array for compiled loops.
+"""Decision trees, which store the results of actions and predicates in one flat array for compiled loops.
 
-An inner node names the slot that is read next, and has an edge for each value of this slot that was met; a leaf gives
-the result. A state whose path is known needs no Python. A state whose path ends early costs one recorded call, which
-extends the tree. A code is 0 if nothing is known, the position of a node, or negative for a leaf.
+An inner node holds the slot that is read next, and has an edge for each value of this slot for which a call was made. A
+leaf holds the result. The path of a state is the sequence of edges that match its values. If the path ends at a leaf,
+the result is known, and no Python function is called. If the path ends earlier, a recorded call extends the tree. An
+edge leads to a code: 0 if nothing is known, the position of a node, or a negative number for a leaf.
 """
 
 from __future__ import annotations
@@ -23,30 +24,31 @@ Entry = TypeVar("Entry", bound=np.generic)
 UNKNOWN = 0
 
 ALWAYS_DENSE = 64
-"""Nodes whose numbers are all below this store their edges in an array, even a sparse one. This is the fastest."""
+"""Nodes whose value numbers are all below this one always store their edges in an array, which is the fastest way."""
 
 LARGEST = 2**31 - 2**16
-"""The maximum number of entries of the pool, as positions in it are 32-bit numbers."""
+"""The maximum number of entries of the pool, because positions in it are 32-bit integers."""
 
 
 class TablesFull(Exception):
-    """Raised when there is more to learn than the arrays can hold."""
+    """Raised when the arrays cannot hold any more results."""
 
 
 TABLES_FULL = Stop(StopKind.MEMORY, "learned more than the compiled engine's tables can hold")
-"""The reason for which a search ends when the tables are full."""
+"""The reason why a search stops when `TablesFull` is raised."""
 
 
 class Forest:
     """Decision trees that share one array.
 
     Parameters:
-        names: the name of each tree's action, predicate or distance, for messages.
+        names: for each tree, the name of its action instance, predicate or distance for error messages.
 
     Attributes:
         pool: the code of each tree's root, followed by the nodes; see `trees.SLOT`. A node and its first edges are
-            adjacent, so that each step of a walk costs one memory access.
-        compared: for each edge, whether the path that ends there has been compared; see `comparison`.
+            adjacent, so that following an edge usually takes one memory access.
+        compared: for each position in `pool` that holds an edge, whether the path that ends there has been compared
+            with a call; see `comparison`.
     """
 
     def __init__(self, names: list[str]) -> None:
@@ -61,11 +63,12 @@ class Forest:
 
         Parameters:
             tree: the index of the tree.
-            reads: the number of the value in each slot that was read, in the order of reading.
-            leaf: the negative code at the end of the path.
+            reads: the slots that the call read, each with the number of its value, in the order in which they were
+                read.
+            leaf: the code of the leaf, a negative number.
 
         Raises:
-            SpecError: the tree has a different path for these values, so the called function is not pure.
+            SpecError: the tree has a different path or result for these values, so the called function is not pure.
             TablesFull: there is no room for the path.
         """
         place, pool = tree, self.pool.data  # much faster than the array for reading single numbers
@@ -87,12 +90,15 @@ class Forest:
         pool[place] = leaf
 
     def leaf(self, tree: int, row: Sequence[int], after: Sequence[int] = ()) -> int | None:
-        """Return the number of the leaf that a state or a step reaches in a tree; None if unknown.
+        """Return the number of the leaf at the end of the path of a state or step, or None if the path is not known.
 
         Parameters:
             tree: the index of the tree.
-            row: the slot numbers of the state.
-            after: the slot numbers of the state after the step, for a step predicate.
+            row: the state, as the number of the value in each slot; for a step predicate, the state before the step.
+            after: the state after the step, for a step predicate.
+
+        Returns:
+            The number of the leaf, which is -1 minus its code.
         """
         _, code = self._walk(tree, row, after)
         return -code - 1 if code else None
@@ -100,11 +106,11 @@ class Forest:
     def in_its_order(
         self, tree: int, reads: dict[int, int], row: Sequence[int], after: Sequence[int] = ()
     ) -> dict[int, int]:
-        """Return the reads of a call, reordered so that they begin like an existing path of a tree.
+        """Return the reads of a call, reordered so that they extend an existing path of a tree.
 
-        The result begins with the slots that the tree reads in these rows before it reaches an unknown edge, including
-        slots that the call did not read: a path that reads more is exact too. The remaining reads follow. If the tree
-        reaches a leaf, the result is only what the tree reads.
+        The result begins with the slots on the known part of the path, including slots that the call did not read: a
+        path that reads more slots than necessary is exact too. The remaining reads of the call follow, unless the path
+        ends at a leaf.
 
         Parameters:
             reads: see `learn`.
@@ -114,7 +120,11 @@ class Forest:
         return known if code else known | reads
 
     def _walk(self, tree: int, row: Sequence[int], after: Sequence[int]) -> tuple[dict[int, int], int]:
-        """Return the slots that a tree reads in the rows, with their numbers, and the code at the end of the path."""
+        """Return the slots on the path of a state or step, each with the number of its value, and the code at the end.
+
+        Parameters:
+            tree, row, after: see `leaf`.
+        """
         pool, code, reads = self.pool.data, self.pool.data[tree], {}
         while code > UNKNOWN:
             slot = pool[code + SLOT]
@@ -125,7 +135,7 @@ class Forest:
         return reads, code
 
     def forget(self, tree: int) -> None:
-        """Delete everything that a tree has learned."""
+        """Delete all paths of a tree."""
         pool, waiting = self.pool.data, [self.pool.data[tree]]
         pool[tree] = UNKNOWN
         while waiting:
@@ -135,7 +145,7 @@ class Forest:
                 self._release(node)
 
     def edges(self, node: int) -> list[tuple[int, int]]:
-        """Return the edges of a node: for each, the number of the slot's value and the code to which the edge leads."""
+        """Return the edges of a node, each as the number of the slot's value and the code to which the edge leads."""
         pool, room = self.pool.data, self.pool.data[node + ROOM]
         first = node + EDGES
         if room >= 0:
@@ -145,16 +155,25 @@ class Forest:
 
     @property
     def nbytes(self) -> int:
-        """The memory used by the trees, in bytes."""
+        """The number of bytes of the pool that the trees have used."""
         return 4 * self._used
 
     def _impure(self, tree: int) -> SpecError:
         return SpecError(f"{self.names[tree]} is not deterministic: the same state gave different outcomes")
 
     def _with_edge(self, node: int, slot: int, number: int) -> tuple[int, int]:
-        """Add an edge, which leads nowhere yet, to a node. Return the node, which may be a new one, and the edge.
+        """Add an edge with the code 0 to a node. If the node has no room for it, move the node.
 
-        A node stores its edges in an array indexed by number if at least one in four exists, else in a hash table.
+        A node stores its edges in an array indexed by value number if the numbers are small or at least a quarter of
+        the entries would be used. Otherwise, it stores them in a hash table.
+
+        Parameters:
+            node: the position of the node, or `UNKNOWN` to create a node.
+            slot: the slot that the node reads.
+            number: the number of the slot's value.
+
+        Returns:
+            The positions of the node and of the edge.
         """
         pool = self.pool.data
         old = 0 if node == UNKNOWN else pool[node + ROOM]
@@ -192,7 +211,11 @@ class Forest:
         return made, edge
 
     def _take(self, size: int) -> int:
-        """Return the position of consecutive unused entries of the given size, all zero."""
+        """Allocate consecutive entries of the pool, set them to 0, and return the position of the first one.
+
+        Raises:
+            TablesFull: the pool would be too large.
+        """
         free = self._free.get(size)
         if free:
             place = free.pop()
@@ -212,7 +235,7 @@ class Forest:
 
 
 def _edge(pool: memoryview[int], node: int, number: int) -> int:
-    """Return the position of a node's edge for a number, which may lead nowhere; 0 if there is no edge."""
+    """Return the position of a node's edge for a value number, or 0 if the node has no such edge."""
     room = pool[node + ROOM]
     if room >= 0:
         return node + EDGES + number if number < room else UNKNOWN
@@ -221,7 +244,10 @@ def _edge(pool: memoryview[int], node: int, number: int) -> int:
 
 
 def _place(pool: memoryview[int], node: int, number: int) -> int:
-    """Return the position at which a node with a hash table has, or would have, the edge for a number."""
+    """Return the position of the edge for a value number in a node with a hash table.
+
+    If the node does not have this edge, return the position at which to add it.
+    """
     mask = -pool[node + ROOM] - 1
     place = (number * FACTOR >> SHIFT) & mask
     while pool[node + EDGES + 2 * place] not in (0, number + 1):
@@ -230,7 +256,7 @@ def _place(pool: memoryview[int], node: int, number: int) -> int:
 
 
 def with_room(array: NDArray[Entry], wanted: int) -> NDArray[Entry]:
-    """Return the array if it has at least the wanted number of entries, else a larger copy with zeros at its end."""
+    """Return the array if it has at least `wanted` entries, and otherwise a larger copy that ends with zeros."""
     if wanted <= len(array):
         return array
     larger: NDArray[Entry] = np.zeros((max(wanted, 2 * len(array)), *array.shape[1:]), array.dtype)

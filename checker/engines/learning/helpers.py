@@ -1,9 +1,9 @@
-"""Helper processes, which make calls in parallel, as only one thread of a process runs Python at a time.
+"""Helper processes, which call a spec's functions in parallel, because only one thread of a process runs Python code.
 
-A helper is forked from the search. So it has the same objects as the search, whatever a spec is made of, and the
-processes exchange only the numbers of slots and values. A helper does not know values that were numbered after the
-fork. It returns None for a call that gives such a value, that shows a new member of a collection, or in which anything
-unusual happens. The search then makes that call itself. So a helper only saves time.
+A helper is forked from the process of the search. So it has copies of all objects, including those that cannot be
+pickled, and the processes exchange only the numbers of slots and values. A helper does not have the values that were
+numbered after the fork. It returns None for a call that writes such a value, finds a new member of a collection, or
+raises an exception. The search then makes this call itself. So helpers save time, but do not change the result.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from leadline.checker.engines.learning.interrupts import interrupts_wait
 from leadline.checker.observing.recording import Precision
 
 MOST = 7
-"""The maximum number of helpers. More would wait for this process, which learns from all of their answers."""
+"""The maximum number of helpers. More helpers would wait for the search process, which learns from all results."""
 
 TO_LEARN = 0.15
-"""The time that this process takes to learn from a call, as a fraction of the time to make a call."""
+"""The time that the search process takes to learn from a call, as a fraction of the time that the call takes."""
 
 ANSWERED_AT_ONCE = 16
-"""The number of calls that a helper makes before it sends their results. This process learns from them meanwhile."""
+"""The number of calls after which a helper sends the results. The search learns from them during the next calls."""
 
 
 S = TypeVar("S")
 
 
 class Request(NamedTuple):
-    """A request to make calls.
+    """A request to a helper to make calls.
 
     Attributes:
-        precision: see `Caller`.
-        jobs: the calls.
+        precision: for each decision tree, the precision with which to record calls; see `Caller`.
+        jobs: the calls to make.
     """
 
     precision: list[Precision]
@@ -52,15 +52,15 @@ class Request(NamedTuple):
 
 
 class Helper:
-    """A helper process, as the search sees it.
+    """A handle that the search uses to communicate with one helper process.
 
     Parameters:
-        caller: the caller of the search. The helper gets a copy.
-        others: the search's ends of the pipes to the helpers started before. The new helper closes its copies.
+        caller: calls the spec's functions. The helper process gets a copy of it.
+        others: the search's ends of the pipes to the other helpers. The new process inherits and closes them.
 
     Attributes:
         pipe: the search's end of the pipe to the helper.
-        has_gone: whether the helper was killed.
+        has_gone: whether the helper process has ended unexpectedly.
     """
 
     def __init__(self, caller: Caller[Any], others: Sequence[Connection]) -> None:
@@ -70,7 +70,7 @@ class Helper:
         context = multiprocessing.get_context("fork")
         self._process = context.Process(target=_serve, args=(end, [self.pipe, *others], caller), daemon=True)
         with warnings.catch_warnings():
-            # in a process with threads, Python warns of locks that these may hold; a helper takes none of them
+            # Python warns that other threads may hold locks during a fork; a helper acquires none of these locks
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
         end.close()
@@ -81,14 +81,21 @@ class Helper:
         return self._process.pid or 0
 
     def ask(self, jobs: list[Job]) -> None:
-        """Ask the helper to make calls."""
+        """Send a request for these calls to the helper."""
         try:
             self.pipe.send(Request(self._caller.precision, jobs))
         except OSError:
             self.has_gone = True
 
     def answers(self, count: int) -> Iterator[Call | None]:
-        """Receive the results of the given number of calls, in order. None means that the search must make the call."""
+        """Receive the results of calls that were sent with `ask`.
+
+        Parameters:
+            count: the number of calls.
+
+        Yields:
+            The result of each call, in order, or None if the search must make the call itself.
+        """
         while count:
             answers: list[Call | None] = [None] * count
             if not self.has_gone:
@@ -110,11 +117,11 @@ class Helpers:
     """The helper processes of a search. They are started when there is enough work to share.
 
     Parameters:
-        caller: the caller of the search.
+        caller: calls the spec's functions in the search process.
         count: the maximum number of helpers.
 
     Attributes:
-        caller: the caller of the search.
+        caller: calls the spec's functions in the search process.
     """
 
     def __init__(self, caller: Caller[Any], count: int) -> None:
@@ -137,13 +144,13 @@ class Helpers:
             jobs: the calls. Calls on the same state should be adjacent.
 
         Yields:
-            Each job with its call.
+            Each of `jobs` with the reads and the result of its call.
 
         Raises:
-            The exceptions of `Caller.make`.
+            SpecError, ShapeChanged, NotRecorded, NewKind: see `Caller.make`.
         """
         if self._busy or any(helper.has_gone for helper in self._running):
-            self._count = 0  # an answer may now belong to an earlier request that an interrupt or an error ended
+            self._count = 0  # pipes may still hold results of an earlier request that was interrupted
             self.end()
         self._made += len(jobs)
         own, shares = self._shares(jobs)
@@ -162,12 +169,22 @@ class Helpers:
         self._busy = False
 
     def _is_outdated(self, tree: int, call: Call, asked_at: Sequence[Precision]) -> bool:
-        """Whether the search has learned something since it asked for a call that makes the result invalid."""
+        """Return whether the result of a helper's call must be discarded, because the search has learned something.
+
+        Parameters:
+            tree: the index of the decision tree of the called function.
+            call: the reads and the result of the call.
+            asked_at: for each tree, the precision at the time of the request.
+        """
         new_members = self.caller.layout.slots > len(self._known)
         return asked_at[tree] != self.caller.precision[tree] or (bool(call.enumerated) and new_members)
 
     def _shares(self, jobs: list[Job]) -> tuple[list[Job], list[tuple[Helper, list[Job]]]]:
-        """Divide calls between this process and the helpers, which are started when they first get calls."""
+        """Divide calls between this process and the helpers. Start the helpers if they are needed.
+
+        Returns:
+            The calls for this process, and each helper that gets calls with its calls.
+        """
         tuning = self.caller.tuning
         if not self._count or len(jobs) < tuning.shared or self._made < tuning.helped_after:
             return jobs, []
@@ -190,7 +207,7 @@ class Helpers:
         return own + known[:first], [pair for pair in zip(self._running, others, strict=True) if pair[1]]
 
     def _is_known(self, job: Job) -> bool:
-        """Whether helpers know all values in the states of a job."""
+        """Return whether helpers have all values in the states of a call, i.e. these were numbered before the fork."""
         _, rows = job
         return all(len(row) <= len(self._known) and all(map(operator.lt, row, self._known)) for row in rows)
 
@@ -203,25 +220,31 @@ class Helpers:
         self._count = len(self._running)
 
     def end(self) -> None:
-        """End all helpers."""
+        """End all helper processes."""
         for helper in self._running:
             helper.end()
         self._running, self._busy = [], False
 
 
 def _can_fork() -> bool:
-    """Whether helpers can be started. Forks are not safe on macOS, and daemon processes must not have children."""
+    """Return whether this process can fork helpers: forks are not safe on macOS, and daemons cannot have children."""
     can = sys.platform != "darwin" and "fork" in multiprocessing.get_all_start_methods()
     return can and not multiprocessing.current_process().daemon
 
 
 def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) -> None:
-    """Answer requests until the search closes the pipe."""
+    """Run a helper process: make the requested calls and send their results until the search closes the pipe.
+
+    Parameters:
+        pipe: the helper's end of the pipe.
+        others: inherited ends of pipes, which the helper closes.
+        caller: calls the spec's functions.
+    """
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)  # the search handles them, and ends this process
-    gc.freeze()  # the objects are in memory shared with the search, which a garbage collection would copy
+    gc.freeze()  # a garbage collection would write to the memory pages shared with the search, and so copy them
     for other in others:
-        other.close()  # so that the pipe ends with the search
+        other.close()  # otherwise, `recv` would not raise EOFError after the search has ended
     domains = caller.layout.domains
     known = [len(domain.values) for domain in domains]
     try:
@@ -237,11 +260,16 @@ def _serve(pipe: Connection, others: Sequence[Connection], caller: Caller[S]) ->
 def _answer(
     caller: Caller[S], precision: list[Precision], known: list[int], tree: int, rows: tuple[Row, ...]
 ) -> Call | None:
-    """Return a call, or None if it gives unnumbered values or the search would learn more from making it itself.
+    """Make a call in a helper process. Return None if the search must make the call itself.
+
+    This is the case if the call raises an exception, or finds values or members that were not numbered at the fork, or
+    if its precision must be lowered.
 
     Parameters:
-        precision: the precision with which the search records now, for each tree.
-        known: the number of values of each slot that had numbers at the fork.
+        caller: calls the spec's functions.
+        precision: for each tree, the precision with which the search records calls.
+        known: for each slot, the number of values that were numbered at the fork.
+        tree, rows: the call to make; see `Job`.
     """
     caller.precision = list(precision)
     try:

@@ -1,7 +1,7 @@
-"""Defers Ctrl-C while a critical section runs.
+"""Defers signals such as Ctrl-C while a critical section runs.
 
-Calls of compiled loops in the main thread must not be interrupted either: the first call compiles the loop, and
-an exception raised while the compiler calls back into Python is lost.
+Calls of compiled loops in the main thread are critical sections too: the first call compiles the loop, and an exception
+that is raised while the compiler calls back into Python is lost.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _waiting = False
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Defer signals until the end of this block; if blocks are nested, until the end of the outermost one.
+    """Return a context manager that defers signals until its block ends. Nested blocks have no further effect.
 
-    Only signals with a handler in Python are deferred, such as Ctrl-C. Signals without one keep their default effect.
+    Only signals that have a handler in Python are deferred, such as Ctrl-C. Other signals keep their default effect.
     """
     global _waiting
     if _waiting or threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread is ever interrupted
+        yield  # Python runs signal handlers only in the main thread
         return
     came: list[int] = []
 
     def wait(number: int, frame: FrameType | None) -> None:
         if _waiting:
             came.append(number)
-        else:  # an interrupt came while handlers were restored, before this one was
+        else:  # the signal arrived after the block, while the handlers were being restored
             before[number](number, frame)
 
     handlers = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGALRM)}

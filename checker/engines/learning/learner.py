@@ -1,6 +1,6 @@
-"""The learner, which makes the calls that a search needs, learns from those that are worth it, and compares.
+"""The learner, which calls a spec's functions for a search and stores results in decision trees for reuse.
 
-It is the same for every search. Only the way in which a search stores its states differs; see `Holder`.
+All searches use the same learner. They differ only in the way in which they store their states; see `Holder`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Holder(Protocol):
 
     @property
     def packing(self) -> Packing:
-        """The packing of the states."""
+        """The packing that defines which bits of a packed state belong to which slot."""
 
     def repack(self) -> None:
-        """Convert the states to a packing that has bits for all numbered values.
+        """Convert the stored states to a new packing with enough bits for all numbered values.
 
         Raises:
             StopSearch: there is not enough memory.
@@ -41,17 +41,17 @@ class Holder(Protocol):
 
 
 class Learner(Generic[S]):
-    """Extends the tables of a spec for one search.
+    """Calls a spec's functions for one search, and adds the results to the tables.
 
     Parameters:
-        tables: everything learned so far.
+        tables: the results learned so far.
         holder: stores the states of the search.
-        workers: has the processes that make calls.
+        workers: owns the helper processes that make calls.
 
     Attributes:
-        tables: everything learned so far.
+        tables: the results learned so far.
         comparison: compares learned results with further calls.
-        verification: does so for a random share of all uses of learned results.
+        verification: compares a random sample of all uses of learned results with further calls.
     """
 
     def __init__(self, tables: TransitionTables[S], holder: Holder, workers: Workers) -> None:
@@ -61,19 +61,19 @@ class Learner(Generic[S]):
         self._index: EnabledIndex | None = None
 
     def learn(self, asked: Sequence[tuple[Job, int]], states: int) -> int:
-        """Make the calls that are worth it, and learn from them.
+        """Make those of the given calls whose results are likely to be reused, and store the results.
 
         Parameters:
-            asked: the calls that are needed, each with the number of times that its path was met.
+            asked: the calls, each with the number of states that need its result.
             states: the number of states found so far.
 
         Returns:
-            The number of calls that were not worth it.
+            The number of the given calls that were not made.
 
         Raises:
             StopSearch: the tables are full.
-            SpecError: the spec misbehaved.
-            ShapeChanged, NotRecorded, NewKind: the search has to start again; see `Adjustments`.
+            SpecError: an action, a property or the distance raised an exception or is not pure.
+            ShapeChanged, NotRecorded, NewKind: the search must start again with other adjustments; see `Adjustments`.
         """
         effort = self.tables.effort
         jobs = [job for job, wanted in asked if effort.is_worthwhile(job[0], wanted, states)]
@@ -81,11 +81,15 @@ class Learner(Generic[S]):
         return len(asked) - len(jobs)
 
     def make(self, jobs: list[Job]) -> None:
-        """Make calls and learn from them; see `learn`."""
+        """Make calls and store their results in the tables. For the exceptions, see `learn`."""
         self.learn_from(self._workers.helpers(self.tables.caller).make(jobs))
 
     def learn_from(self, calls: Iterable[tuple[Job, Call]]) -> None:
-        """Learn from calls.
+        """Store the results of calls in the tables.
+
+        Parameters:
+            calls: each call to learn from, with its reads and its result. The iterable may make the calls when it is
+                consumed.
 
         Raises:
             StopSearch: the tables are full.
@@ -97,20 +101,20 @@ class Learner(Generic[S]):
                 self._note_members()
                 if not tables.all_packed or len(self._holder.packing.sizes) < tables.layout.slots:
                     self._fit()
-                tables.learn(tree, rows, call, leaf)  # last: a path must not lead to an outcome that is not packed
+                tables.learn(tree, rows, call, leaf)  # at the end: outcomes must be packed before a path leads to them
         except TablesFull:
             raise StopSearch(TABLES_FULL) from None
 
     def call(self, tree: int, *rows: Row) -> list[Changes] | bool | float:
-        """Make a call without learning from it. After one or more calls, call `note_values`.
+        """Call a function without storing the result. Call `note_values` after one or more of these calls.
 
         Parameters:
-            tree: the tree of the function to call.
-            rows: the states.
+            tree: the index of the function's tree.
+            rows: the state, or the states before and after a step.
 
         Returns:
-            For an action instance, the changes of each step; for a predicate, whether it gives evidence; for the
-            distance, the distance.
+            For an action instance, the changes of each step. For a predicate, whether the state or step violates an
+            invariant or satisfies a witness. For the distance, the distance.
         """
         if tree < self.tables.instances:
             return self.steps(tree, rows[0])
@@ -120,24 +124,30 @@ class Learner(Generic[S]):
         return self.tables.caller.distance_of(rows[0])
 
     def steps(self, tree: int, row: Row) -> list[Changes]:
-        """Call an action instance without learning from it; see `call`."""
+        """Call an action instance without storing the result. Return the changes of each step; see `call`."""
         self.tables.note_called(tree)
         return self.tables.caller.steps(tree, row)
 
     def shows(self, tree: int, *rows: Row) -> bool:
-        """Call a predicate without learning from it; see `call`."""
+        """Call a predicate without storing the result; see `call`."""
         self.tables.note_called(tree)
         return self.tables.caller.shows(tree, *rows)
 
     def ask(self, tree: int, row: Row, states: int) -> list[Changes] | bool | float:
-        """Return the result of an action instance, a state predicate or the distance in a state; learn it if useful.
+        """Return the result of an action instance, a state predicate or the distance for a state.
+
+        If the result is not in the tables, call the function, and store the result if it is likely to be reused.
 
         Parameters:
-            tree: the tree of the action instance, the predicate or the distance.
+            tree: the index of the function's tree.
             row: the state.
             states: the number of states found so far.
 
-        Raises: see `learn`.
+        Returns:
+            The result; see `call`.
+
+        Raises:
+            StopSearch, SpecError, ShapeChanged, NotRecorded, NewKind: see `learn`.
         """
         tables = self.tables
         known = tables.gives(tree, row)
@@ -150,31 +160,31 @@ class Learner(Generic[S]):
         return call.gave
 
     def note_values(self) -> None:
-        """Make sure that states have bits for all values and all members of collections that were met."""
+        """Make sure that packed states have bits for all values and all members of collections found so far."""
         self._note_members()
         if not self._holder.packing.fits(self.tables.layout.sizes()):
             self._fit()
 
     def _note_members(self) -> None:
-        """Add bits for new members of collections."""
+        """Add bits to packed states for members of collections that were found since the last call."""
         if self.tables.note_members():
             self._holder.packing.add(self.tables.layout.sizes())
             self._index = None
 
     def _fit(self) -> None:
-        """Pack new outcomes. If a slot has more values than its bits can hold, pack all states and outcomes again."""
+        """Pack new outcomes. If a slot has more values than its bits can hold, repack all states and outcomes."""
         if self._holder.packing.fits(self.tables.layout.sizes()):
             self.tables.pack(self._holder.packing)
             return
-        with interrupts_wait():  # or states and outcomes would be packed in different ways
+        with interrupts_wait():  # after an interrupt, states and outcomes might be packed in different ways
             self._holder.repack()
             self.tables.pack(self._holder.packing)
 
     def enabled_index(self, *, renew: bool) -> EnabledIndex:
-        """Return the index of enabled action instances.
+        """Return the index of action instances that may be enabled, built for the current packing.
 
         Parameters:
-            renew: whether to rebuild the index if much was learned since it was built.
+            renew: whether to rebuild the index if many calls were learned since it was built.
         """
         index, packing = self._index, self._holder.packing
         if index is None or index.packing is not packing or (renew and index.is_outdated):
@@ -183,9 +193,17 @@ class Learner(Generic[S]):
         return index
 
     def forget_index(self) -> None:
-        """Have the index of enabled action instances rebuilt for the next block, because trees have forgotten paths."""
+        """Discard the index of action instances that may be enabled. Call this after paths were deleted from trees."""
         self._index = None
 
     def compare(self, states: NDArray[np.uint64], first: int, last: int) -> None:
-        """Compare the paths of some states with calls; see `Comparison.paths`."""
+        """Compare learned results for some states with calls.
+
+        Parameters:
+            states: the packed states.
+            first, last: the range of indices from which states are chosen; `last` is excluded.
+
+        Raises:
+            NotRecorded: a call gave a different result than the learned one.
+        """
         self.comparison.paths(states, self._holder.packing, first, last)

@@ -1,10 +1,10 @@
-"""The cache of compiled code.
+"""The cache of the code that Numba compiles.
 
-Compiled code is stored beside the source, or in the user's cache folder, or else in a temporary folder. Numba refuses
-to compile if it can write to neither of the first two, as in a container with a read-only root and no home folder. The
-code is used until one of the files changes from which loops are compiled. Numba itself would notice only a change in a
-loop's own file, and would keep using code with outdated constants, inlined functions and named-tuple fields from the
-rest of the files.
+Compiled code is stored next to the source, in the user's cache folder, or in a temporary folder. The temporary folder
+is needed where Numba can write to neither of the other two and refuses to compile: for example, in a container with a
+read-only file system and no home folder. Cached code is used until one of the files in `SOURCES` changes. Numba itself
+checks only the file that contains the loop, so it would keep using outdated constants, inlined functions and
+named-tuple fields from the other files.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ SOURCES = (
     "engines/random/arrays.py",
     "engines/random/kernel.py",
 )
-"""The files of `leadline.checker` from which loops are compiled: those of the loops and of the names they use."""
+"""The files of `leadline.checker` that contain compiled loops or names that compiled loops use."""
 
 _log = logging.getLogger("leadline")
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator like `numba.njit` with the cache, for a loop or for a function that is inlined in a loop.
+    """Return a decorator like `numba.njit` that caches the compiled code until one of `SOURCES` changes.
 
     Parameters:
-        options: the options of `numba.njit`.
+        options: the options of `numba.njit`, except ``cache``.
     """
 
     def compiled(function: Callable[..., Any]) -> Any:
@@ -56,15 +56,15 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @functools.cache
 def _stamp() -> str:
-    """Return a hash of the contents of the sources. A fresh clone has the same hash and can reuse compiled code."""
+    """Return a hash of the contents of `SOURCES`. It does not depend on the files' location or modification times."""
     digest = hashlib.sha256()
     for name in SOURCES:
-        digest.update(pkgutil.get_data("leadline.checker", name) or b"")  # from a zip too
+        digest.update(pkgutil.get_data("leadline.checker", name) or b"")  # also works if the package is in a zip file
     return digest.hexdigest()
 
 
 def ensure_cache() -> None:
-    """Make sure that compiled code can be stored, at least in a folder that is deleted when this process ends.
+    """Make sure that Numba can write to a cache folder. If necessary, create one that is deleted when the process ends.
 
     Raises:
         LeadlineError: no folder is writable.
@@ -89,7 +89,7 @@ _save: Callable[[IndexDataCacheFile, object, object], None] = IndexDataCacheFile
 
 
 def _save_if_possible(self: IndexDataCacheFile, key: object, data: object) -> None:
-    """Save compiled code like Numba's own method, which this replaces, but do not fail if the disk is full."""
+    """Save compiled code, and log a warning if it cannot be written. This function replaces Numba's own method."""
     try:
         _save(self, key, data)
     except OSError as error:
@@ -98,7 +98,7 @@ def _save_if_possible(self: IndexDataCacheFile, key: object, data: object) -> No
 
 @functools.cache
 def _note(reason: str) -> None:
-    """Warn once that compiled code is not stored, with the reason."""
+    """Log a warning with the reason why compiled code was not saved. Log each reason only once."""
     _log.warning("compiled code was not saved: %s", reason)
 
 
@@ -111,4 +111,4 @@ def _can_cache() -> bool:
 
 
 def _nothing() -> None:
-    """Do nothing. This function is in the same folder as the loops, so it tests whether they can be cached."""
+    """Do nothing. `_can_cache` compiles this function to test whether Numba can cache code of this folder."""

@@ -1,4 +1,4 @@
-"""Packs a row of slot numbers as bits into a few 64-bit words. This is exact: hashes do not replace states."""
+"""Packs a state, given as the number of the value in each slot, into the bits of a few 64-bit words."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ WORD = 64
 
 
 class Packing:
-    """The position of each slot's number in the words of a packed state.
+    """The position of each slot's bits in the words of a packed state. The bits hold the number of the slot's value.
 
     Parameters:
-        sizes: the number of values of each slot. A slot with one value needs no bits.
-        spare: the minimum number of bits to leave for slots that are added later.
+        sizes: for each slot, the number of values. A slot with one value needs no bits.
+        spare: the minimum number of unused bits to reserve for slots that are added later.
 
     Attributes:
-        sizes: the number of values of each slot.
-        words: the number of 64-bit words of a state.
-        word, shift, mask: for each slot, the index of its word, the number of bits to its right, and a mask with as
-            many ones as the slot has bits.
+        sizes: for each slot, the number of values for which bits are reserved.
+        words: the number of 64-bit words of a packed state.
+        word: for each slot, the index of the word that contains its bits.
+        shift: for each slot, the number of bits to the right of its bits.
+        mask: for each slot, a mask with the width of its bits, to be applied after the shift.
     """
 
     def __init__(self, sizes: Sequence[int], spare: int = 0) -> None:
@@ -44,12 +45,15 @@ class Packing:
 
     @property
     def places(self) -> list[tuple[int, int, int]]:
-        """For each slot, the index of its word, the number of bits to its right, and its number of bits."""
+        """For each slot, the index of its word, the number of bits to the right of its bits, and its number of bits."""
         return [(word, shift, mask.bit_length()) for word, shift, mask in self._places]
 
     @classmethod
     def of_places(cls, sizes: Sequence[int], words: int, places: Sequence[tuple[int, int, int]]) -> Packing:
-        """Return the packing with the given `sizes`, `words` and `places`. Slots that were added later may be anywhere.
+        """Create a packing from the attributes of a saved packing.
+
+        Parameters:
+            sizes, words, places: the values of the attributes of the same names.
 
         Raises:
             ValueError: a slot has too few bits, or two slots share bits.
@@ -74,13 +78,13 @@ class Packing:
         self.mask = np.array([mask for _, _, mask in self._places], np.uint64)
 
     def add(self, sizes: Sequence[int]) -> bool:
-        """Add slots whose number is 0 in all states packed so far, if enough spare bits are left.
+        """Add slots, as long as there are enough unused bits. States that are already packed have the number 0 there.
 
         Parameters:
-            sizes: the number of values of each old and new slot.
+            sizes: for each old and each new slot, the number of values.
 
         Returns:
-            Whether there is room for all of them.
+            Whether all new slots were added.
         """
         for size in sizes[len(self.sizes) :]:
             width = (size - 1).bit_length()
@@ -94,7 +98,11 @@ class Packing:
         return len(self.sizes) == len(sizes)
 
     def fits(self, sizes: Sequence[int]) -> bool:
-        """Whether every slot still has enough bits for all its values."""
+        """Return whether every slot has enough bits.
+
+        Parameters:
+            sizes: for each slot, the number of values.
+        """
         pairs = zip(sizes, self._places, strict=False)
         return len(sizes) == len(self._places) and all(size - 1 <= mask for size, (_, _, mask) in pairs)
 
@@ -103,19 +111,23 @@ class Packing:
         return self._places[slot][2].bit_length()
 
     def pack(self, numbers: Sequence[int]) -> NDArray[np.uint64]:
-        """Pack the slot numbers of a state into words."""
+        """Pack a state into words.
+
+        Parameters:
+            numbers: the number of the value in each slot.
+        """
         words = [0] * self.words
         for number, (word, shift, _) in zip(numbers, self._places, strict=False):
             words[word] |= number << shift
         return np.array(words, np.uint64)
 
     def unpack(self, words: NDArray[np.uint64]) -> list[int]:
-        """Return the slot numbers of a packed state."""
+        """Return the number of the value in each slot of a packed state."""
         plain = words.tolist()
         return [(plain[word] >> shift) & mask for word, shift, mask in self._places]
 
     def bits(self, slots: Iterable[int]) -> NDArray[np.uint64]:
-        """Return a mask for each word, with ones at the bits of the given slots."""
+        """Return, for each word, a mask of the bits that belong to the given slots."""
         words = [0] * self.words
         for slot in slots:
             word, shift, mask = self._places[slot]
@@ -123,7 +135,14 @@ class Packing:
         return np.array(words, np.uint64)
 
     def change(self, changes: dict[int, int]) -> tuple[list[int], list[int]]:
-        """Return the bits to keep in each word and the bits to set, in order to give slots new numbers."""
+        """Return the masks that assign new numbers to some slots of a packed state: ``word & keep | put``.
+
+        Parameters:
+            changes: for each slot to be changed, the new number.
+
+        Returns:
+            For each word, the mask `keep` and the bits `put`.
+        """
         keep, put = [(1 << WORD) - 1] * self.words, [0] * self.words
         for slot, number in changes.items():
             word, shift, mask = self._places[slot]
@@ -132,11 +151,14 @@ class Packing:
         return keep, put
 
     def repack(self, states: NDArray[np.uint64], other: Packing) -> NDArray[np.uint64]:
-        """Convert states from this packing to another packing.
+        """Convert packed states from this packing to another packing.
 
         Parameters:
-            states: the states in this packing; shape (states, words).
+            states: the states, packed with this packing; shape (states, words).
             other: the new packing.
+
+        Returns:
+            The states, packed with the new packing.
         """
         repacked = np.zeros((len(states), other.words), np.uint64)
         for slot in range(len(self.sizes)):

@@ -1,4 +1,4 @@
-"""The adjustments with which a search starts again when it learns something about its spec too late."""
+"""The adjustments with which a search starts again after it has found that its assumptions about the spec are wrong."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from leadline.checker.observing.nodes import ShapeChanged
 
 
 class Crowded(Exception):
-    """Raised when parts of the state that take many values could be divided into smaller parts.
+    """Raised when some slots take many values and the parts of the state that they hold should be split.
 
     Attributes:
-        patterns: the parts; see `Layout`.
+        patterns: patterns for the paths of these parts of the state; see `Layout`.
     """
 
     def __init__(self, patterns: frozenset[str]) -> None:
@@ -25,18 +25,19 @@ class Crowded(Exception):
 Change = ShapeChanged | Crowded | NotRecorded | NewKind
 
 CHANGES = (ShapeChanged, Crowded, NotRecorded, NewKind)
-"""The exceptions after which a search starts again with other adjustments."""
+"""The exceptions that make a search start again with other adjustments."""
 
 
 @attrs.frozen
 class Adjustments:
-    """The facts about a spec that earlier attempts at a search have discovered.
+    """The adjustments for one attempt at a search, based on facts about the spec that earlier attempts have found.
 
     Attributes:
-        whole: the paths of components that are not divided into slots, because their shape changes.
-        apart: parts to divide into smaller parts; see `Layout`.
-        given_states: the trees whose functions are called on real states, because their reads cannot be recorded.
-        read_when_copied: slots that count as read when they are copied.
+        whole: the paths of components that are kept in one slot, because their shape changes.
+        apart: patterns for the paths of parts of the state that are split into several slots; see `Layout`.
+        given_states: the indices of the decision trees of functions that are called on real states, because their reads
+            cannot be recorded.
+        read_when_copied: the slots that count as read when a call copies them to a next state.
     """
 
     whole: frozenset[str] = frozenset()
@@ -45,10 +46,13 @@ class Adjustments:
     read_when_copied: frozenset[int] = frozenset()
 
     def after(self, change: Change) -> Adjustments:
-        """Return the adjustments for the next attempt, after a change ended this one.
+        """Return the adjustments for the next attempt at the search.
+
+        Parameters:
+            change: the exception that ended the current attempt.
 
         Raises:
-            SpecError: the adjustments would be the same again, so the next attempt would end in the same way.
+            SpecError: the adjustments would not change, so the next attempt would end in the same way.
         """
         adjusted = self._with(change)
         if adjusted == self:
@@ -61,7 +65,7 @@ class Adjustments:
 
     def _with(self, change: Change) -> Adjustments:
         match change:
-            case ShapeChanged():  # slots are renumbered
+            case ShapeChanged():  # the slots get new numbers, so the old numbers in `read_when_copied` are invalid
                 whole = self.whole | {change.path}
                 return attrs.evolve(self, whole=whole, read_when_copied=frozenset())
             case Crowded():

@@ -1,8 +1,9 @@
-"""A table of content hashes for the values of all slots, for the compiled loop of random walks.
+"""A table of the hashes of all values of all slots, from which the loop of random search computes the hashes of states.
 
-The engine numbers slots and values in the order in which it meets them, which depends on the order of sets. The results
-of a random search must not depend on it. The hash of a state is the sum of the hashes of its parts, each hashed with
-its path, so that a step only has to add the differences.
+The hash of a value depends on its content, not on its number. Values are numbered in the order in which they are found,
+which depends on the iteration order of sets, and the results of a random search must not depend on this order. The hash
+of a state is the sum of the hashes of its parts, each hashed together with its path. So the hash of the next state is
+computed from the values that a step changes.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from leadline.checker.observing.layout import Layout
 
 
 class SlotHashes:
-    """The hashes of all values of all slots, for the compiled loop.
+    """The hashes of all values of all slots.
 
     Parameters:
         layout: defines the slots.
-        packing: gives the room for the values of each slot.
+        packing: determines the number of entries to reserve for each slot.
 
     Attributes:
+        layout, packing: the arguments.
         table: the hashes of the values of all slots, one slot after the other.
-        base: for each slot, the position in the table at which its values begin.
-        offset: the part of the hash that all states share. It is added to the sum for the slots.
+        base: for each slot, the position in `table` of its first value.
+        offset: the part of the hash that is the same for all states. It is added to the sum of the hashes of the
+            values.
     """
 
     def __init__(self, layout: Layout, packing: Packing) -> None:
@@ -41,7 +44,7 @@ class SlotHashes:
         self.update()
 
     def update(self) -> None:
-        """Add the hashes of new slots and values. The packing must have room for them."""
+        """Add the hashes of new slots and values. The packing must have enough bits for these values."""
         layout, first = self.layout, self.layout.slots - len(self.layout.members)
         for slot in range(len(self._known), layout.slots):
             room = 1 << self.packing.width(slot)
@@ -55,13 +58,21 @@ class SlotHashes:
             self._known[slot] = len(domain.values)
 
     def calibrate(self, state: object) -> None:
-        """Compute the offset from a state whose values all have hashes in the table."""
+        """Set `offset` so that the sum for this state equals the hash of its content.
+
+        Parameters:
+            state: a state whose values all have hashes in the table.
+        """
         self.offset = 0
         (found,) = self.of(np.array([self.layout.row(state)])).tolist()
         self.offset = (content(type(state).__name__, state) - found) & ALL_BITS
 
     def of(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the hashes of states, given as rows with the numbers of their slots' values."""
+        """Return the hashes of states.
+
+        Parameters:
+            rows: for each state, the number of the value in each slot.
+        """
         hashes: NDArray[np.uint64] = self.table[self.base[: rows.shape[1]] + rows].sum(axis=1, dtype=np.uint64)
         return hashes + np.uint64(self.offset)
 

@@ -1,4 +1,8 @@
-"""The tables that store the results of recorded calls, as paths in decision trees and as packed changes of states."""
+"""The tables that store the results of recorded calls as paths in decision trees.
+
+An outcome is the set of changes that one step makes to a state. A leaf in the tree of an action instance refers to one
+outcome for each step.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +35,10 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 OUTCOME_BYTES, VALUE_BYTES = 400, 300
-"""The approximate number of bytes that Python uses for an outcome, and for a value of a slot with its number."""
+"""The approximate numbers of bytes that Python uses for an outcome, and for a value of a slot with its number."""
 
 MOST_OUTCOMES = 2**31 - 1
-"""The maximum number of outcomes, as they have 32-bit numbers."""
+"""The maximum number of outcomes, because they have 32-bit numbers."""
 
 READS = {
     Precision.STATES: "whole states",
@@ -42,64 +46,70 @@ READS = {
     Precision.ELEMENTS: "the elements that they copy",
     Precision.COPIES: "no more than they need",
 }
-"""For each precision, a description for the user of what the recorded calls read."""
+"""For each precision, a description of the parts of a state that count as read, for reports."""
 
 ALL_BITS = np.uint64(2**64 - 1)
 
 
 @attrs.frozen
 class Numbers:
-    """The numbers that the values of slots have in a saved search.
+    """The numbers that a saved search has assigned to the values of slots.
+
+    A value or member that no saved state contains may be replaced by `NO_VALUE`.
 
     Attributes:
         values: for each slot, its values in the order of their numbers.
-        members: see `Layout`. Values and members that no saved state contains may be `NO_VALUE`.
+        members: for each slot of a member of a collection, the collection's path and the member.
     """
 
     values: Sequence[Sequence[object]]
     members: Sequence[tuple[str, object]]
 
     def give(self, layout: Layout) -> None:
-        """Number the values of a new layout in the same way."""
+        """Assign the same numbers in a new layout."""
         layout.add_members(self.members)
         for domain, values in zip(layout.domains, self.values, strict=True):
             domain.restore(values)
 
 
 class TransitionTables(Generic[S]):
-    """Everything that a search has learned about a spec's actions and predicates. At first, the tables are empty.
+    """The results of a spec's actions, predicates and distance that a search has learned. At first, there are none.
 
     Parameters:
         spec: the spec.
-        states: states to be given as `rows`.
-        adjustments: facts about the spec that earlier attempts at the search have discovered.
-        saved: the numbers that values have in a saved search; None: values are numbered in the order of discovery.
-        purity: the purity checks of an earlier attempt at the same search; None: there was none.
+        states: the states to convert to `rows`.
+        adjustments: the adjustments for this attempt at the search.
+        saved: the numbers of values in a saved search. None numbers values in the order in which they are found.
+        purity: the purity checks of an earlier attempt at the same search, or None for the first attempt.
         tuning: sizes and limits.
         with_distance: whether the spec's distance is called too.
 
     Attributes:
-        caller: makes the calls, and numbers the trees.
-        forest: the trees of the action instances, followed by those of the state predicates, those of the step
-            predicates, and the tree of the distance if it is called.
+        spec: the spec.
+        layout: defines the slots of the spec's states.
+        caller: calls the spec's functions.
+        state_checks, step_checks, instances, first_step: see `Caller`.
+        forest: the decision trees, in the order of `Caller`.
         predicates: the indices of the trees of predicates.
-        outcomes: the changes of all steps that leaves of actions' trees refer to.
-        leaf_start, leaf_count: for each leaf of an action's tree, its first outcome and its number of outcomes.
+        outcomes: the changes that steps make. The leaves of action instances' trees refer to them.
+        leaf_start, leaf_count: for each leaf of an action instance's tree, its first outcome and its number of
+            outcomes.
         distances: for each leaf of the distance's tree, the distance.
-        keep, put: for each outcome and word, the bits to keep and the bits to set.
-        slots_read: for each predicate, all slots that it has read. Slots of the second state of a step are counted from
-            `SECOND`.
-        reads: for each predicate and word, the bits of the slots that it has read in either state.
+        keep, put: for each outcome and each word of a packed state, the bits to keep and the bits to set.
+        slots_read: for each predicate, all slots that it has read. The slots of the state after a step are numbered
+            from `SECOND`.
+        reads: for each predicate and each word of a packed state, the bits of the slots that it has read.
         effort: counts the calls of each action instance, each predicate and the distance.
-        compared: the number of comparisons made; see `comparison`.
-        rows: the given states, as rows of slot numbers.
-        agreed: for each slot, the number of values whose numbers all processes of the search know; None: there is only
-            one process.
-        log: records the calls learned from; None: no log is needed.
-        reads_all: the predicates that were called without recording, so that they may have read any slot.
+        compared: the number of comparisons with calls; see `comparison`.
+        rows: the given states, each as the number of the value in each slot.
+        agreed: for each slot, the number of values that have the same numbers in all processes of the search, or None
+            if there is only one process.
+        log: the calls learned from, or None if no log is needed.
+        reads_all: the predicates that were called without recording, so that they may have read any slot. A predicate
+            is identified by its position among the predicates.
 
     Raises:
-        ShapeChanged, NewKind: the adjustments do not fit these states; see `Adjustments`.
+        ShapeChanged, NewKind: the adjustments do not fit the given states; see `Adjustments`.
     """
 
     def __init__(
@@ -146,17 +156,17 @@ class TransitionTables(Generic[S]):
 
     @property
     def arrays(self) -> Learned:
-        """What has been learned about the actions, for the compiled loops."""
+        """The results of actions, as arrays for the compiled loops."""
         return Learned(self.forest.pool, self.leaf_start, self.leaf_count, self.keep, self.put)
 
     @property
     def calls(self) -> int:
-        """The number of calls learned from so far."""
+        """The number of calls that have been recorded and stored so far."""
         return sum(self.effort.learned)
 
     @property
     def nbytes(self) -> int:
-        """The approximate memory used by the tables, in bytes."""
+        """The approximate size of the tables in memory, in bytes."""
         arrays = self.leaf_start, self.leaf_count, self.keep, self.put
         values = sum(self.layout.sizes())
         objects = len(self.outcomes) * OUTCOME_BYTES + values * VALUE_BYTES
@@ -164,10 +174,12 @@ class TransitionTables(Generic[S]):
         return self.forest.nbytes + sum(array.nbytes for array in arrays) + objects + log
 
     def learning(self, expanded: int, distinct: int, steps: int) -> Learning:
-        """Return a summary of what was learned, for the user.
+        """Return statistics on the learned calls for reports.
 
         Parameters:
-            expanded, distinct, steps: the numbers of states expanded, of states found, and of steps between them.
+            expanded: the number of states expanded.
+            distinct: the number of distinct states found.
+            steps: the number of steps between these states.
         """
         learned = self.effort.learned
         actions = dict.fromkeys((action.name for action in self.spec.actions), 0)
@@ -176,7 +188,7 @@ class TransitionTables(Generic[S]):
         checks = (*self.state_checks, *self.step_checks)
         properties = dict.fromkeys((item.name for item in checks), 0)
         for item, calls in zip(checks, learned[self.instances : self.predicates.stop], strict=True):
-            properties[item.name] += calls  # a premise may be a witness too
+            properties[item.name] += calls  # a premise and a witness may have the same name
         return Learning(
             actions=actions,
             properties=properties,
@@ -187,7 +199,11 @@ class TransitionTables(Generic[S]):
         )
 
     def whole_reads(self) -> tuple[WholeRead, ...]:
-        """Return the code that reads too much because it is not understood, sorted by descending number of calls."""
+        """Return the code that cannot be analysed, so that more slots than necessary count as read.
+
+        Returns:
+            The code, sorted by descending number of calls.
+        """
         caller, found = self.caller, dict[tuple[Construct, str], set[int]]()
         for tree, construct in enumerate(caller.lowered_by):
             if construct is not None:
@@ -210,18 +226,21 @@ class TransitionTables(Generic[S]):
         return tuple(sorted(reads, key=lambda read: (-read.calls, read.file, read.line, read.construct)))
 
     def _short_name(self, tree: int) -> str:
-        """Return the name of the action or property of a tree."""
+        """Return the name of the action or property with this tree, or ``distance``."""
         if tree < self.instances:
             return self.spec.instances[tree].action.name
         return "distance" if tree == self.caller.distance_tree else self.caller.check_of(tree).name
 
     @property
     def most_outcomes(self) -> int:
-        """The largest known number of steps of one action instance from one state."""
+        """The largest number of next states in any learned call of an action instance."""
         return int(self.leaf_count.max())
 
     def leaf_of(self, call: Call) -> int:
-        """Return the code of the leaf for a call's result. Its outcomes must be packed before a path leads to it."""
+        """Return the code of the leaf that stores a call's result. Create the leaf if it does not exist.
+
+        The outcomes of a new leaf must be packed before a path leads to it.
+        """
         if isinstance(call.gave, bool):
             return SHOWN if call.gave else NOT_SHOWN
         if isinstance(call.gave, float):
@@ -231,16 +250,19 @@ class TransitionTables(Generic[S]):
             return -leaf - 1
         written = tuple(tuple(sorted(step.items())) for step in call.gave)
         if call.enumerated:
-            written = tuple(sorted(written))  # the steps may be in the order of a set, which has no meaning
+            written = tuple(sorted(written))  # the steps may be in the arbitrary order of a set
         if written not in self._leaves:
             self._leaves[written] = self._new_leaf(call.gave)
         return -self._leaves[written] - 1
 
     def note_members(self) -> bool:
-        """Note new members of collections. Return whether there are any.
+        """Update the tables after members of collections were found that had no slot before.
 
-        A call that looked through a collection may give a different result if the collection contains a new member, so
-        what was learned from such calls is forgotten.
+        A call that iterated over a collection may return a different result if the collection contains such a member,
+        so the trees of these calls are cleared.
+
+        Returns:
+            Whether any members were found since the last call of this method.
         """
         new = self.layout.members[self._members :]
         self._members = len(self.layout.members)
@@ -248,22 +270,25 @@ class TransitionTables(Generic[S]):
         for slot, (path, _) in enumerate(new, first):
             for tree in self._enumerating.get(path, ()):
                 self.forest.forget(tree)
-                if tree in self.predicates:  # its verdicts depend on the new member too
+                if tree in self.predicates:  # its results depend on the new member too
                     self.slots_read[tree - self.instances] |= {slot, slot + SECOND}
-                    self.reads[tree - self.instances] = ALL_BITS  # until there are bits for it
+                    self.reads[tree - self.instances] = ALL_BITS  # the packing has no bits for the member yet
         return bool(new)
 
     def learn(self, tree: int, rows: tuple[Row, ...], call: Call, leaf: int) -> None:
-        """Add the path of a call to its tree.
+        """Add the path of a call to the tree of the called function.
 
         Parameters:
-            tree, rows: the tree of the called function, and the states on which it was called.
-            call: the call.
-            leaf: the code of the leaf for its result.
+            tree: the index of the tree.
+            rows: the state on which the function was called, or the states before and after a step.
+            call: the reads and the result of the call.
+            leaf: the code of the leaf that stores the result; see `leaf_of`.
 
         Raises:
-            SpecError: the tree has a different path for the values that were read, so the called function is not pure.
-            NewKind: a slot that was copied without being read has values that the code may distinguish by identity.
+            SpecError: the tree has a different path or result for these values, so the called function is not pure.
+            TablesFull: there is no room for the path.
+            NewKind: the call copied a slot without reading it, and the slot has values that the code may distinguish by
+                identity.
         """
         self.effort.learned[tree] += 1
         if call.constructs:
@@ -276,9 +301,9 @@ class TransitionTables(Generic[S]):
             self._enumerating.setdefault(path, set()).add(tree)
         if self._learned_as[tree] != (self.caller.precision[tree], self.caller.told_apart[tree]):
             self._learned_as[tree] = self.caller.precision[tree], self.caller.told_apart[tree]
-            self.forest.forget(tree)  # later calls may read the slots in a different order
+            self.forest.forget(tree)  # with a different precision, calls may read the slots in a different order
         reads = call.reads
-        if call.enumerated:  # members may be read in the order of a set, which has no meaning
+        if call.enumerated:  # members may be read in the arbitrary order of a set
             reads = self.forest.in_its_order(tree, reads, *rows)
         self.forest.learn(tree, reads, leaf)
         if tree in self.predicates:
@@ -287,7 +312,7 @@ class TransitionTables(Generic[S]):
             self.log.note(tree, self.caller.precision[tree], self.layout.slots, rows, call)
 
     def _recorded_as(self) -> list[tuple[Precision, frozenset[type]]]:
-        """Return the precision and the distinguished types with which the calls of each tree are recorded."""
+        """Return `Caller.precision` and `Caller.told_apart` as one list of pairs."""
         return list(zip(self.caller.precision, self.caller.told_apart, strict=True))
 
     def _note_reads(self, predicate: int, slots: Iterable[int]) -> None:
@@ -298,7 +323,7 @@ class TransitionTables(Generic[S]):
                 self.reads[predicate] = self._bits(noted)
 
     def note_called(self, tree: int) -> None:
-        """Note a call that was not recorded. If it was a predicate, it may have read any slot."""
+        """Count a call that was not recorded. If it was a call of a predicate, it may have read any slot."""
         self.effort.called[tree] += 1
         predicate = tree - self.instances
         if tree in self.predicates and predicate not in self.reads_all:
@@ -306,10 +331,10 @@ class TransitionTables(Generic[S]):
             self.reads[predicate] = ALL_BITS
 
     def read_by_slot(self, words: int) -> NDArray[np.uint64]:
-        """Return, for each slot, the bits of the predicates that have read it.
+        """Return, for each slot, the set of predicates that have read it, with one bit for each predicate.
 
         Parameters:
-            words: the number of 64-bit words of the predicates.
+            words: the number of 64-bit words of a set of predicates.
         """
         found = np.zeros((self.layout.slots, words), np.uint64)
         for predicate, (bits, slots) in enumerate(zip(self.reads, self.slots_read, strict=True)):
@@ -333,11 +358,15 @@ class TransitionTables(Generic[S]):
 
     @property
     def all_packed(self) -> bool:
-        """Whether all outcomes are packed."""
+        """True if all outcomes have been packed."""
         return self._packed == len(self.outcomes)
 
     def pack(self, packing: Packing) -> None:
-        """Pack the outcomes that are not yet packed with the given packing."""
+        """Pack the outcomes that have not been packed with this packing yet.
+
+        Parameters:
+            packing: defines the bits of each slot.
+        """
         if self._packing is not packing:
             self._packing, self._packed = packing, 0
             self.keep, self.put = (np.zeros((16, packing.words), np.uint64) for _ in range(2))
@@ -350,7 +379,15 @@ class TransitionTables(Generic[S]):
         self._packed = len(self.outcomes)
 
     def gives(self, tree: int, row: Row) -> list[Changes] | bool | float | None:
-        """Return the known result of an action instance, a predicate or the distance in a state; None if unknown."""
+        """Return the learned result of a function for a state, or None if it is not in the tables.
+
+        Parameters:
+            tree: the index of the tree of an action instance, a state predicate or the distance.
+            row: the state.
+
+        Returns:
+            The result; see `Call.gave`.
+        """
         if tree < self.instances:
             return self.steps(tree, row)
         leaf = self.forest.leaf(tree, row)
@@ -359,24 +396,24 @@ class TransitionTables(Generic[S]):
         return float(self.distances[leaf]) if tree == self.caller.distance_tree else -leaf - 1 == SHOWN
 
     def steps(self, tree: int, row: Row) -> list[Changes] | None:
-        """Return the changes of the known steps of an action instance in a state; None if they are unknown."""
+        """Return the changes of each step of an action instance from a state, or None if they are not in the tables."""
         leaf = self.forest.leaf(tree, row)
         if leaf is None:
             return None
         return self.outcomes[self.leaf_start[leaf] : self.leaf_start[leaf] + self.leaf_count[leaf]]
 
     def agree(self) -> None:
-        """Note that all processes of the search know the values that have numbers now."""
+        """Declare that the values numbered so far have the same numbers in all processes of the search."""
         self.agreed = self.layout.sizes()
 
     def news(self) -> list[tuple[int, object]]:
-        """Return the values that only this process knows, each with its slot."""
+        """Return the values that only this process has numbered since the last call of `agree`, each with its slot."""
         assert self.agreed is not None
         domains = enumerate(zip(self.layout.domains, self.agreed, strict=True))
         return [(slot, value) for slot, (domain, known) in domains for value in domain.values[known:]]
 
     def forget_news(self) -> bool:
-        """Remove the numbers that only this process knows, and forget what was learned with them.
+        """Remove the numbers that only this process has assigned since the last call of `agree`, and results with them.
 
         Returns:
             Whether there were such numbers.
@@ -391,11 +428,11 @@ class TransitionTables(Generic[S]):
         return True
 
     def _forget(self, trees: Iterable[int], sizes: Sequence[int]) -> None:
-        """Forget what was learned for some trees, and all outcomes with removed numbers.
+        """Clear some trees, and remove all outcomes that contain removed numbers.
 
         Parameters:
-            trees: the trees that may lead to such outcomes or have edges for such numbers.
-            sizes: for each slot, the number of values that keep their numbers.
+            trees: the trees that may lead to such outcomes or have edges for removed numbers.
+            sizes: for each slot, the number of values that keep their numbers. Higher numbers are removed.
         """
         for tree in trees:
             self.forest.forget(tree)
@@ -409,10 +446,13 @@ class TransitionTables(Generic[S]):
 
 
 def calls_by_oracle(spec: Spec[S], expanded: int, distinct: int, steps: int) -> int:
-    """Return the number of calls of a spec's functions that the oracle would make.
+    """Return the number of calls of a spec's functions that the oracle engine makes for the same search.
 
     Parameters:
-        expanded, distinct, steps: the numbers of states expanded, of states found, and of steps between them.
+        spec: the spec.
+        expanded: the number of states expanded.
+        distinct: the number of distinct states found.
+        steps: the number of steps between these states.
     """
     of_states = spec.checks_of(Kind.INVARIANT, Kind.WITNESS, Kind.PREMISE, Kind.CONSTRAINT)
     of_steps = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)

@@ -1,16 +1,18 @@
-"""Verification compares a random share of the results of learned paths with calls on real states during a search.
+"""Verification compares a random sample of the learned results that a search uses with calls on real states.
 
-An application is the use of a path for one state: it gives the steps of an action instance, or the verdict of a
-property on a state or a step. Applications are drawn in two ways: at random among all applications in a block, and at
-random among its paths, where the paths checked least often come first. The first way limits the share of wrong
-applications; the second way finds errors in rare paths.
+An application is the use of a path in a decision tree for one state. It provides the steps of an action instance, or
+the result of a property on a state or step. A search expands its states in blocks. In each block, verification draws
+applications in two ways: at random from all applications, and at random from the paths that were checked least often.
+The first kind of draws limits the proportion of wrong applications. The second kind finds errors in rare paths.
 
-Some draws of the first way are always made: the first `EVERY` applications of a search are all checked, and the same
-number again whenever the number of applications has grown by a factor of e = 2.72. So a search of 25,000 applications
-has `ENOUGH` draws. An error in one application of a thousand, spread evenly over the search, escapes n draws with
-probability 0.999 ** n, which is less than 1 % from n = 4,605 on. After `ENOUGH` draws, further ones become rarer. All
-remaining draws are limited to a fraction of the time. A seed determines which applications are drawn; the clock
-determines how many of the time-limited draws are made.
+Some draws of the first kind are mandatory: the first `EVERY` applications of a search are all checked, and the same
+number is checked again each time that the number of applications has grown by a factor of e = 2.72. So in a search with
+25,000 applications, there are `ENOUGH` draws. If one application in a thousand is wrong, evenly distributed over the
+search, n draws miss this error with probability 0.999 ** n, which is less than 1 % for n = 4,605 or more. After
+`ENOUGH` draws, mandatory draws become rarer. All other draws are limited to a fraction of the time. A seed determines
+which applications are drawn. The clock determines the number of draws that are not mandatory.
+
+If `Tuning.verify` is set, each application is instead drawn with that fixed probability.
 """
 
 from __future__ import annotations
@@ -33,40 +35,44 @@ from leadline.checker.engines.learning.trees import path_ends
 S = TypeVar("S")
 
 TIME_SHARE = 0.03
-"""The fraction of the thread's CPU time that verification takes by default."""
+"""The fraction of the thread's CPU time that verification may take by default."""
 
 EVERY, ENOUGH, RARER = 1_250, 5_000, 0.4
-"""`EVERY` and `ENOUGH` are numbers of draws, explained above; `RARER` is the factor by which draws become rarer."""
+"""The numbers of mandatory draws, explained in the module's docstring. After `ENOUGH` draws, the number of mandatory
+draws is multiplied by `RARER`."""
 
 GRANTED_SECONDS = 0.15
-"""The seconds always granted to draws that are not due, so that short searches check rare paths too."""
+"""The time in seconds that other draws may always take, so that short searches check rare paths too."""
 
 SPREAD = 32
-"""A block takes at most 1 / `SPREAD` of the remaining seconds, so that time remains for all later blocks."""
+"""Verification of a block takes at most 1 / `SPREAD` of the remaining time, so that later blocks are verified too."""
 
 LEAST_SECONDS = 0.001
-"""The minimum remaining time for drawing applications. With less time, drawing would take most of it."""
+"""The minimum remaining time in seconds for drawing applications. With less time, drawing would take most of it."""
 
 DRAWN, ROWS, AT_ONCE = 128, 16, 1024
-"""`DRAWN` is the minimum number of states of a block from which applications are drawn; `ROWS` is the number of states
-of walkers, which must be packed first; `AT_ONCE` is the number of states processed together if a share is given."""
+"""`DRAWN` is the minimum number of states of a block from which applications are drawn. `ROWS` is the maximum number of
+states that are chosen at a time from those of a random search, because they must be packed first. `AT_ONCE` is the
+number of states that are processed together if `Tuning.verify` is set."""
 
 PER_STATE = 4
-"""The approximate number of applications drawn per state: making the state object takes longer than most calls."""
+"""The approximate number of applications drawn per state. It takes longer to create a state than to make most calls."""
 
 Verdict = Callable[[int, int], bool]
-"""Takes a state's index and a property's tree; returns whether the search found the state to be evidence."""
+"""Returns whether the search found that a state violates an invariant or satisfies a witness. The arguments are the
+index of the state and the index of the property's tree."""
 
 
 class Verification(Generic[S]):
     """Verifies the learned results that one search uses.
 
     Parameters:
-        comparison: compares single applications.
+        comparison: compares single applications with calls.
 
     Attributes:
-        checked: the number of applications checked so far. All were correct, because an error ends a search.
-        drawn: the number of checked applications that were drawn at random among all.
+        comparison: the argument.
+        checked: the number of applications checked so far. All were correct, because a wrong one raises an exception.
+        drawn: the number of checked applications that were drawn at random from all applications.
     """
 
     def __init__(self, comparison: Comparison[S]) -> None:
@@ -81,26 +87,26 @@ class Verification(Generic[S]):
 
     @property
     def made(self) -> int:
-        """The number of applications so far. Direct calls, made where a path is not known, do not count."""
+        """The number of applications so far. Calls that were made because no path was known are not included."""
         called = sum(self._tables.effort.called) - self._called_before
         return max(self._uses - called, self.checked)
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """`checked`, `drawn` and `made` as a new array."""
+        """The values of `checked`, `drawn` and `made` as a new array."""
         return np.array([self.checked, self.drawn, self.made], np.int64)
 
     def actions(self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], steps: int) -> None:
-        """Check steps from some states, and the verdicts of step properties on these steps.
+        """Check a sample of the steps from expanded states, and of the results of step properties on these steps.
 
         Parameters:
-            states: shape (states, words): packed.
-            packing: how they are packed.
+            states: the packed states; shape (states, words).
+            packing: the packing of the states.
             indices: the indices of the expanded states.
             steps: the number of steps from the expanded states.
 
         Raises:
-            NotRecorded: an action instance or a step property behaves differently from its tree.
+            NotRecorded: a call gave a different result than the learned one.
         """
         self._uses += steps * len(self._tables.step_checks)
         self._verify(states, packing, indices, range(self._tables.instances), None)
@@ -108,16 +114,17 @@ class Verification(Generic[S]):
     def predicates(
         self, states: NDArray[np.uint64], packing: Packing, first: int, wanted: Sequence[int], shown: NDArray[np.bool_]
     ) -> None:
-        """Check the verdicts that a search found for state properties.
+        """Check a sample of the results that a search found for state properties on consecutive states.
 
         Parameters:
             states, packing: see `actions`.
-            first: the index of the first state.
+            first: the index of the first state to check.
             wanted: for each state property, a number that is not 0 if the property was evaluated.
-            shown: for each state from the first on and each state property, whether it gives evidence.
+            shown: whether the search found that the state violates the invariant or satisfies the witness; shape
+                (states, properties), beginning with state `first`.
 
         Raises:
-            NotRecorded: a property behaves differently.
+            NotRecorded: a call gave a different result than the learned one.
         """
         begin = self._tables.instances
         trees = [begin + number for number, evaluated in enumerate(wanted) if evaluated]
@@ -125,7 +132,7 @@ class Verification(Generic[S]):
         self._verify(states, packing, indices, trees, lambda index, tree: bool(shown[index - first, tree - begin]))
 
     def chosen(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Choose the walkers of a random search whose states `rows` must check, among the given walkers."""
+        """Return a random choice of the given walkers of a random search. Pass their states to `rows`."""
         if self._share is not None:
             return walkers if self._share else walkers[:0]
         if not len(walkers) or not self._has_time():
@@ -133,27 +140,30 @@ class Verification(Generic[S]):
         return np.random.default_rng([self._seed, self._blocks]).choice(walkers, min(ROWS, len(walkers)), replace=False)
 
     def rows(self, rows: NDArray[np.int64], packing: Packing) -> None:
-        """Check what is known about some states of a random search, the steps from them, and the next states.
+        """Check a sample of the learned results for states of a random search.
+
+        This includes the results of properties on the states, on the steps from them and, if `Tuning.verify` is set, on
+        the next states.
 
         Parameters:
-            rows: the states, as rows of slot numbers.
-            packing: has room for these numbers.
+            rows: for each state, the number of the value in each slot.
+            packing: a packing with enough bits for these numbers.
 
         Raises:
-            NotRecorded: an action or a property behaves differently.
+            NotRecorded: a call gave a different result than the learned one.
         """
         if len(rows):
             packed = np.array([packing.pack(row) for row in rows.tolist()])
             self._verify(packed, packing, np.arange(len(packed)), range(self._tables.first_step), None)
 
     def _has_time(self) -> bool:
-        """Whether to check a block: there is time for it, or a fixed share above 0 is given."""
+        """Return whether to draw applications of this block, even if no draws are mandatory."""
         if self._share is not None:
             return self._share > 0
         return self._left() >= LEAST_SECONDS
 
     def _left(self) -> float:
-        """Return the number of seconds that may be used now."""
+        """Return the time in seconds that draws that are not mandatory may take now."""
         share = TIME_SHARE * (time.thread_time() - self._began) - self._spent_on_due
         return max(GRANTED_SECONDS, share) - self._spent
 
@@ -165,10 +175,14 @@ class Verification(Generic[S]):
         trees: Sequence[int],
         verdict: Verdict | None,
     ) -> None:
-        """Draw and check applications of the given trees on the given states.
+        """Draw applications in a block, and check them.
 
         Parameters:
-            verdict: returns the result that the search found for a property; None stands for the result of its tree.
+            states, packing: see `actions`.
+            indices: the indices of the states of the block.
+            trees: the indices of the trees that were applied to these states.
+            verdict: returns the result that the search found for a property, or None to check the result that the
+                property's tree contains.
         """
         self._blocks += 1
         self._uses += len(indices) * len(trees)
@@ -176,7 +190,7 @@ class Verification(Generic[S]):
         if not len(indices) or not trees or self._share == 0 or not (due or self._has_time()):
             return
         began, left = time.thread_time(), max(self._left() / SPREAD, LEAST_SECONDS)
-        # a generator for each block, so that draws do not depend on which earlier blocks there was time for
+        # with a new generator for each block, draws do not depend on the number of draws in earlier blocks
         self._random, self._state = np.random.default_rng([self._seed, self._blocks]), None
         if self._share is not None:
             for chunk in np.array_split(indices, -(-len(indices) // AT_ONCE)):
@@ -202,7 +216,7 @@ class Verification(Generic[S]):
         self._spent += time.thread_time() - began
 
     def _due(self) -> int:
-        """Return the number of draws among all applications that are due regardless of time; 0 if a share is given."""
+        """Return the number of mandatory draws that have not been made yet; 0 if `Tuning.verify` is set."""
         if self._share is not None:
             return 0
         wanted = self._uses if self._uses <= EVERY else EVERY * (1 + math.log(self._uses / EVERY))
@@ -211,20 +225,24 @@ class Verification(Generic[S]):
     def _ends(
         self, states: NDArray[np.uint64], packing: Packing, indices: NDArray[np.int64], trees: Sequence[int]
     ) -> NDArray[np.int64]:
-        """Return the end of the path for each state and tree; -1 if the path is not known."""
+        """Return, for each state and tree, the position of the last edge of the path, or -1 if the path is not known.
+
+        Parameters:
+            states, packing, indices, trees: see `_verify`.
+        """
         ends = np.empty((len(indices), max(trees) + 1), np.int64)
         path_ends(indices, states, self._tables.forest.pool, packing.word, packing.shift, packing.mask, ends)
         return np.ascontiguousarray(ends[:, list(trees)])
 
     def _in_turn(self, ends: NDArray[np.int64], places: NDArray[np.int64]) -> Iterator[tuple[int, bool]]:
-        """Alternate between random indices and indices of the paths that were checked least often.
+        """Alternate between random applications and applications of the paths that were checked least often.
 
         Parameters:
-            ends: the end of the path at each index.
-            places: the indices to choose from, in random order.
+            ends: for each application, the position of the last edge of its path.
+            places: the indices of the applications to choose from, in random order.
 
         Yields:
-            Each index, and whether it was chosen because its path was rarely checked.
+            The index of an application, and whether it was chosen because its path was rarely checked.
         """
         paths, first = np.unique(ends[places], return_index=True)
         seldom = sorted(range(len(paths)), key=lambda number: self._checks[int(paths[number])])
@@ -246,7 +264,13 @@ class Verification(Generic[S]):
         *,
         is_rare: bool = False,
     ) -> int:
-        """Check one application and the properties on its steps, or on only one step for a rare path.
+        """Check one application. For an action instance, also check the results of properties on its steps.
+
+        Parameters:
+            states, packing, indices, trees, verdict: see `_verify`.
+            ends: see `_ends`.
+            place: the index of the application in the flattened array `ends`.
+            is_rare: whether to check the properties on only one of the steps.
 
         Returns:
             The number of applications checked.
@@ -258,7 +282,7 @@ class Verification(Generic[S]):
             self._state = index, row, self._tables.layout.state(row)
         _, row, state = self._state
         self._checks[int(ends[which, column])] += 1
-        is_known = bool(ends[which, column] >= 0)  # if it is not known, the property was called directly
+        is_known = bool(ends[which, column] >= 0)  # if the path is not known, the property was called
         if tree >= self._tables.instances:
             found = None if verdict is None else verdict(index, tree)
             checked = int(self.comparison.property(tree, (row,), (state,), found) and is_known)
@@ -277,12 +301,15 @@ class Verification(Generic[S]):
     def _judged(
         self, row: list[int], state: S, steps: Sequence[tuple[Changes, S]], *, with_states: bool
     ) -> Iterator[tuple[int, tuple[Row, ...], tuple[S, ...]]]:
-        """Yield the properties to check on the steps from a state: for each, its tree and the states it is called on.
+        """Yield the properties to check on the steps from a state.
 
         Parameters:
-            row, state: the state, as a row and as an object.
-            steps: the changes of each step and the state after it.
-            with_states: whether state properties are checked on the states after the steps.
+            row, state: the state, as a row of value numbers and as an object.
+            steps: for each step, its changes and the next state.
+            with_states: whether to check state properties on the next states.
+
+        Yields:
+            The index of the property's tree, and the states on which to call it, as rows and as objects.
         """
         caller = self._tables.caller
         for changes, successor in steps:

@@ -1,7 +1,7 @@
-"""Compiles the loops before a search begins, so that the time does not count towards the limits of the search.
+"""Compiles the loops before a search begins, so that the time for compilation does not count towards its time limit.
 
-Numba compiles a function when it is first called, and stores the result in a file. So the first search on a machine or
-after an update spends about ten seconds on compilation.
+Numba compiles a function when it is first called, and stores the result in a file. So compilation takes about ten
+seconds before the first search on a machine, and before the first search after an update.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def compiled_ahead(search: Callable[[Spec[_Tick]], object], loop: object) -> Non
     """Compile the loops that a search needs, unless they are already compiled.
 
     Parameters:
-        search: searches a small spec, which calls all loops.
-        loop: the largest loop.
+        search: searches the spec that it is given with the engine whose loops are to be compiled.
+        loop: the engine's largest loop. A warning is logged if it is not in Numba's cache.
     """
     if not _is_kept(loop):
         _log.warning("compiling the engine, which is needed once on each machine and takes about ten seconds")
@@ -66,6 +66,6 @@ def compiled_ahead(search: Callable[[Spec[_Tick]], object], loop: object) -> Non
 
 
 def _is_kept(loop: object) -> bool:
-    """Whether there is a file with the name under which Numba stores the compiled loop."""
+    """Return whether a file exists in which Numba stores this compiled loop."""
     index = getattr(getattr(getattr(loop, "_cache", None), "_cache_file", None), "_index_path", "")
     return Path(index).is_file()

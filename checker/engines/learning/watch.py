@@ -1,6 +1,6 @@
-"""The watch, which ends a compiled search when its time or memory is used up.
+"""The watch, which stops a search when it exceeds its time or memory limit.
 
-The expander calls it regularly, and before it allocates more memory.
+A search calls the watch at regular intervals, and before it allocates large amounts of memory.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from leadline.checker.engines.learning.workers import Workers
 
 
 class Watch:
-    """Checks a budget on behalf of a search.
+    """Checks the time and memory limits of a search.
 
     Parameters:
-        budget: the time and memory that the search may take.
-        workers: the threads and processes of the search. The processes are ended before the search runs out of memory.
-        report: called at every pause, to report progress.
+        budget: the time and memory that the search may use.
+        workers: the threads and processes of the search. If memory runs short, the processes are ended first.
+        report: called by `pause` to report progress.
     """
 
     def __init__(self, budget: Budget, workers: Workers, report: Callable[[], None] | None = None) -> None:
         self.budget, self.workers, self._report = budget, workers, report
 
     def pause(self) -> None:
-        """Check the time. Call this between two parts of the work.
+        """Check the time limit and report progress. Call this at points where the search can stop.
 
         Raises:
-            StopSearch: the time is up, or the spec has caught an interrupt.
+            StopSearch: the time limit is exceeded, or the spec caught the exception of an interrupt.
         """
         if stop := self.budget.swallowed or self.budget.out_of_time():
             raise StopSearch(stop)
@@ -35,17 +35,17 @@ class Watch:
             self._report()
 
     def need(self, more: int) -> None:
-        """Check that there is enough memory.
+        """Check that more memory can be allocated.
 
         Parameters:
             more: the number of bytes to be allocated.
 
         Raises:
-            StopSearch: a memory limit would be exceeded.
+            StopSearch: the allocation would exceed a memory limit.
         """
         stop = self.budget.out_of_memory(more)
         if stop and self.workers.processes:
-            self.workers.end_helpers(for_good=True)  # the search can do without them
+            self.workers.end_helpers(for_good=True)  # the search can continue without them, only more slowly
             stop = self.budget.out_of_memory(more)
         if stop:
             raise StopSearch(stop)

@@ -1,4 +1,4 @@
-"""The workers of a search: threads that run compiled loops in parallel, and processes that make calls."""
+"""The workers of a search: threads that run compiled loops in parallel, and processes that call a spec's functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use. As in Python 3.13, ``PYTHON_CPU_COUNT`` overrides it."""
+    """Return the number of CPU cores that this process may use.
+
+    As in Python 3.13, the environment variable ``PYTHON_CPU_COUNT`` overrides the number.
+    """
     count = os.environ.get("PYTHON_CPU_COUNT", "")
     if count.isdecimal() and int(count):
         return int(count)
@@ -25,10 +28,14 @@ def usable_cores() -> int:
 
 
 class Workers:
-    """The threads and the processes of a search. Both are started when they are first needed.
+    """The threads and processes of a search. They are started when they are first needed.
 
     Parameters:
-        count: the number of threads, and the number of processes, including the main ones.
+        count: the maximum number of threads, including the current thread, and also the maximum number of processes,
+            including this process.
+
+    Attributes:
+        count: the argument.
     """
 
     def __init__(self, count: int) -> None:
@@ -38,15 +45,15 @@ class Workers:
         self._most_helpers = count - 1
 
     def run(self, kernel: Callable[..., T], arguments: Sequence[tuple[object, ...]], alone: bool = False) -> list[T]:
-        """Call a compiled loop once with each tuple of arguments.
+        """Call a compiled loop once with each tuple of arguments, and defer interrupts until all calls have returned.
 
         Parameters:
-            kernel: a function that releases the interpreter's lock.
+            kernel: a function that releases the global interpreter lock.
             arguments: the arguments of each call.
-            alone: whether there is so little work that one thread is faster.
+            alone: whether to make all calls in the current thread, which is faster if there is little work.
 
         Returns:
-            The results of the calls, in order. Interrupts are deferred until all calls have returned.
+            The results of the calls, in the order of `arguments`.
         """
         with interrupts_wait():
             if alone or len(arguments) == 1 or self.count == 1:
@@ -71,21 +78,26 @@ class Workers:
 
     @property
     def processes(self) -> list[int]:
-        """The process ids of the running helpers."""
+        """The process ids of the running helper processes."""
         return [] if self._helpers is None else self._helpers.processes
 
     def helpers(self, caller: Caller[Any]) -> Helpers:
-        """Return the helpers for a caller. If the current helpers belong to a different caller, end them first."""
+        """Return the helper processes for a caller. If there are helper processes for another caller, end these first.
+
+        Parameters:
+            caller: calls the spec's functions in this process. Each helper process gets a copy of it.
+        """
         if self._helpers is None or self._helpers.caller is not caller:
             self.end_helpers()
             self._helpers = Helpers(caller, self._most_helpers)
         return self._helpers
 
     def end_helpers(self, for_good: bool = False) -> None:
-        """End the helper processes, for example because numbers that they know are removed.
+        """End the helper processes, for example because the numbers of some values have been removed.
 
         Parameters:
-            for_good: whether to start no more helpers: a helper forked later would inherit what is started from now on.
+            for_good: whether to start no helper processes from now on. This is necessary before the caller starts
+                anything that a fork must not copy.
         """
         if self._helpers is not None:
             self._helpers.end()
