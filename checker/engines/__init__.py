@@ -1,4 +1,7 @@
-"""The engines, by name. Each takes a spec, limits, a progress function and settings, and returns a `Result`."""
+"""The search engines, and the table `ENGINES`, which contains them by name.
+
+Every engine is called with a spec, limits, a progress function and settings, and returns a `Result`.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,21 @@ Taken = TypeVar("Taken", contravariant=True)
 
 
 class Search(Protocol[Taken]):
-    """The search function of an engine."""
+    """The type of the search function of an engine."""
 
     def __call__(self, spec: Spec[S], limits: Limits, progress: Progress | None, settings: Taken, /) -> Result: ...
 
 
 @attrs.frozen
 class Engine(Generic[Settings]):
-    """An engine. Call it to search a spec.
+    """A search engine. Call an instance to search a spec.
 
     Attributes:
-        settings: the class of its settings.
-        search: the search function, which imports slow dependencies only when it is called.
-        is_exhaustive: whether the engine searches every reachable state, unless a limit stops it.
-        measures_lines: whether a call measures which lines of the spec's functions run, if coverage is wanted.
+        settings: the class of the engine's settings.
+        search: the search function. It imports slow dependencies only when it is called.
+        is_exhaustive: whether the engine searches every reachable state unless a limit stops it.
+        measures_lines: whether the engine records the executed lines of the spec's functions if `Limits.coverage` is
+            true.
     """
 
     settings: type[Settings]
@@ -55,15 +59,18 @@ class Engine(Generic[Settings]):
 
         Parameters:
             spec: the spec to search.
-            limits: what may stop the search early; by default, the first violation, and most of the free memory.
-            progress: called regularly with the counts so far.
-            settings: the settings of this engine; by default, the defaults of their class.
+            limits: the limits of the search. By default, it stops at the first violation, or when most of the free
+                memory is used.
+            progress: a function that is called regularly with the current statistics.
+            settings: the settings of the engine. By default, an instance of `self.settings` with its default values.
 
         Returns:
-            The result. After an interrupt (Ctrl-C) or at a limit, it is incomplete and holds what was found so far.
+            The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked
+            as incomplete and contains everything found until then.
 
         Raises:
-            SpecError: the spec misbehaved: an action or a property raised an exception, or is not a pure function.
+            SpecError: an action or a property raised an exception or is not a pure function, or `settings` is not an
+                instance of `self.settings`.
             LeadlineError: the engine cannot run with these settings.
         """
         settings = self.settings() if settings is None else settings
@@ -83,7 +90,7 @@ def explore(
     progress: Progress | None = None,
     settings: CompiledSettings | None = None,
 ) -> Result:
-    """Search every reachable state of a spec with the compiled engine, the default. See `Engine.__call__`."""
+    """Search every reachable state of a spec with the compiled engine. See `Engine.__call__` for the parameters."""
     return ENGINES["compiled"](spec, limits, progress, settings)
 
 
@@ -98,9 +105,11 @@ def fuzz(
 
 
 def searched(spec: Spec[S], limits: Limits | None = None) -> Result:
-    """Search a spec with the default engine. An interrupted search raises an exception instead of returning a result.
+    """Search a spec with the compiled engine, and check that the spec does not depend on the order of sets.
 
     Raises:
+        SpecError: the spec depends on the order of a set, an action or a property raised an exception, or an action or
+            a property is not a pure function.
         KeyboardInterrupt: the search was interrupted.
     """
     result = with_order_checked(spec, lambda: explore(spec, limits))
@@ -113,8 +122,8 @@ def _oracle(spec: Spec[S], limits: Limits, progress: Progress | None, settings: 
     return oracle.explore(spec, limits, progress, tuning=settings.tuning)
 
 
-# The next two engines are imported when they are called, because importing Numba takes a second; the compiled engine
-# imports Numba when it begins to learn.
+# The next two engines are imported when they are called, because importing Numba takes a second. The compiled engine
+# imports Numba only if it uses transition tables.
 
 
 def _spark(spec: Spec[S], limits: Limits, progress: Progress | None, settings: SparkSettings) -> Result:
@@ -137,7 +146,7 @@ ENGINES: dict[str, Engine[Any]] = {
     "spark": Engine(SparkSettings, _spark),
     "random": Engine(RandomSettings, _random, is_exhaustive=False),
 }
-"""All engines. The compiled engine is the default."""
+"""All engines by name. The default engine is ``compiled``."""
 
 EXHAUSTIVE = {name: engine for name, engine in ENGINES.items() if engine.is_exhaustive}
-"""The engines that search every reachable state."""
+"""The engines that search every reachable state, by name."""

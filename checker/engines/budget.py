@@ -1,4 +1,4 @@
-"""The budget: the time and the memory that a search may use.
+"""The budget of a search: the time and the memory that it may use.
 
 An engine checks the budget between its steps. A single call of a spec's code may run forever or use all memory, so
 `Budget.enforced` also checks the budget from another thread, and interrupts the main thread as Ctrl-C does. This can
@@ -23,17 +23,17 @@ from leadline.checker.result import Limits, Stop, StopKind
 from leadline.checker.settings import DEFAULT, Tuning
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that request a process to exit."""
+"""The signals that ask a process to terminate."""
 
 GRACE_BYTES = RESERVE // 2
-"""Bytes beyond the memory limit at which a search that has not stopped by itself is interrupted."""
+"""The number of bytes by which a search may exceed a memory limit before it is interrupted."""
 
 
 class StopSearch(Exception):
     """Raised to stop a search at a point where it checks its limits.
 
     Attributes:
-        stop: why the search stops.
+        stop: the reason why the search stops.
     """
 
     def __init__(self, stop: Stop) -> None:
@@ -54,7 +54,7 @@ class LimitReached(KeyboardInterrupt):
 
 
 def _stop(interrupt: KeyboardInterrupt) -> Stop:
-    """Return the reason why a search was interrupted."""
+    """Return the reason to report for an interrupt."""
     if isinstance(interrupt, LimitReached):
         return interrupt.stop
     return Stop(StopKind.INTERRUPT, str(interrupt) or "interrupted")
@@ -64,14 +64,14 @@ class Budget:
     """The time and the memory that a search may use.
 
     Parameters:
-        limits: the limits. Only those on time and memory are used here; the engine enforces the others.
-        helpers: returns the process ids of the helper processes that this process has forked.
-        spent: seconds used by earlier runs of the search.
-        tuning: determines how often the limits are checked.
+        limits: the limits of the search. This class uses only the limits on time and memory.
+        helpers: a function that returns the process ids of the helper processes that this process has forked.
+        spent: the number of seconds used by earlier runs of the search.
+        tuning: the times between two checks of the limits.
 
     Attributes:
-        started: the start of the search on the monotonic clock, in seconds.
-        memory: see `Memory`.
+        started: the value of `time.monotonic` at the start of the search, less `spent`.
+        memory: the limits on memory.
     """
 
     def __init__(
@@ -90,14 +90,14 @@ class Budget:
 
     @property
     def swallowed(self) -> Stop | None:
-        """The reason why the search was interrupted, if the spec caught the exception; None otherwise."""
+        """The reason of an interrupt whose exception was caught by the spec, or None if there was no such interrupt."""
         return _stop(self._not_caught[0]) if self._not_caught else None
 
     def caught(self, interrupt: KeyboardInterrupt) -> Stop:
-        """Record that an interrupt has reached the search.
+        """Record that the search itself caught an interrupt, so the spec did not. See `swallowed`.
 
         Returns:
-            Why the search was interrupted.
+            The reason why the search was interrupted.
         """
         if interrupt in self._not_caught:
             self._not_caught.remove(interrupt)
@@ -105,24 +105,24 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start of the search."""
+        """The number of seconds since the search started, including earlier runs."""
         return time.monotonic() - self.started
 
     def out_of_time(self, grace: float = 0.0) -> Stop | None:
-        """Return the reason to stop if the time limit is exceeded; None otherwise.
+        """Return the reason to stop if the time limit is exceeded, or None if it is not.
 
         Parameters:
-            grace: seconds allowed beyond the limit.
+            grace: the number of seconds by which the limit may be exceeded.
         """
         if self._seconds is None or self.seconds <= self._seconds + grace:
             return None
         return Stop(StopKind.TIME, f"reached {self._seconds:g} seconds")
 
     def out_of_memory(self, more: int = 0) -> Stop | None:
-        """Return the reason to stop if a memory limit is exceeded; None otherwise.
+        """Return the reason to stop if a memory limit is exceeded, or None if none is.
 
         Parameters:
-            more: bytes that are about to be allocated.
+            more: the number of bytes about to be allocated, which count as used.
         """
         reason = self.memory.exceeded(more)
         return None if reason is None else Stop(StopKind.MEMORY, reason)
@@ -133,9 +133,10 @@ class Budget:
 
     @contextmanager
     def enforced(self) -> Iterator[None]:
-        """Interrupt the main thread if it exceeds a limit in the ``with`` block before `relax` is called.
+        """Return a context manager that interrupts the ``with`` block if it exceeds the limit on time or on memory.
 
-        This has no effect in other threads. If the program already uses SIGALRM, nothing is interrupted.
+        The block is interrupted only if it runs in the main thread, the program has no SIGALRM handler of its own, and
+        `relax` has not been called.
 
         Raises:
             LimitReached: a limit was exceeded.
@@ -148,7 +149,7 @@ class Budget:
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
-        """Record the interrupts that signals raise."""
+        """Record every KeyboardInterrupt that a signal handler raises in the ``with`` block."""
         found = {int(number): signal.getsignal(number) for number in ENDING}
         before = {number: handler for number, handler in found.items() if callable(handler)}
 
@@ -156,7 +157,7 @@ class Budget:
             try:
                 before[number](number, frame)
             except KeyboardInterrupt as interrupt:
-                if interrupt not in self._not_caught:  # it is, if a second signal arrived in the handler of the first
+                if interrupt not in self._not_caught:  # recorded if a second signal arrived in this handler
                     self._not_caught.append(interrupt)
                 raise
 
@@ -170,7 +171,7 @@ class Budget:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Check the limits from another thread."""
+        """Check the limits in another thread during the ``with`` block."""
         if signal.getsignal(signal.SIGALRM) != signal.SIG_DFL:
             yield
             return
@@ -186,14 +187,14 @@ class Budget:
             yield
         finally:
             self.relax()
-            watch.join()  # it sends no signals after this
+            watch.join()  # afterwards, the thread sends no signals
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.set_wakeup_fd(before)
             os.close(came)
             os.close(note)
 
     def relax(self) -> None:
-        """Stop interrupting the search: it is ending, and an interrupt could lose its result."""
+        """Stop enforcing the limits. Called at the end of a search, because an interrupt could discard its result."""
         self._over.set()
 
     def _exceeded(self) -> Stop | None:
@@ -202,8 +203,8 @@ class Budget:
     def _watch(self, came: int) -> None:
         """Interrupt the main thread when a limit is exceeded, and wake it up when a signal arrives.
 
-        The system may deliver a signal to any thread. Python then runs the handler in the main thread, but does not
-        wake it up from a blocking call.
+        The operating system may deliver a signal to any thread. Python runs the handler in the main thread, but does
+        not wake up the main thread from a blocking call.
 
         Parameters:
             came: the read end of the pipe to which Python writes the numbers of signals.

@@ -28,9 +28,10 @@ class Cause:
 
     Attributes:
         state: the index of the state that the step led to, from 0.
-        wrote: paths in the state that the step wrote and that were read later, for example ``replicas[1].log``.
-        readers: the indices of the later states whose steps read these values before they were written again.
-        read_by_property: whether the property read some of these values at the end.
+        wrote: the paths of the values that the step wrote and that were read later, for example ``replicas[1].log``.
+        readers: the later steps that read some of these values before they were written again. Each step is given as
+            the index of the state that it led to.
+        read_by_property: whether the property read some of these values in the last state or step.
     """
 
     state: int
@@ -43,10 +44,14 @@ def causes(trace: Trace[S]) -> list[Cause]:
     """Return the steps that the end of a trace depends on, in order.
 
     Parameters:
-        trace: a trace about a property.
+        trace: a trace that shows that a property is violated or satisfied.
 
     Returns:
-        The causes; an empty list if the trace does not belong to a property or the spec's reads cannot be recorded.
+        The causes. The list is empty if the trace does not belong to a property, if it ends in a deadlock, or if the
+        values that the spec reads cannot be recorded.
+
+    Raises:
+        LeadlineError: an action or the property raised an exception.
     """
     if trace.about is None or trace.about.kind is Kind.DEADLOCK or len(trace) < 2:
         return []
@@ -54,12 +59,12 @@ def causes(trace: Trace[S]) -> list[Cause]:
         return _without_laziness(lambda: _slice(trace))
     except LeadlineError:
         raise
-    except Exception:  # causes are optional: some specs have shapes or code whose reads cannot be recorded
+    except Exception:  # causes are optional: the reads of some states and some code cannot be recorded
         return []
 
 
 def _without_laziness(call: Callable[[], T]) -> T:
-    """Call a function that records reads, and restore the spec's classes afterwards."""
+    """Call a function that records reads. Recording changes the classes of the spec, which are restored afterwards."""
     from leadline.checker.observing.lazy import make_ordinary
 
     try:
@@ -82,7 +87,7 @@ def _slice(trace: Trace[S]) -> list[Cause]:
     checks = (*caller.state_checks, *caller.step_checks)
     ends = tuple(rows[-2:] if about.kind.of_steps else rows[-1:])
     at_end = caller.make(caller.instances + checks.index(about), ends).reads
-    # for each slot, its readers before it is written again: later states, and `last + 1` for the property
+    # maps each slot to the later steps that read it before it is written again; `last + 1` means the property
     readers: dict[int, set[int]] = {}
     for slot in at_end:
         readers.setdefault(slot % slots, set()).add(last + 1)
@@ -106,9 +111,9 @@ def _slice(trace: Trace[S]) -> list[Cause]:
 
 
 def _caller(trace: Trace[S]) -> tuple[Caller[S], list[Sequence[int]]]:
-    """Return a caller that records reads, and the states of the trace as rows.
+    """Return a caller that records reads, and the states of the trace as rows of slot numbers.
 
-    Components that change shape are not split into slots.
+    The reads of a component are recorded per slot, or for the component as a whole if its shape changes in the trace.
     """
     from leadline.checker.engines.learning.restart import CHANGES, Adjustments
     from leadline.checker.engines.learning.tables import TransitionTables

@@ -1,4 +1,4 @@
-"""Constructs the traces that show where a search found a property violated (for a witness, satisfied)."""
+"""Builds the traces that a search reports: counterexamples of violated properties and examples of witnesses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ S = TypeVar("S")
 
 @attrs.frozen(eq=False)
 class Sighting(Generic[S]):
-    """A state, or a step from it, that violates a property (for a witness, satisfies it)."""
+    """A state or a step that violates a property, or that satisfies a witness.
+
+    Attributes:
+        state: the state, or the state before the step.
+        step: the action instance and the state after the step; None if a state is sighted.
+    """
 
     state: S
     step: tuple[ActionInstance[S], S] | None = None
@@ -35,9 +40,9 @@ def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
     """Return the result of a search that stopped before it had an initial state.
 
     Parameters:
-        spec: the spec to be searched.
+        spec: the spec.
         engine: the name of the engine.
-        stop: why the search stopped.
+        stop: the reason why the search stopped.
     """
     return Result(
         spec=spec,
@@ -51,22 +56,22 @@ def nothing_searched(spec: Spec[S], engine: str, stop: Stop) -> Result:
 
 
 def premise_shown(spec: Spec[S], item: Property, shown: Container[Property]) -> bool | None:
-    """Whether the premise of a property was true in some state; None if the property has no premise.
+    """Return whether the premise of a property was true in some state, or None if the property has no premise.
 
     Parameters:
         spec, item: the spec and the property.
-        shown: the properties for which evidence was found; see `Spec.premises`.
+        shown: contains the premises that were true in some state; see `Spec.premises`. It may contain other properties.
     """
     premise = spec.premise_of(item)
     return None if premise is None else premise in shown
 
 
 def states_shown(spec: Spec[S], shown: Mapping[Property, int]) -> dict[str, int]:
-    """Return, for each witness and each property with a premise, the number of states that satisfy it.
+    """Return, by name, the number of states that satisfy each witness, and the premise of each property with a premise.
 
     Parameters:
         spec: the spec.
-        shown: the number of states for each witness and premise; see `Spec.premises`.
+        shown: the number of states that satisfy each witness and each premise; see `Spec.premises`.
     """
     counted = {item.name: spec.premise_of(item) or item for item in spec.checks}
     return {name: shown[item] for name, item in counted.items() if item in shown and item.kind.is_witness}
@@ -79,13 +84,13 @@ def property_results(
     limits: Limits,
     exhausted: bool,
 ) -> tuple[PropertyResult, ...]:
-    """Return the result of a search for each property.
+    """Return the results of all properties after a search.
 
     Parameters:
         spec: the spec that was searched.
         sightings: for each property, its sightings in the order of discovery.
-        arrivals: the last steps of the shortest paths to the sighted states, and to the states on these paths.
-        limits: the number of traces wanted.
+        arrivals: maps each sighted state, and each state on a shortest path to it, to the last steps of these paths.
+        limits: the limits of the search, which contain the maximum number of traces of a property.
         exhausted: whether every reachable state was searched.
     """
     results = []
@@ -100,10 +105,13 @@ def property_results(
 
 
 def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
-    """Compare a trace with calls on real states. Return the first contradicted action instance or property, or None.
+    """Check a trace by calling the actions and the property of the spec on its states.
 
     Parameters:
         trace: a trace that a search is about to report.
+
+    Returns:
+        The first action instance or property that gives a result other than the trace shows, or None.
     """
     spec, states = trace.spec, trace.states
     for before, instance, after in zip(states, trace.instances, states[1:], strict=False):
@@ -119,7 +127,7 @@ def contradicted(trace: Trace[S]) -> ActionInstance[S] | Property | None:
 
 
 def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals: Arrivals[S]) -> Iterator[Trace[S]]:
-    """Yield the shortest counterexamples: first one for each violating state, then more paths to the same states."""
+    """Yield the shortest traces of a property: first one trace for each sighting, then further traces for each."""
     if not seen:
         return
     from leadline.checker.traces.graph import shortest_path_graph  # networkx takes a tenth of a second to import
@@ -135,10 +143,10 @@ def _traces(spec: Spec[S], item: Property, seen: Sequence[Sighting[S]], arrivals
 
 
 def _ways(spec: Spec[S], item: Property, sighting: Sighting[S], graph: nx.MultiDiGraph[Any]) -> Iterator[Trace[S]]:
-    """Yield every shortest trace to a sighting. The first has the fewest switches, so it is the easiest to read."""
+    """Yield every shortest trace to a sighting. The first has the fewest switches between parts of the state."""
     found = _found(spec, item, sighting, graph)
     first = next(found)
-    if item.kind.is_witness:  # the example of a witness does not have to be easy to read
+    if item.kind.is_witness:  # the example of a witness does not need to be the most readable one
         yield first
         return
     told = with_fewest_switches(first)

@@ -1,13 +1,13 @@
 """Compares the results of processes that search the first states of a spec under different hash seeds.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
-made of these. Each process imports the spec and follows the same states. States are compared by content, which is the
-same in every process. If an action leads to other next states, or a property has another verdict, the spec depends on
-the order of a set.
+made of these. Each process imports the spec and expands the same states. States are compared by content, which is the
+same in every process. If an action has different next states in two processes, or a property has different verdicts,
+the spec depends on the order of a set.
 
-Limits: only differences in these states are found. If a function chooses one of two members, all processes choose the
-same one with probability 1/16; for three members, the probability is 1/81. Each further state with different members is
-another trial.
+Limits: only differences in these states are found. If a function uses the first of two members of a set, all five
+processes use the same member with probability 1/16, and the difference is missed; for three members, the probability is
+1/81. It decreases with every further state in which the function uses a different set.
 """
 
 from __future__ import annotations
@@ -48,35 +48,36 @@ MOST_STATES = 400
 """The maximum number of states that each process expands."""
 
 CPU_SECONDS = 0.3
-"""The seconds of processor time after which a process expands no further states."""
+"""The processor time in seconds after which a process stops expanding states."""
 
 LEAST_STATES = 20
-"""The number of states that a process expands regardless of the time."""
+"""The minimum number of states that each process expands, even if this takes longer than `CPU_SECONDS`."""
 
 LONGEST_WALK = 60
 """The maximum number of steps of a random walk before a new walk begins."""
 
 PATIENCE = 30.0
-"""The seconds that each process may take to finish when the search has ended."""
+"""The maximum number of seconds to wait for each process after the search has ended."""
 
 WORDS = 400
-"""The maximum number of characters of a state in a message."""
+"""The maximum number of characters of a state in an error message."""
 
 OF_STEPS = "use sorted(), or yield one next state for each member"
 OF_VALUES = "use sorted(), or look at every member"
-"""The remedies that messages suggest: for an action, and for everything else."""
+"""The corrections that error messages suggest: `OF_STEPS` for actions, `OF_VALUES` for everything else."""
 
 _log = logging.getLogger("leadline")
 
 
 class Request(TypedDict):
-    """The request that a process receives.
+    """The request that each process receives: which spec to load, and how.
 
     Attributes:
-        path: the `sys.path` of this process.
+        path: the value for `sys.path`.
         module, file: the name and the file of the module that defines the spec.
-        name: the name of the spec in the module.
-        bounds, properties: the bounds and the names of the properties, which may differ from those in the module.
+        name: the name of the module's variable that holds the spec.
+        bounds: the bounds to use instead of those in the module.
+        properties: the names of the properties to use instead of those in the module.
     """
 
     path: list[str]
@@ -88,12 +89,13 @@ class Request(TypedDict):
 
 
 class Row(TypedDict):
-    """The results of a process for one state.
+    """The results of one process for one state.
 
     Attributes:
         content: the hash of the state's content.
         state: the state as text.
-        found: for each action instance and property, a hash of its next states or verdicts.
+        found: maps the name of each action instance to a hash of its next states, and the name of each property to its
+            verdict or to a hash of its verdicts.
     """
 
     content: int
@@ -102,15 +104,15 @@ class Row(TypedDict):
 
 
 def with_seeds_compared(spec: Spec[S], modules: Iterable[ModuleType], search: Callable[[], Result]) -> Result:
-    """Search a spec while other processes search its first states.
+    """Search a spec, and check with other processes that it does not depend on the order of a set.
 
     Parameters:
         spec: the spec.
-        modules: the modules in which the spec is looked up first.
-        search: searches the spec.
+        modules: the modules that are searched first for the variable that holds the spec.
+        search: a function that searches the spec.
 
     Returns:
-        The result of the search. If it was interrupted, nothing was compared.
+        The result of `search`. If the search was interrupted, the spec was not checked.
 
     Raises:
         SpecError: an action or a property depends on the order of a set, or the search raised this exception.
@@ -127,14 +129,14 @@ def with_seeds_compared(spec: Spec[S], modules: Iterable[ModuleType], search: Ca
 
 @contextmanager
 def _asked(request: Request) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Run a process for each seed, which works on the request while the ``with`` block runs."""
+    """Start a process for each hash seed, send it the request, and kill it at the end of the ``with`` block."""
     processes = list[subprocess.Popen[bytes]]()
     try:
         for seed in SEEDS:
             processes.append(_process(seed))
             with contextlib.suppress(BrokenPipeError), cast(IO[bytes], processes[-1].stdin) as asked:
                 asked.write(json.dumps(request).encode())
-            processes[-1].stdin = None  # or `communicate` would close it again
+            processes[-1].stdin = None  # otherwise, `communicate` would close it again
         yield processes
     finally:
         for process in processes:
@@ -143,7 +145,7 @@ def _asked(request: Request) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def _process(seed: int) -> subprocess.Popen[bytes]:
-    """Start a process that answers a request under a hash seed, in a process group that Ctrl-C does not reach."""
+    """Start a process that runs `serve` with a hash seed, in a session of its own, so that Ctrl-C does not stop it."""
     return subprocess.Popen(
         [sys.executable, "-c", "from leadline.checker.engines.hash_seeds import serve; serve()"],
         env={**os.environ, "PYTHONHASHSEED": str(seed)},
@@ -155,7 +157,7 @@ def _process(seed: int) -> subprocess.Popen[bytes]:
 
 
 def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
-    """Return the results of the processes. If a process failed, warn and return an empty list."""
+    """Return the results of the processes. If a process failed, log a warning and return an empty list."""
     answers = []
     for process in processes:
         try:
@@ -171,12 +173,12 @@ def _answers(processes: Sequence[subprocess.Popen[bytes]]) -> list[list[Row]]:
 
 
 def warn_unchecked(name: str, reason: str) -> None:
-    """Warn that it was not checked whether a spec depends on the order of a set."""
+    """Log a warning that leadline did not check whether a spec depends on the order of a set."""
     _log.warning("whether %s depends on the order of a set was not checked: %s", visible(name), reason)
 
 
 def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
-    """Compare the results of the processes for each state. Raises SpecError if results differ."""
+    """Compare the results of the processes for each state, and raise SpecError if they differ."""
     for rows in zip(*answers, strict=False):
         if len({row["content"] for row in rows}) > 1:
             raise SpecError(f"initial_states of {spec.name} depends on the order of a set: {OF_VALUES}")
@@ -187,7 +189,7 @@ def _compare(spec: Spec[S], answers: Sequence[Sequence[Row]]) -> None:
 
 
 def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
-    """Return the request for the processes. If no module defines the spec at its top level, warn and return None."""
+    """Return the request for the processes. If no module has the spec as a variable, log a warning and return None."""
     for module in dict.fromkeys([*modules, *sys.modules.values()]):
         for name, value in list(vars(module).items()) if is_a(module, ModuleType) else ():
             if is_a(value, Spec) and _is_same(value, spec) and (file := getattr(module, "__file__", None)):
@@ -204,7 +206,7 @@ def _request(spec: Spec[S], modules: Iterable[ModuleType]) -> Request | None:
 
 
 def _is_same(one: Spec[S], other: Spec[S]) -> bool:
-    """Whether two specs have the same functions. Their bounds, properties and names may differ."""
+    """Return whether two specs have the same functions. Their bounds, properties and names may differ."""
     return one.initial_states is other.initial_states and one.actions == other.actions and one.within is other.within
 
 
@@ -212,14 +214,14 @@ def _is_same(one: Spec[S], other: Spec[S]) -> bool:
 
 
 def serve() -> None:
-    """Read a request from standard input, and write the answer to standard output."""
+    """Read a request from standard input, and write a list of rows, or an error, to standard output as JSON."""
     with contextlib.suppress(OSError):
         os.nice(10)  # the search itself has priority
     request = cast(Request, json.loads(sys.stdin.buffer.read()))
     out = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
-        os.dup2(nothing, descriptor)  # discards what the spec prints
+        os.dup2(nothing, descriptor)  # discards the output of the spec
     answer: object
     try:
         answer = list(Prefix(_loaded(request)).rows())
@@ -231,7 +233,7 @@ def serve() -> None:
 
 
 def _loaded(request: Request) -> Spec[object]:
-    """Load the spec of a request. If no module of this name can be imported, run the file as the command line does."""
+    """Load the spec of a request. If its module cannot be imported by name, execute the file as a module."""
     sys.path[:] = request["path"]
     name = request["module"]
     module: ModuleType | None = None
@@ -251,13 +253,13 @@ def _loaded(request: Request) -> Spec[object]:
 
 
 class Prefix(Generic[S]):
-    """The first states of a spec, in an order that depends only on their contents.
+    """Expands the first states of a spec, in an order that depends only on their contents.
 
     Parameters:
         spec: the spec.
-        states: the maximum number of states.
-        seconds: the seconds of processor time after which no further states are expanded, except for the first
-            `LEAST_STATES`.
+        states: the maximum number of states to expand.
+        seconds: the processor time after which no further states are expanded. At least `LEAST_STATES` states are
+            expanded in any case.
     """
 
     def __init__(self, spec: Spec[S], states: int = MOST_STATES, seconds: float = CPU_SECONDS) -> None:
@@ -266,7 +268,7 @@ class Prefix(Generic[S]):
         self._step_checks = spec.checks_of(Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
     def rows(self) -> Iterator[Row]:
-        """Expand the states and yield the results for each."""
+        """Expand the states, and yield the results for each of them."""
         found, started = list[Row](), time.process_time()
 
         def expand(state: S) -> list[S]:
@@ -304,7 +306,7 @@ class Prefix(Generic[S]):
 
     @staticmethod
     def _verdict(check: object) -> int:
-        """Return 1 if there is a complaint, 0 if not, and -1 if the property raised an exception."""
+        """Return 1 if a check returns a complaint, 0 if it returns None, and -1 if it raises an exception."""
         assert callable(check)
         try:
             return int(check() is not None)
@@ -313,7 +315,7 @@ class Prefix(Generic[S]):
 
 
 def text_of(state: object) -> str:
-    """Return a state as text for a message, shortened if necessary."""
+    """Return a state as text for an error message, cut off after `WORDS` characters."""
     try:
         shown = visible(repr(state))
     except Exception:
@@ -322,11 +324,11 @@ def text_of(state: object) -> str:
 
 
 def first_states(initials: Sequence[S], expand: Callable[[S], list[S]]) -> Iterator[int]:
-    """Expand states endlessly, alternating between states of a breadth-first search and states of a random walk.
+    """Expand states without end, alternating between a breadth-first search and a random walk.
 
     Parameters:
         initials: the initial states.
-        expand: called with each state; returns its next states.
+        expand: a function that takes a state and returns its next states.
 
     Yields:
         The number of states expanded so far.

@@ -1,8 +1,8 @@
-"""Measures the memory that a search uses, and determines how much it may use.
+"""Measures the memory that a search uses, and the limits on it.
 
-Three kinds of limits kill a process or fail its allocations without warning: the memory of the machine, the control
-groups of a container, and ``ulimit``. All of them are checked here, so that a search stops with a report before it
-reaches a limit.
+A process that reaches a limit on memory can be killed without warning, or its allocations fail. There are three kinds
+of limits: the memory of the machine, the control groups of a container, and ``ulimit``. Engines check all of them here,
+so that a search stops and reports its result before it reaches a limit.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ SHARE = 0.8
 """The fraction of the machine's free memory that a search may use by default."""
 
 RESERVE = 2**25
-"""The bytes kept free below a limit that would kill the process, for growth between two checks and for the report."""
+"""The number of bytes kept free below a limit, for allocations between two checks and for the report."""
 
 RESERVED_SHARE = 0.05
-"""The fraction kept free below a limit that would kill the process, if that is more than `RESERVE`."""
+"""The fraction of a limit that is kept free, if this is more than `RESERVE` bytes."""
 
 RESERVED_ADDRESSES = 0.5
-"""The fraction of a limited address space that is not reserved for states."""
+"""The fraction of the free address space that is not reserved for states, if the address space is limited."""
 
 LOOK_SECONDS, LOOK_SHARE = 1.0, 0.02
-"""The seconds between two measurements of the helpers' memory, and the fraction of the time that these may take."""
+"""The minimum number of seconds between two measurements of the helpers' memory, and the maximum fraction of the time
+that these measurements may take."""
 
 _PROC = Path("/proc/self")
 
@@ -41,7 +42,7 @@ def used() -> int:
 
 
 def described(size: float) -> str:
-    """Return a number of bytes as text, for example ``1.5 GiB``."""
+    """Format a number of bytes as text, for example ``1.5 GiB``."""
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -54,10 +55,10 @@ class Ceiling:
     """A limit on memory.
 
     Attributes:
-        size: bytes that may be used.
-        used: returns the bytes in use, as this limit counts them.
-        reached: the message that the limit was reached, as the end of a sentence.
-        of_addresses: whether reserved address space counts as used.
+        size: the number of bytes that may be used.
+        used: a function that returns the number of bytes in use that count towards the limit.
+        reached: a phrase for messages which says that the limit was reached, for example "reached 2.0 GiB of memory".
+        of_addresses: whether address space counts as used as soon as it is reserved.
     """
 
     size: int
@@ -67,17 +68,20 @@ class Ceiling:
 
     @property
     def free(self) -> int:
-        """Bytes that may still be used."""
+        """The number of bytes that may still be used."""
         return self.size - self.used()
 
 
 class Memory:
-    """The memory that a search may use.
+    """The limits on the memory that a search may use.
 
     Parameters:
-        most: bytes that the process and its helpers may use; None for most of the machine's free memory.
-        helpers: returns the process ids of the helper processes that this process has forked.
+        most: the number of bytes that the process and its helpers may use; None for most of the machine's free memory.
+        helpers: a function that returns the process ids of the helper processes that this process has forked.
         proc: the folder of this process in the proc file system.
+
+    Attributes:
+        ceilings: the limits, of which none may be exceeded.
     """
 
     def __init__(self, most: int | None, helpers: Callable[[], Sequence[int]] = tuple, proc: Path = _PROC) -> None:
@@ -92,10 +96,10 @@ class Memory:
         self._tightest = min(self.ceilings, key=lambda ceiling: ceiling.free)
 
     def exceeded(self, more: int = 0) -> str | None:
-        """Return the limit that `more` bytes would exceed, as the end of a sentence; None if they would exceed none."""
+        """Return `Ceiling.reached` of a limit that `more` further bytes would exceed, or None if they exceed none."""
         try:
             return next((ceiling.reached for ceiling in self.ceilings if ceiling.free < more), None)
-        except MemoryError:  # not even the measurement succeeds
+        except MemoryError:  # there is not even enough memory to measure
             return self._tightest.reached
 
     @property
@@ -108,7 +112,7 @@ class Memory:
 
     @property
     def for_states(self) -> int:
-        """Bytes of address space that can be reserved at once for the states."""
+        """The number of bytes of address space that may be reserved for states at the start of a search."""
         return max(
             0,
             min(
@@ -119,9 +123,9 @@ class Memory:
 
 
 class _Processes:
-    """Measures the memory of this process and its helpers. Shared pages count once.
+    """Measures the memory of this process and its helper processes, counting shared pages once.
 
-    Finding the shared pages is slow, so the helpers are measured only from time to time.
+    Measuring shared pages is slow, so the helpers are measured only once in a while.
     """
 
     def __init__(self, helpers: Callable[[], Sequence[int]]) -> None:
@@ -144,9 +148,10 @@ class _Processes:
 
 
 def _anonymous(process: int) -> tuple[int, int]:
-    """Return the bytes of anonymous memory of a process: the proportional part of shared pages, and all pages.
+    """Return two sizes of the anonymous memory of a process, in bytes.
 
-    Both are 0 if they are unknown.
+    The first counts a page that n processes share as 1/n of a page; the second counts every page in full. Both are 0 if
+    they cannot be read.
     """
     try:
         lines = [line.split() for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]]
@@ -159,8 +164,8 @@ def _anonymous(process: int) -> tuple[int, int]:
 def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
     """Yield the limits of the control groups (version 1 and 2) that contain this process, and of their parents.
 
-    `proc_pid_mountinfo(5)` says where the hierarchy of a group is mounted. In a container, only the container's own
-    part of the hierarchy may be mounted. See `cgroups(7)`.
+    The mount points are read from ``mountinfo``; see `cgroups(7)` and `proc_pid_mountinfo(5)`. In a container,
+    only the container's own part of the hierarchy may be mounted.
     """
     try:
         memberships = [line.split(":", 2) for line in (proc / "cgroup").read_text().splitlines()]
@@ -195,7 +200,7 @@ def control_groups(proc: Path = _PROC) -> Iterator[Ceiling]:
 
 
 def _used_by_group(folder: Path, current: str, cache: str) -> int:
-    """Return the bytes that a control group uses, without inactive file pages, which the system reclaims first."""
+    """Return the number of bytes that a control group uses, without inactive file pages, which can be reclaimed."""
     total = _number(folder / current) or 0
     try:
         statistics = dict(line.split(" ", 1) for line in (folder / "memory.stat").read_text().splitlines())
@@ -205,7 +210,7 @@ def _used_by_group(folder: Path, current: str, cache: str) -> int:
 
 
 def _number(path: Path) -> int | None:
-    """Read the number in a file; None if the file is missing or does not contain a number, such as ``max``."""
+    """Return the number in a file, or None if the file does not exist or contains another word, such as ``max``."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):
@@ -214,7 +219,7 @@ def _number(path: Path) -> int | None:
 
 @functools.cache
 def _physical() -> int:
-    """Return the machine's memory in bytes. A larger limit means "no limit": version 1 writes a large number for it."""
+    """Return the memory of the machine in bytes. Control groups of version 1 express "no limit" as a larger number."""
     return int(psutil.virtual_memory().total)
 
 

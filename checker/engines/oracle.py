@@ -1,7 +1,7 @@
 """The oracle, a breadth-first search in plain Python that is simple enough to be obviously correct.
 
-Every other engine must give the same answers. A search ends with the level in which the first violation was found, so
-that it finds all shortest counterexamples of each violated property.
+The other engines are tested against it. A search that finds a violation completes the current level before it ends,
+and so finds all shortest counterexamples.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ S = TypeVar("S")
 
 
 class OracleSearch(Generic[S]):
-    """One breadth-first search. Most callers use `explore`; this class also gives access to the states found.
+    """A single breadth-first search. Use `explore` instead, unless the states that were found are needed.
 
     Parameters:
         spec, limits, progress, budget, look, tuning: see `explore`.
 
     Attributes:
-        statistics: the counts so far.
-        arrivals: every state found, with the last steps of its shortest paths, in the order of discovery.
-        sightings: for each property, where it was violated (for a witness or a premise, satisfied).
+        statistics: the current statistics.
+        arrivals: maps every state found, in the order of discovery, to the last steps of the shortest paths to it.
+        sightings: for each property, the states or steps that violate it, or that satisfy it if it is a witness or a
+            premise.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class OracleSearch(Generic[S]):
         self._values = Values(type(spec.initials()[0]).__name__)
 
     def run(self) -> Result:
-        """Search until the space is exhausted, a violation's level is complete, or a limit is reached."""
+        """Search until no states are left to expand, a level with a violation is complete, or a limit is reached."""
         stop = attempt(self.budget, self._search)
         stop = attempt(self.budget, self._purity.check_again) or stop
         stop = conclude(self.budget, stop)
@@ -93,7 +94,7 @@ class OracleSearch(Generic[S]):
         )
 
     def _covered(self) -> CoverageCounts:
-        """Return the coverage of the search."""
+        """Return the coverage of the states found so far."""
         spec, within = self.spec, [state for state in self.arrivals if state not in self._outside]
         enabled, distinct = Counter[str](), Counter[str]()
         for state in within[: self.statistics.expanded]:
@@ -183,7 +184,7 @@ class OracleSearch(Generic[S]):
             self._shown.update(item for item in self._state_checks if self.spec.complaint(item, state) is None)
 
     def _shows(self, item: Property, *states: S) -> bool:
-        """Whether a state or step is evidence that is still wanted: a violation, or a witness not yet seen."""
+        """Return whether a state or step violates a property, or is the first to satisfy a witness or a premise."""
         if item.kind.is_witness:
             return not self.sightings[item] and self.spec.complaint(item, *states) is None
         return self.spec.complaint(item, *states) is not None
@@ -216,19 +217,21 @@ def explore(
 
     Parameters:
         spec: the spec to search.
-        limits: what may stop the search early; by default, only the first violation.
-        progress: called regularly with the counts so far.
-        budget: a budget of the same limits, if time was spent before this call; by default, a new one.
-        look: called as often as `progress` while states are expanded, but not at the end. An exception that it raises
-            ends the search.
-        tuning: sizes and times.
+        limits: the limits of the search. By default, it stops at the first violation, or when most of the free memory
+            is used.
+        progress: a function that is called regularly with the current statistics.
+        budget: the time and the memory that the search may use. By default, a budget is created from `limits`; pass
+            one to count time that was spent before this call.
+        look: a function that is called like `progress` while states are expanded, but not at the end. An exception
+            that it raises ends the search.
+        tuning: internal sizes and times.
 
     Returns:
-        The result. After an interrupt (Ctrl-C), it is incomplete and holds what was found so far.
+        The result of the search. If the search was interrupted (Ctrl-C) or reached a limit, the result is marked as
+        incomplete and contains everything found until then.
 
     Raises:
-        SpecError: the spec misbehaved: an action or a property raised an exception, an action is not a pure function,
-            or a state is not hashable.
+        SpecError: an action or a property raised an exception or is not a pure function, or a state is not hashable.
     """
     limits = limits or Limits()
     budget = budget or Budget(limits, tuning=tuning)

@@ -7,17 +7,21 @@ from collections.abc import Callable
 from leadline.checker.result import Result, Statistics
 
 Progress = Callable[[Statistics], None]
-"""Called regularly during a search, with the counts so far."""
+"""A function that is called regularly during a search, with the current statistics."""
 
 MOST_SAMPLES = 60
-"""The maximum number of samples stored for a search, which is enough for a plot."""
+"""The maximum number of samples stored for a search. This is enough for a plot."""
 
 
 class Pace:
-    """A progress function that stores samples of its reports, to show how fast states were found.
+    """A progress function that records how fast states were found.
+
+    Parameters:
+        progress: another progress function, which is called with the same statistics.
 
     Attributes:
-        samples: seconds and distinct states of the first call, of the last call, and of dozens of calls between them.
+        samples: pairs of a time in seconds and the number of distinct states found until then. There is a sample of
+            the first call, of the last call, and of at most `MOST_SAMPLES` - 2 calls between them.
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
@@ -43,11 +47,11 @@ class Pace:
 
 
 def paced(search: Callable[[Progress], Result], progress: Progress | None = None) -> Result:
-    """Run a search, and record its speed over time in `Statistics.samples` of the result.
+    """Run a search, and record its speed in `Statistics.samples` of the result.
 
     Parameters:
-        search: runs the search with the given progress function.
-        progress: also called with each report.
+        search: a function that takes a progress function, runs a search with it, and returns the result.
+        progress: another progress function, which is called with the same statistics.
     """
     pace = Pace(progress)
     result = search(pace)

@@ -1,8 +1,8 @@
-"""Checks that detect actions and predicates that are not pure functions, and states that are not values.
+"""Checks that actions and properties are pure functions, and that states are compared by value.
 
-A search calls each function once for each state and relies on the result. Repeated calls detect many impure functions:
-those that draw random numbers, read a clock, remember earlier calls, change the state they are given, or depend on the
-iteration order of a set.
+A search calls each function once for each state and relies on the result. Repeated calls detect many functions that are
+not pure, because they draw random numbers, read a clock, store data between calls, change the state that they receive,
+or depend on the iteration order of a set.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from leadline.checker.state import check_state, identity_leaf, roles
 S = TypeVar("S")
 
 BY_IDENTITY = "its {} depend on the identity of objects, as with `is`: compare them with =="
-"""The complaint when {} differ between equal states that are made of different objects."""
+"""The error message for a function that gives different results for equal states made of different objects."""
 
 LATER = "the same state later gave different {}"
-"""The complaint when a function later gives different {} for the same state."""
+"""The error message for a function that gives different results for the same state at different times."""
 
 KEPT = 16
 """The maximum number of states that are checked again when the search ends."""
 
 
 class Purity(Generic[S]):
-    """Checks that the spec's functions are pure, on some states of a search.
+    """Checks that the functions of a spec are pure, on a sample of the states of a search.
 
     Parameters:
         spec: the spec.
-        tuning: determines which states are checked.
-        with_distance: whether to check the distance of the spec too.
+        tuning: determines which states are checked; see `Tuning.pure_states`.
+        with_distance: whether to check the distance function of the spec too.
     """
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT, *, with_distance: bool = False) -> None:
@@ -51,10 +51,11 @@ class Purity(Generic[S]):
         self._kept: list[tuple[S, dict[str, object]]] = []
 
     def check(self, state: S) -> None:
-        """Check a state if it is one of those to be checked.
+        """Check a state of the search, if it belongs to the sample.
 
         Raises:
-            SpecError: an action or property is not a pure function, or the state is not a value; the message names it.
+            SpecError: an action or a property is not a pure function, or the state is not compared by value. The
+                message names the action, the property or the part of the state.
         """
         self._offered += 1
         if self._offered <= self._next:
@@ -73,15 +74,15 @@ class Purity(Generic[S]):
         for twin in (_reordered(state, lambda items: frozenset(items[::-1])), _reordered(state, _from_set)):
             if twin is not state:
                 self._compare(once, self._outcomes(twin, before), "it depends on the order of the elements of a set")
-        self._compare(once, of_twin, BY_IDENTITY)  # last, as the order of new sets may differ
+        self._compare(once, of_twin, BY_IDENTITY)  # last, because the sets of a copy can have another order
         if self._offered.bit_count() == 1 and len(self._kept) < KEPT:
             self._kept.append((state, once))
 
     def check_again(self) -> None:
-        """Check some states again when the search ends, to detect functions that remember earlier calls.
+        """Check some states again at the end of a search, to detect functions that store data between calls.
 
         Raises:
-            SpecError: an action or property is not a pure function; the message names it.
+            SpecError: an action or a property is not a pure function. The message names it.
         """
         for state, once in self._kept:
             self._compare(once, self._outcomes(state, state), LATER)
@@ -122,12 +123,12 @@ class Purity(Generic[S]):
 
 
 def leads_elsewhere(instance: ActionInstance[S]) -> SpecError:
-    """Return the error for an action instance that no longer leads to the same state as before."""
+    """Return the error for an action instance that no longer gives the same next states as before."""
     return SpecError(f"action {instance} is not deterministic: {LATER.format('next states')}")
 
 
 def fresh(value: Any) -> Any:
-    """Return an equal value in which every part that can be copied is a new object."""
+    """Return a copy of a value in which every part that can be copied is a new object."""
     cls = type(value)
     if cls is tuple:
         return tuple([fresh(item) for item in value])
@@ -147,16 +148,16 @@ def fresh(value: Any) -> Any:
 
 
 def _from_set(items: list[object]) -> frozenset[object]:
-    """Return a set of the items whose hash table differs in size from that of a set built directly from the items."""
+    """Return a set of the items, whose hash table can have another size than that of ``frozenset(items)``."""
     return frozenset(set(items))
 
 
 def _reordered(value: Any, make: Callable[[list[object]], frozenset[object]]) -> Any:
-    """Return an equal value whose sets iterate in a different order; the value itself if that is not possible.
+    """Return an equal value whose sets iterate in a different order, or the value itself if that is not possible.
 
     Parameters:
-        value: the value. Its attrs values, tuples and sets are searched recursively.
-        make: makes a set from its elements.
+        value: the value. Sets are found in nested attrs objects, tuples and sets.
+        make: a function that returns a set of the given elements.
     """
     cls: type = type(value)
     if cls is Bag:

@@ -1,4 +1,4 @@
-"""Runs a search or a part of a search, and returns why it stopped. Engines handle their stops only here."""
+"""Functions with which every engine runs its search, and which return the reason why the search stopped."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def attempt(
 
     Parameters:
         budget: the time and the memory of the search.
-        part: the function to run. It returns why the search must stop, or None.
-        out_of_memory: called if an allocation failed; returns why the search must stop. By default,
-            `Budget.memory_failed`.
+        part: the part of the search. It returns the reason why the search must stop, or None.
+        out_of_memory: a function that is called if an allocation fails, and returns the reason why the search must
+            stop. By default, this is `Budget.memory_failed`.
 
     Returns:
-        The reason why the search must stop; None if the part ended normally.
+        The reason why the search must stop, or None if the part ended normally.
     """
     try:
         return part()
@@ -39,30 +39,30 @@ def attempt(
 
 
 def conclude(budget: Budget, stop: Stop | None) -> Stop | None:
-    """Protect the result of a search: from now on, limits do not interrupt it.
+    """Return why a search stopped, and no longer interrupt it at its limits, so that its result is not lost.
 
     Parameters:
         budget: the time and the memory of the search.
-        stop: why the search stopped; None if it ended normally.
+        stop: the reason why the search stopped, or None if it ended normally.
 
     Returns:
-        `stop`, or the reason of an interrupt if the spec caught one that was meant for the search.
+        The reason of an interrupt if the spec caught its exception; otherwise, `stop`.
     """
     budget.relax()
     return budget.swallowed or stop
 
 
 def within(budget: Budget, spec: Spec[S], engine: str, search: Callable[[], T]) -> T | Result:
-    """Run a complete search, and interrupt it if it exceeds a limit during a call.
+    """Run a whole search, and interrupt it if it exceeds a limit on time or on memory.
 
     Parameters:
         budget: the time and the memory of the search.
         spec: the spec that is searched.
         engine: the name of the engine.
-        search: runs the search. It handles interrupts itself once it has something to report.
+        search: a function that runs the search. It handles interrupts itself as soon as it has a result to report.
 
     Returns:
-        The result of `search`, or the result of an empty search if a limit was reached before the search had begun.
+        The result of `search`, or a result without states if the search was interrupted before it had begun.
     """
     try:
         with budget.enforced():

@@ -1,14 +1,14 @@
 """Checks whether a spec depends on the order of a set, by calling its functions again with reordered sets.
 
 Sets of strings, bytes and enum members iterate in an order that differs between processes, and so do sets of values
-made of these. ``next(iter({"a", "b"} - taken))`` then makes one of several choices: a search follows it, never sees
-the alternatives, and may wrongly report that a property holds.
+made of these. For example, ``next(iter({"a", "b"} - taken))`` can be either member. A search explores only the states
+that follow from one of them, and may wrongly report that a property holds.
 
 After a search, some states are expanded again, alternately from a breadth-first search and a random walk. In each
 state, every action and property is called normally, and again with all sets that it iterates over in a different order;
-see `set_iteration`. If the results differ, the spec is refused with the name of the action or property. So a choice
-between two members is always found if its state is expanded. Code that `set_iteration` does not understand is instead
-run by separate processes under different hash seeds; see `hash_seeds`.
+see `set_iteration`. If the results differ, an error is raised that names the action or the property. A choice between
+two members of a set is therefore always detected if the state in which it is made is expanded. Code that
+`set_iteration` does not support is run by separate processes under different hash seeds instead; see `hash_seeds`.
 
 Limits: only differences in these states are found. A spec whose files never make a set (see `makes_sets`) is not
 checked. The specs that leadline ships are not checked either, because its tests search them under several seeds.
@@ -51,22 +51,22 @@ LEAST_STATES, MOST_STATES = 20, 10_000
 """The minimum and the maximum number of states that are expanded again."""
 
 LEAST_SECONDS, TIME_SHARE = 0.05, 0.03
-"""The processor time after which no further states are expanded: `LEAST_SECONDS`, or `TIME_SHARE` of the search's time
-if that is more."""
+"""The processor time in seconds after which no further states are expanded is `LEAST_SECONDS`, or the fraction
+`TIME_SHARE` of the processor time of the search if this is more."""
 
 PATIENCE = 30.0
-"""The seconds after which the check is given up with a warning, because a function of the spec may never return."""
+"""The number of seconds after which the check ends with a warning, because a function of the spec may never return."""
 
 _SETS = ("set", "frozenset", "Set", "MutableSet", "union", "intersection", "difference", "symmetric_difference")
 _OTHERS = ("keys", "items", "hash", "id", "eval", "exec", "loads", "load", "literal_eval", "__import__")
 _NAMES = frozenset((*_SETS, *_OTHERS, "import_module"))
-"""Names in code that may make a set, or whose results may differ between processes like the order of sets."""
+"""The names that code uses to create sets, or to obtain other values whose order may differ between processes."""
 
 _OPCODES = frozenset(("BUILD_SET", "SET_ADD", "SET_UPDATE", "IMPORT_STAR"))
-"""Instructions that make a set, or that import unknown names."""
+"""The bytecode instructions that create a set or import unknown names."""
 
 _HARMLESS = frozenset(("attr", "attrs", "hypothesis", "pytest", "numpy"))
-"""Installed libraries that do not make sets for a spec."""
+"""Installed libraries that are assumed not to create sets for a spec."""
 
 
 def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
@@ -74,10 +74,10 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
 
     Parameters:
         spec: the spec.
-        search: searches the spec.
+        search: a function that searches the spec.
 
     Returns:
-        The result of the search. If it was interrupted, nothing was checked.
+        The result of `search`. If the search was interrupted, the spec was not checked.
 
     Raises:
         SpecError: an action or a property depends on the order of a set, or the search raised this exception.
@@ -100,7 +100,7 @@ def with_order_checked(spec: Spec[S], search: Callable[[], Result]) -> Result:
 
 
 def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> Stop | None:
-    """Check a spec in this process. Return the reason if the check was given up. Raises: see `_Check.run`."""
+    """Check a spec in this process. Return the reason if the check was stopped early, or None. See `_Check.run`."""
     if any(map(_is_installed, modules)):
         raise NotUnderstood("an installed library creates sets")
     reordering, budget = Reordering(modules, _functions(spec)), Budget(Limits(max_seconds=PATIENCE))
@@ -112,11 +112,11 @@ def _checked(spec: Spec[S], modules: Sequence[ModuleType], seconds: float) -> St
 
 
 class _Check(Generic[S]):
-    """Expands states with sets in different orders, and compares the results.
+    """Expands states with their sets in different orders, and compares the results.
 
     Parameters:
         spec: the spec.
-        reordering: changes the order of sets in the spec's functions.
+        reordering: changes the order in which the functions of the spec iterate over sets.
     """
 
     def __init__(self, spec: Spec[S], reordering: Reordering) -> None:
@@ -130,7 +130,7 @@ class _Check(Generic[S]):
 
         Raises:
             SpecError: an action, a property or the initial states depend on the order of a set.
-            NotUnderstood: this cannot be decided.
+            NotUnderstood: the code of the spec is not supported by `set_iteration`.
         """
         spec, until = self._spec, time.process_time() + seconds
         initials = spec.initials()
@@ -142,7 +142,7 @@ class _Check(Generic[S]):
         return None
 
     def _expand(self, state: S) -> list[S]:
-        """Compare the results for a state in both orders. Return its next states."""
+        """Compare the results for a state with its sets in two orders. Return the next states."""
         successors = list[S]()
         if self._spec.is_within(state):
             for instance in self._spec.instances:
@@ -170,18 +170,18 @@ class _Check(Generic[S]):
         return found
 
     def _holds(self, item: Property, *states: S) -> bool | None:
-        """Whether a property is true; None if it raises an exception."""
+        """Return whether a property is true, or None if it raises an exception."""
         try:
             return self._spec.complaint(item, *states) is None
         except LeadlineError:
             return None
 
     def _compare(self, find: Callable[[], dict[str, object]], where: str) -> None:
-        """Compare results with the results for sets in a different order.
+        """Call a function normally and with sets in a different order, and raise SpecError if the results differ.
 
         Parameters:
-            find: returns the results by name.
-            where: the end of a message.
+            find: the function. It returns results by the name of the action or the property.
+            where: the state, as the end of the error message.
         """
         self._turn += 1
         found = find()
@@ -216,7 +216,7 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _modules(spec: Spec[S]) -> list[ModuleType]:
-    """Return the modules of a spec's functions, and the user's modules that they import, directly or indirectly."""
+    """Return the modules of a spec's functions and all modules that they import, except for known libraries."""
     waiting = [getattr(function, "__module__", None) for function in _functions(spec)]
     found: dict[str, ModuleType] = {}
     while waiting:
@@ -231,7 +231,7 @@ def _modules(spec: Spec[S]) -> list[ModuleType]:
 
 
 def module_name(value: object) -> str | None:
-    """Return the name of a module, or of the module that defines a value; None if it is unknown."""
+    """Return the name of a module, or of the module that defines another value, or None if it is unknown."""
     named = stored(value, "__name__") if is_a(value, ModuleType) else getattr(type(value), "__module__", None)
     if is_a(value, type) or callable(value):
         with contextlib.suppress(Exception):
@@ -240,13 +240,13 @@ def module_name(value: object) -> str | None:
 
 
 def _is_known(name: str) -> bool:
-    """Whether a module is known not to make sets for a spec: Python's own, leadline's and some libraries."""
+    """Return whether a module belongs to Python, to leadline, or to a library that creates no sets for a spec."""
     top = name.partition(".")[0]
     return top in {"leadline", *_HARMLESS} or origin(name) in (Origin.PYTHON, Origin.LEADLINE)
 
 
 def makes_sets(module: ModuleType) -> bool:
-    """Whether the code of a module may make a set, which is assumed if it is installed or has no source."""
+    """Return whether the code of a module may create sets. This is assumed if it is installed or has no source."""
     file = getattr(module, "__file__", None)
     if file is None or not file.endswith(".py") or origin(module.__name__) is Origin.INSTALLED:
         return True
