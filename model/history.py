@@ -1,6 +1,6 @@
-"""History: when the records of a behaviour were committed, and when and by which rule they were lost.
+"""Explanations of a trace: the steps in which records were committed, and the steps and rules that lost them.
 
-Each family defines a `History`: what counts as committed, and how its protocols decide where to truncate.
+Each family of specs defines a `History`, which says which records a step commits and why brokers truncate their logs.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ JOINED = "joined"
 
 @attrs.frozen
 class Commit:
-    """A record that a step committed.
+    """A record that a step committed or acknowledged.
 
     Attributes:
-        offset, record: the offset and the record.
-        how: a clause that says how: ``consumers can read it``.
+        offset: the offset of the record.
+        record: the record.
+        how: a clause that says how it was committed, such as ``consumers can read it``.
         label: the label in diagrams.
     """
 
@@ -67,9 +68,9 @@ class Truncation:
     """A step in which a broker decides how much of its log to keep.
 
     Attributes:
-        broker: the broker.
-        how: its decision and the reason, without a subject: ``truncates to its high watermark, 0``.
-        by_high_watermark: whether it truncates to its own high watermark.
+        broker: the broker that truncates.
+        how: the decision and its reason as a predicate, such as ``truncates to its high watermark, 0``.
+        by_high_watermark: whether the broker truncates to its own high watermark.
     """
 
     broker: int
@@ -87,7 +88,7 @@ class MissedWatermark:
 
 @attrs.frozen
 class FollowerEndOffset:
-    """The log end offset of a follower that its leader has learned or assumes."""
+    """A log end offset that a leader records for a follower, whether or not the follower's log ends there."""
 
     leader: int
     broker: int
@@ -100,7 +101,7 @@ class Join:
 
     Attributes:
         broker: the broker that joins.
-        how: a sentence that says what the leader knows and decides.
+        how: a sentence on the offsets that the leader compares and on the rule that it applies.
     """
 
     broker: int
@@ -108,37 +109,37 @@ class Join:
 
 
 def none(_: object) -> tuple[Never, ...]:
-    """The default of optional functions: nothing."""
+    """Return an empty tuple. This is the default for the optional functions of a `History`."""
     return ()
 
 
 def rule(name: str, function: Callable[..., object]) -> str:
-    """The text of a protocol's rule: its name and the name of the function."""
+    """Return the text for a rule of a protocol: the name of the rule and the name of the function."""
     return f"rule {name}: {function.__name__.replace('_', ' ')}"
 
 
 def truncates(before: Log, after: Log) -> str:
-    """A phrase for how a log was truncated."""
+    """Return a phrase that describes how a log was truncated."""
     if after.end_offset == before.end_offset:
         return "keeps its whole log"
     return f"truncates its log to {after.end_offset}"
 
 
 def short(record: Record) -> str:
-    """The text of a record without its leader epoch, which diagrams show by colour."""
+    """Return the text of a record without its leader epoch, which diagrams show by colour."""
     return f"m{record.value}"
 
 
 @attrs.frozen(eq=False)
 class History(Generic[P]):
-    """Finds the events that explain a behaviour of a family. A call with the steps yields them.
+    """A function that takes the steps of a trace and yields the events that explain how records were lost.
 
     Attributes:
-        commits: the records that a step committed.
-        truncations: the decisions of a step on how much of a log to keep, including crashes that lose records.
-        missed: the high watermarks that a step lost in flight.
-        counted: the remote log end offsets that a step changed.
-        joins: the decisions of a step to admit a broker to the ISR.
+        commits: returns the records that a step committed or acknowledged.
+        truncations: returns the truncations in a step, including crashes that lose records.
+        missed: returns the high watermarks in responses that a step lost.
+        counted: returns the remote log end offsets that a step changed.
+        joins: returns the brokers that a leader decides in a step to admit to the ISR.
     """
 
     commits: Callable[[Step[P]], Iterable[Commit]]
@@ -148,10 +149,11 @@ class History(Generic[P]):
     joins: Callable[[Step[P]], Iterable[Join]] = none
 
     def __call__(self, steps: Sequence[Step[P]]) -> Iterator[Event]:
-        """Return the events that explain the end of a behaviour.
+        """Yield the events that explain the last state of a trace.
 
-        These are the losses of the committed records that are missing at its end. If none is missing, they are the
-        steps by which replicas came to have different records at one offset.
+        If committed records are missing in the last state, the events explain how they were lost. Otherwise, the events
+        explain how replicas got different records at one offset. If there are none, the events explain how acknowledged
+        records were lost.
         """
         if not steps:
             return
@@ -162,7 +164,7 @@ class History(Generic[P]):
         yield from found or (event for each in acknowledged for event in self._of_missing(steps, *each))
 
     def _first_commits(self, steps: Sequence[Step[P]]) -> Iterator[tuple[int, Commit]]:
-        """For each record, the step in which it was committed, or else acknowledged."""
+        """Yield each record's first commit, or its first acknowledgement if it was never committed, with the step."""
         first = dict[tuple[int, Record], tuple[int, Commit]]()
         for state, step in enumerate(steps, start=1):
             for commit in self.commits(step):
@@ -172,7 +174,7 @@ class History(Generic[P]):
         yield from first.values()
 
     def _of_missing(self, steps: Sequence[Step[P]], committed: int, commit: Commit) -> list[Event]:
-        """How a record was lost; empty if it was not lost after it was committed."""
+        """Return the events that explain how a committed record was lost, or an empty list if it was not lost."""
         found = list(self._how_lost(steps, committed, commit))
         return found if any(event.label in (LOST, JOINED) and event.state > committed for event in found) else []
 
@@ -205,7 +207,7 @@ class History(Generic[P]):
             yield from _overwritten(steps, broker, commit)
 
     def _miscounted(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-        """Steps in which a leader that has a record counts it as replicated to a broker that does not have it."""
+        """Yield steps in which a leader that has a record counts it as replicated to a broker that does not have it."""
         for state, step in enumerate(steps, start=1):
             for counted in self.counted(step):
                 has_it = [_holds(_log(step.after, each), commit) for each in (counted.leader, counted.broker)]
@@ -216,7 +218,7 @@ class History(Generic[P]):
                     yield Event(state, f"{text}, but broker {broker} does not have {short(commit.record)}", "counted")
 
     def _missed(self, steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-        """The last time that a broker missed the high watermark that covers a record."""
+        """Yield the last step in which a high watermark above a record was sent to a broker but did not reach it."""
         for state, step in reversed(list(enumerate(steps, start=1))):
             own = step.after.replicas[broker].high_watermark
             for missed in self.missed(step):
@@ -229,7 +231,7 @@ class History(Generic[P]):
                     return
 
     def _joined_without(self, steps: Sequence[Step[P]], broker: int, commit: Commit, committed: int) -> Iterator[Event]:
-        """Steps in which a broker joins the ISR without a committed record, and why its leader admits it."""
+        """Yield the steps in which a broker joins the ISR without a committed record, and why its leader admits it."""
         why: tuple[int, str] | None = None
         for state, step in enumerate(steps, start=1):
             for join in self.joins(step):
@@ -247,11 +249,11 @@ class History(Generic[P]):
         return next((each for each in self.truncations(step) if each.broker == broker), None)
 
     def _of_conflicts(self, steps: Sequence[Step[P]], written: bool) -> Iterator[Event]:
-        """How brokers came to have different records at the first offset at which they differ.
+        """Yield the events that explain the first offset at which the logs of brokers have different records.
 
         Parameters:
-            steps: the steps.
-            written: whether to include where each record was first written.
+            steps: the steps of the trace.
+            written: whether to include the steps in which these records were first written.
         """
         logs = [replica.log for replica in steps[-1].after.replicas]
         for offset in range(max(log.end_offset for log in logs)):
@@ -265,7 +267,7 @@ class History(Generic[P]):
             return
 
     def _kept(self, steps: Sequence[Step[P]], broker: int, offset: int, log: Log) -> Iterator[Event]:
-        """The last truncation of a broker that kept a record different from its leader's."""
+        """Yield the last truncation in which a broker kept a record that differs from its leader's record."""
         if not log.has(offset):
             return
         for state, step in reversed(list(enumerate(steps, start=1))):
@@ -290,9 +292,10 @@ def _holds(log: Log, commit: Commit) -> bool:
 
 
 def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
-    """The brokers that should have a committed record but do not: leaders and members of the quorum's ISR.
+    """Return the brokers that should have a committed record but do not.
 
-    If all of these have it, the brokers without it that a leader believes to be in the ISR.
+    These are brokers that believe they lead and members of the quorum's ISR. If all of them have the record, the result
+    is the brokers without the record that a leader has in its own ISR.
     """
     leaders = list(state.believed_leaders())
     counted = {broker for broker, _ in leaders} | set(state.quorum.isr)
@@ -304,7 +307,7 @@ def _lacking(state: HasReplicas, commit: Commit) -> list[int]:
 
 
 def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """Steps in which a broker that never had a record becomes the leader."""
+    """Yield the last steps in which a broker that never had a record is elected and starts to lead."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         if step.after.believes_to_lead(broker) and not step.before.believes_to_lead(broker):
             text = f"broker {broker} leads in epoch {step.after.replicas[broker].epoch} and never had "
@@ -317,9 +320,9 @@ def _never_had(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterato
 
 
 def _elected_without(steps: Sequence[Step[P]], broker: int, commit: Commit, lost: int) -> Iterator[Event]:
-    """Steps in which a broker that has lost a record is elected although another running broker has it.
+    """Yield steps in which a broker that has lost a record is elected although another running broker has the record.
 
-    In the atomic family, replicas do not say whether their broker runs.
+    Nothing is yielded for the `atomic` family, in which a state does not record whether brokers are running.
     """
     for state, step in enumerate(steps, start=1):
         quorum, before = step.after.quorum, step.before.quorum
@@ -339,7 +342,7 @@ def _elected_without(steps: Sequence[Step[P]], broker: int, commit: Commit, lost
 
 
 def _elected_behind(steps: Sequence[Step[P]], commit: Commit) -> Iterator[Event]:
-    """The last election, if the new leader had a record above its own high watermark."""
+    """Yield the last election if the new leader has a record that its own high watermark does not cover."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         quorum, before = step.after.quorum, step.before.quorum
         if quorum.leader in (None, before.leader):
@@ -353,7 +356,7 @@ def _elected_behind(steps: Sequence[Step[P]], commit: Commit) -> Iterator[Event]
 
 
 def _left_with(steps: Sequence[Step[P]], broker: int, commit: Commit) -> Iterator[Event]:
-    """The last step in which a broker left the ISR, if it had a record then."""
+    """Yield the last step in which a broker left the ISR, if the broker had a record at that time."""
     for state, step in reversed(list(enumerate(steps, start=1))):
         if broker in step.before.quorum.isr - step.after.quorum.isr:
             if _holds(_log(step.after, broker), commit):

@@ -1,4 +1,4 @@
-"""The brokers that believe they lead, and the true leader. Shared by all families of specs."""
+"""The brokers that believe they lead, and the true leader. All families of specs use this module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leadline.model.quorum import Quorum
 
 
 class HasLeader(Protocol):
-    """A replica that has the leader and epoch known to its broker."""
+    """A replica with the leader and the leader epoch that its broker has learned."""
 
     @property
     def leader(self) -> int | None: ...
@@ -23,18 +23,18 @@ R = TypeVar("R", bound=HasLeader)
 
 
 class Leadership(Generic[R]):
-    """Base class for the state of a family, which has a quorum and a replica for each broker."""
+    """Base class for the states of a family of specs. A state has a quorum, and a replica for each broker."""
 
     __slots__ = ()
     quorum: Quorum
     replicas: tuple[R, ...]
 
     def believes_to_lead(self, broker: int) -> bool:
-        """Whether a broker believes that it leads, even if it is a zombie."""
+        """Return whether a broker believes that it leads, even if it was deposed (a zombie leader)."""
         return self.replicas[broker].leader == broker
 
     def is_true_leader(self, broker: int) -> bool:
-        """Whether a broker is the quorum's leader and knows it in the current epoch."""
+        """Return whether a broker is the quorum's leader and has learned that it leads in the current leader epoch."""
         return (
             self.quorum.leader == broker
             and self.believes_to_lead(broker)
@@ -42,18 +42,22 @@ class Leadership(Generic[R]):
         )
 
     def believed_leaders(self) -> Iterator[tuple[int, R]]:
-        """The brokers that believe they lead, each with its replica."""
+        """Return the brokers that believe they lead, each with its replica."""
         return ((broker, replica) for broker, replica in enumerate(self.replicas) if replica.leader == broker)
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, R]]:
-        """Pairs of broker and replica in order, for some brokers or all."""
+        """Return pairs of a broker and its replica, in the order of broker numbers.
+
+        Parameters:
+            brokers: the brokers, or None for all brokers.
+        """
         if brokers is None:
             return enumerate(self.replicas)
         return ((broker, self.replicas[broker]) for broker in sorted(brokers))
 
     def with_replica(self, broker: int, replica: R) -> Self:
-        """Return the state with the replica of a broker replaced."""
-        state: Any = self  # an attrs value, as only its class knows
+        """Return a state in which the replica of a broker is replaced."""
+        state: Any = self  # only subclasses are attrs classes, so `attrs.evolve` would not accept the type of `self`
         replicas = (*self.replicas[:broker], replica, *self.replicas[broker + 1 :])
         changed: Self = attrs.evolve(state, replicas=replicas)
         return changed

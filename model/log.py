@@ -1,4 +1,4 @@
-"""Records and logs, which a replica stores on disk. Shared by all families of specs."""
+"""Records, and the logs in which replicas store them. All families of specs use this module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 
 @attrs.frozen(cache_hash=True)
 class Record:
-    """A message: a unique value, and the leader epoch in which it was written (KIP-101)."""
+    """A record: a unique value, and the leader epoch in which the record was written (KIP-101)."""
 
     value: int
     epoch: int
@@ -20,29 +20,32 @@ class Record:
 
 @attrs.frozen(cache_hash=True)
 class Log:
-    """The records of a replica. The index of a record is its offset."""
+    """A log of a replica, which starts at offset 0. The index of a record is its offset."""
 
     records: tuple[Record, ...] = ()
 
     @property
     def end_offset(self) -> int:
-        """The log end offset (LEO), which is the offset of the next record."""
+        """The log end offset (LEO): the offset of the next record to be appended."""
         return len(self.records)
 
     @property
     def last_epoch(self) -> int | None:
-        """The leader epoch of the last record; None if the log is empty."""
+        """The leader epoch of the last record, or None if the log is empty."""
         return self.records[-1].epoch if self.records else None
 
     def has(self, offset: int) -> bool:
-        """Whether there is a record at an offset."""
+        """Return whether the log has a record at an offset."""
         return 0 <= offset < len(self.records)
 
     def __getitem__(self, offset: int) -> Record:
         return self.records[offset]
 
     def beside(self, other: Log, below: int) -> Iterator[tuple[int, Record | None, Record | None]]:
-        """The records of both logs at each offset less than `below`; None if a log has no record there."""
+        """Yield each offset less than `below`, the record of this log there, and the record of the other log.
+
+        A record is None if the log does not have the offset.
+        """
         for offset in range(below):
             yield (
                 offset,
@@ -51,31 +54,34 @@ class Log:
             )
 
     def append(self, record: Record) -> Log:
-        """The log with a record added at its end."""
+        """Return the log with a record added at the end."""
         return Log((*self.records, record))
 
     def truncate_to(self, offset: int) -> Log:
-        """The log with only the records below an offset."""
+        """Return the log with only the records below an offset."""
         return Log(self.records[:offset])
 
     def first_offset_after(self, epoch: int) -> int | None:
-        """The smallest offset of a record with a larger epoch, where the next epoch starts; None if there is none.
+        """Return the smallest offset of a record with an epoch larger than `epoch`, or None if there is no such record.
 
-        A leader returns it in the response to `OffsetsForLeaderEpoch` (KIP-101).
+        A leader returns this offset in the response to an `OffsetsForLeaderEpoch` request (KIP-101).
         """
         return next((offset for offset, record in enumerate(self.records) if record.epoch > epoch), None)
 
     def end_of_epoch(self, epoch: int) -> int:
-        """The end offset of an epoch: the start of the next one, or the log end offset."""
+        """Return the end offset of an epoch: the offset at which the next epoch starts, or else the log end offset."""
         following = self.first_offset_after(epoch)
         return self.end_offset if following is None else following
 
     def end_of_agreement_with(self, other: Log) -> int:
-        """One more than the largest offset at which both logs have the same record; 0 if there is none (KIP-279)."""
+        """Return the end of the part in which both logs match, as KIP-279 finds it.
+
+        This is one more than the largest offset at which both logs have the same record, or 0 if there is none.
+        """
         shared = min(self.end_offset, other.end_offset)
         return next((offset + 1 for offset in reversed(range(shared)) if self[offset] == other[offset]), 0)
 
     def drawn(self, high_watermark: int) -> str:
-        """The records in offset order, each ``m<value>@<epoch>``, with ``┃`` at the high watermark."""
+        """Return the records as text, in offset order: ``m<value>@<epoch>`` for each, ``┃`` at the high watermark."""
         cells = [str(record) for record in self.records]
         return " ".join([*cells[:high_watermark], "┃", *cells[high_watermark:]])

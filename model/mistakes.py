@@ -1,4 +1,4 @@
-"""Mistakes in the rules of both families: actions with changed rules or changed results."""
+"""Deliberately wrong rules for both families of specs, made by changing rules or the results of actions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from leadline.checker.action import Action
 S = TypeVar("S")
 
 Taken = Callable[..., Iterator[Any]]
-"""The function of an action: it takes a state and the parameters of the action, and yields the next states."""
+"""The function of an action, which takes a state and the action's parameters, and yields the next states."""
 
 
 def under(action: Action[Any, ...], **rules: object) -> Taken:
-    """Return the function of an action, with changed rules of the protocol."""
+    """Return a function that executes an action under changed rules of the protocol.
+
+    Parameters:
+        action: the action.
+        rules: the fields of the protocol to change, with their values during the action.
+    """
 
     def mutant(state: Any, *values: int) -> Iterator[object]:
         for successor in action(attrs.evolve(state, protocol=attrs.evolve(state.protocol, **rules)), *values):
@@ -26,7 +31,13 @@ def under(action: Action[Any, ...], **rules: object) -> Taken:
 
 
 def and_then(action: Action[Any, ...], change: Callable[..., object]) -> Taken:
-    """Return an action whose results are replaced by `change(before, after, *parameters)`."""
+    """Return a function that executes an action and replaces each next state.
+
+    Parameters:
+        action: the action.
+        change: called with the state before the action, the next state and the action's parameters. Returns the state
+            that replaces the next state.
+    """
 
     def mutant(state: Any, *values: int) -> Iterator[object]:
         for successor in action(state, *values):
@@ -36,24 +47,24 @@ def and_then(action: Action[Any, ...], change: Callable[..., object]) -> Taken:
 
 
 def changing(state: S, broker: int, **fields: object) -> S:
-    """Return the state with changed fields of a broker's replica."""
+    """Return a state in which the given fields of a broker's replica are changed."""
     changed: S = state.with_replica(broker, attrs.evolve(state.replicas[broker], **fields))  # type: ignore[attr-defined]
     return changed
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class Mistake:
-    """A wrong rule.
+    """A deliberately wrong rule, with which the properties of a spec are tested.
 
     Attributes:
-        name: its name.
-        sentence: the wrong behaviour.
-        source: the KIP or ticket that has the right rule or reports the mistake; empty if there is none.
-        right: the fields that a `Protocol` must have, with their values, so that the mistake is possible.
-        wrong: the fields that it replaces, with its own values.
-        actions: the actions that it replaces, with their new functions.
-        bounds: the bounds, different from those of the spec, within which it can do harm.
-        harmless: why it does no harm within these bounds; empty if it does harm.
+        name: the name of the mistake.
+        sentence: a sentence that describes the wrong behaviour.
+        source: the KIP or ticket that has the right rule or reports the mistake, or an empty string.
+        right: the values that fields of a `Protocol` must have so that the mistake can be made in it.
+        wrong: the values with which the mistake replaces fields of the protocol.
+        actions: the actions that the mistake replaces, with their new functions.
+        bounds: the bounds within which the mistake can violate a property, where they differ from those of the spec.
+        harmless: the reason why no property is violated within these bounds, or an empty string if one is.
     """
 
     name: str
@@ -66,14 +77,17 @@ class Mistake:
     harmless: str = ""
 
     def concerns(self, protocol: object, actions: Collection[Action[Any, ...]]) -> bool:
-        """Whether the mistake is possible: the protocol has the right rules, and the replaced actions exist."""
+        """Return whether the mistake can be made in a protocol with the given actions.
+
+        The protocol must have the values in `right`, and the actions must include those that the mistake replaces.
+        """
         is_right = all(getattr(protocol, name) == value for name, value in self.right.items())
         return is_right and set(self.actions) <= set(actions)
 
     def made_in(self, protocol: Any) -> Any:
-        """The protocol with the wrong rules."""
+        """Return the protocol with the wrong rules."""
         return attrs.evolve(protocol, **self.wrong)
 
     def replacing(self, actions: Collection[Action[Any, ...]]) -> list[Action[Any, ...]]:
-        """The actions, some of them replaced by the mistake."""
+        """Return the actions, with the functions of the mistake in place of those that it replaces."""
         return [attrs.evolve(each, function=self.actions.get(each, each.function)) for each in actions]

@@ -1,4 +1,4 @@
-"""The leader and ISR according to the controller, and the requests that announce them. Shared by all families."""
+"""The leader and ISR according to the controller, and the requests that announce them. All families use them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import Protocol
 import attrs
 
 NO_EPOCH = -1
-"""The leader epoch of a broker that knows none, and the one before the first election."""
+"""The leader epoch before the first election, and of a broker that has not received a request yet."""
 
 
 @attrs.frozen(cache_hash=True)
 class Quorum:
-    """The leader, epoch and ISR stored in ZooKeeper or by the controller.
+    """The leader, leader epoch and ISR of the partition, as stored in ZooKeeper or by the controller.
 
     Attributes:
-        leader: the leader; None if there is none.
+        leader: the broker that leads, or None if the partition has no leader.
         epoch: the leader epoch.
         isr: the in-sync replicas.
-        elr: the eligible leader replicas (KIP-966); always empty in releases without them.
-        last_known_leader: the last member of the ISR before it became empty (KIP-966); None otherwise.
+        elr: the eligible leader replicas (KIP-966). Always empty in releases without an ELR.
+        last_known_leader: the last member of the ISR before the ISR became empty (KIP-966), or None if the ISR has
+            members.
     """
 
     leader: int | None
@@ -32,12 +33,13 @@ class Quorum:
 
 @attrs.frozen(cache_hash=True)
 class Request:
-    """A `LeaderAndIsr` request. Its leader epoch is its index among the requests.
+    """A `LeaderAndIsr` request from the controller. The state stores requests by leader epoch.
 
     Attributes:
-        leader: the leader; None if there is none.
+        leader: the broker that leads, or None if the partition has no leader.
         isr: the in-sync replicas.
-        elected: whether its epoch began with an election; if not, it began with the removal of a follower from the ISR.
+        elected: True if the leader epoch began with an election, False if it began with the removal of a follower from
+            the ISR.
     """
 
     leader: int | None
@@ -46,7 +48,7 @@ class Request:
 
 
 class Brokers(Protocol):
-    """Bounds with the number of brokers and the last leader epoch."""
+    """The bounds that every family has: the number of brokers and the last leader epoch."""
 
     @property
     def brokers(self) -> int:
@@ -58,15 +60,15 @@ class Brokers(Protocol):
 
 
 def brokers(bounds: Brokers) -> range:
-    """The brokers, numbered from 0."""
+    """Return the brokers, numbered from 0."""
     return range(bounds.brokers)
 
 
 def epochs(bounds: Brokers) -> range:
-    """The leader epochs, from 0."""
+    """Return the leader epochs within the bounds, from 0."""
     return range(bounds.max_epoch + 1)
 
 
 def drawn_isr(isr: Iterable[int]) -> str:
-    """The text of an ISR: the brokers in order, or ``-`` if it is empty."""
+    """Return an ISR as text: the brokers in ascending order, or ``-`` if the ISR is empty."""
     return " ".join(map(str, sorted(isr))) or "-"

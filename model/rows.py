@@ -1,4 +1,4 @@
-"""Parts of the rows in which views draw a partition, shared by all families. See `leadline.checker.drawing`."""
+"""Parts of the rows that show a partition in diagrams and tables, for all families. See `leadline.checker.drawing`."""
 
 from __future__ import annotations
 
@@ -15,69 +15,69 @@ CONSUMERS = "consumers"
 
 
 def broker_row(broker: int) -> str:
-    """The name of a broker's row."""
+    """Return the name of a broker's row."""
     return f"broker {broker}"
 
 
 def leader_and_isr(broker: int, epoch: int, request: Request) -> Message:
-    """The message with the request of a leader epoch to one broker."""
+    """Return the message that shows a `LeaderAndIsr` request of a leader epoch on its way to a broker."""
     detail = f"leader {'none' if request.leader is None else request.leader}, ISR {drawn_isr(request.isr)}"
     return Message(CONTROLLER, broker_row(broker), f"LeaderAndIsr, epoch {epoch}", detail)
 
 
 def record_cell(record: Record) -> Cell:
-    """The cell of a record, coloured by leader epoch."""
+    """Return the cell that shows a record, coloured by leader epoch."""
     return Cell(f"m{record.value}", f"epoch {record.epoch}", record.epoch)
 
 
 class LogFields(TypedDict):
-    """Fields of `leadline.checker.drawing.Row`."""
+    """The fields of `leadline.checker.drawing.Row` that show a log."""
 
     cells: tuple[Cell, ...]
     marks: tuple[Mark, ...]
 
 
 def drawn_log(log: Log, high_watermark: int) -> LogFields:
-    """The fields of a row that draw a log: its cells, high watermark and log end offset."""
+    """Return the fields of a row that show a log: its cells, high watermark and log end offset."""
     marks = (Mark("HW", high_watermark), Mark("LEO", log.end_offset))
     return {"cells": tuple(record_cell(record) for record in log.records), "marks": marks}
 
 
 def log_columns(log: Log, high_watermark: int) -> dict[str, str]:
-    """The columns of a table for a log."""
+    """Return the table columns that show a log, with their texts."""
     return {"log": log.drawn(high_watermark), "HW": str(high_watermark), "LEO": str(log.end_offset)}
 
 
 def controller_badges(quorum: Quorum) -> list[str]:
-    """The badges of the controller."""
+    """Return the badges (short texts) of the controller: the leader, leader epoch and ISR."""
     return [_leader(quorum), _epoch(quorum.epoch), f"ISR: {drawn_isr(quorum.isr)}"]
 
 
 def controller_columns(quorum: Quorum) -> dict[str, str]:
-    """The columns of a table for the controller."""
+    """Return the table columns that show the controller, with their texts."""
     return {"role": _leader(quorum), "epoch": epoch_column(quorum.epoch), "ISR": drawn_isr(quorum.isr)}
 
 
 def role_badges(broker: int, replica: HasLeader) -> list[str]:
-    """The badges for the leader and epoch known to a broker."""
+    """Return the badges (short texts) for the leader and leader epoch that a broker has learned."""
     follows = "no leader yet" if replica.leader is None else f"follows {replica.leader}"
     return ["leads" if replica.leader == broker else follows, _epoch(replica.epoch)]
 
 
 def role_column(broker: int, replica: HasLeader) -> str:
-    """The column of a table for the leader known to a broker."""
+    """Return the table text for the leader that a broker has learned."""
     if replica.leader is None:
         return "-"
     return "leads" if replica.leader == broker else f"follows {replica.leader}"
 
 
 def epoch_column(epoch: int) -> str:
-    """The column of a table for a leader epoch."""
+    """Return the table text for a leader epoch."""
     return "-" if epoch == NO_EPOCH else str(epoch)
 
 
 def standing(broker: int, quorum: Quorum) -> list[str]:
-    """Return a badge that says whether a broker is in the quorum's ISR."""
+    """Return a badge (a short text) that says whether a broker is in the quorum's ISR."""
     return ["in the ISR" if broker in quorum.isr else "not in the ISR"]
 
 

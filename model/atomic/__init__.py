@@ -1,8 +1,9 @@
-"""Replication in which a broker reads another broker's log in one step: only `LeaderAndIsr` requests are in flight.
+"""The `atomic` family of specs, in which a broker reads another broker's log in one step, without a network between.
 
-This is the abstraction of the public TLA+ specification of Kafka replication (hachikuji/kafka-specification). State
-counts, depths and shortest counterexamples of these specs equal those of that specification.
+Only `LeaderAndIsr` requests can be in flight. This is the abstraction of the public TLA+ specification of Kafka
+replication (hachikuji/kafka-specification). The number of states, the depth and the shortest counterexamples of these
+specs equal those of that specification.
 
-Read in this order: `replica` and `state` define the state, `protocols` has the rules that differ, and `actions` the
-actions. `mistakes` has wrong rules, and `drawing` describes states for views.
+Read in this order: `replica` and `state` define the state; `protocols` defines the rules in which the specs differ, and
+`actions` the actions; `mistakes` defines deliberately wrong rules; `drawing` describes states for diagrams and tables.
 """

@@ -1,4 +1,4 @@
-"""The actions of the `atomic` family, shared by all five protocols."""
+"""The actions of the `atomic` family of specs, which all five protocols share."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from leadline.model.quorum import Quorum, brokers, epochs
 
 @action("the controller elects broker {broker}", broker=brokers)
 def controller_elects(state: Partition, broker: int) -> Iterator[Partition]:
-    """A member of the ISR becomes the leader because a broker failed or leaders are rebalanced."""
+    """The controller elects a member of the ISR, because a broker failed or because leaders are rebalanced."""
     if broker in state.quorum.isr and broker != state.quorum.leader:
         yield from _new_epoch(state, broker, state.quorum.isr)
 
 
 @action("the controller believes that broker {broker} failed and removes it from the ISR", broker=brokers)
 def controller_shrinks_isr(state: Partition, broker: int) -> Iterator[Partition]:
-    """The controller may be wrong. If the broker led, there is no leader now. The ISR keeps its last member."""
+    """The controller removes a broker that it believes to have failed, even if the broker is running.
+
+    If the broker led, the partition has no leader afterwards. The last member of the ISR is not removed.
+    """
     quorum = state.quorum
     if broker == quorum.leader:
         yield from _new_epoch(state, None, quorum.isr - {broker} or quorum.isr)
@@ -38,7 +41,7 @@ def _new_epoch(state: Partition, leader: int | None, isr: frozenset[int]) -> Ite
 
 @action("broker {broker} learns that it is the leader for epoch {epoch}", broker=brokers, epoch=epochs)
 def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys the request that names it as leader. Its high watermark may be behind the last leader's."""
+    """A broker obeys a request that names it as leader. Its high watermark may be below the previous leader's."""
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
         if request.leader == broker and epoch > replica.epoch:
@@ -51,7 +54,7 @@ def become_leader(state: Partition, broker: int, epoch: int) -> Iterator[Partiti
     epoch=epochs,
 )
 def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker obeys a request that names another leader, and truncates according to its protocol."""
+    """A broker obeys a request that names another broker as leader, and truncates its log by its protocol's rule."""
     replica = state.replicas[broker]
     for request in state.sent_in(epoch):
         if request.leader is None or request.leader == broker or epoch <= replica.epoch:
@@ -75,7 +78,7 @@ def become_follower(state: Partition, broker: int, epoch: int) -> Iterator[Parti
 
 @action("broker {follower} finds that it diverges from broker {leader} and truncates", leader=brokers, follower=brokers)
 def truncate(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """Truncation as a separate step, for a protocol in which a broker does not truncate when it becomes a follower."""
+    """A follower truncates its log after it has become a follower, in a protocol that does not truncate before."""
     source, target = state.replicas[leader], state.replicas[follower]
     if not follows(state, leader, follower) or not state.protocol.diverges(source.log, target.log):
         return
@@ -88,7 +91,7 @@ def truncate(state: Partition, leader: int, follower: int) -> Iterator[Partition
 
 @action("a producer writes a record to broker {leader}", leader=brokers)
 def leader_writes(state: Partition, leader: int) -> Iterator[Partition]:
-    """A broker that believes it leads (even a zombie) appends a record."""
+    """A broker that believes it leads appends a record, even if it was deposed (a zombie leader)."""
     replica = state.replicas[leader]
     if not state.believes_to_lead(leader) or state.next_value == state.bounds.records:
         return
@@ -100,7 +103,7 @@ def leader_writes(state: Partition, leader: int) -> Iterator[Partition]:
 
 @action("broker {follower} fetches the next record from broker {leader}", leader=brokers, follower=brokers)
 def replicate(state: Partition, leader: int, follower: int) -> Iterator[Partition]:
-    """A follower copies the record at its log end offset, and adopts the leader's high watermark."""
+    """A follower appends the leader's record at its own log end offset, and adopts the leader's high watermark."""
     source, target = state.replicas[leader], state.replicas[follower]
     end = target.log.end_offset
     if source.log.has(end) and caught_up(state, leader, follower, end):
@@ -111,7 +114,7 @@ def replicate(state: Partition, leader: int, follower: int) -> Iterator[Partitio
 
 @action("broker {leader} raises its high watermark: all of its own ISR have the record", leader=brokers)
 def advance_high_watermark(state: Partition, leader: int) -> Iterator[Partition]:
-    """The record at the high watermark is committed when every member of the leader's own ISR has it."""
+    """A leader commits the record at its high watermark when every member of its own ISR has the record."""
     replica = state.replicas[leader]
     committed = replica.high_watermark + 1
     if state.believes_to_lead(leader) and all(caught_up(state, leader, member, committed) for member in replica.isr):
@@ -120,7 +123,7 @@ def advance_high_watermark(state: Partition, leader: int) -> Iterator[Partition]
 
 @action("broker {leader} removes broker {member}, which lags, from the ISR", leader=brokers, member=brokers)
 def leader_shrinks_isr(state: Partition, leader: int, member: int) -> Iterator[Partition]:
-    """The true leader removes a member that has not caught up to the leader's log end offset."""
+    """The true leader removes an ISR member that has not caught up to the leader's log end offset."""
     replica = state.replicas[leader]
     if not state.is_true_leader(leader) or member == leader or member not in replica.isr:
         return
@@ -139,13 +142,13 @@ def leader_expands_isr(state: Partition, leader: int, joining: int) -> Iterator[
 
 
 def _with_isr(state: Partition, leader: int, isr: frozenset[int]) -> Partition:
-    """The state after the true leader writes an ISR to the quorum, in the same epoch. No request is sent."""
+    """Return the state after the true leader writes an ISR to the quorum, in the same epoch. No request is sent."""
     written = attrs.evolve(state, quorum=attrs.evolve(state.quorum, isr=isr))
     return written.with_replica(leader, attrs.evolve(state.replicas[leader], isr=isr))
 
 
 def follows(state: Partition, leader: int, follower: int) -> bool:
-    """Return whether a broker follows one that believes it leads, according to the protocol."""
+    """Return whether a broker follows another broker that believes it leads and accepts it by the protocol's rule."""
     return (
         state.believes_to_lead(leader)
         and state.replicas[follower].leader == leader
@@ -154,7 +157,10 @@ def follows(state: Partition, leader: int, follower: int) -> bool:
 
 
 def caught_up(state: Partition, leader: int, follower: int, offset: int) -> bool:
-    """Return whether a broker follows one that believes it leads, and has the leader's records below `offset`."""
+    """Return whether a follower has its leader's records below `offset`, as far as the protocol can tell.
+
+    False if the follower does not follow this leader.
+    """
     if not follows(state, leader, follower):
         return False
     source, target, last = state.replicas[leader].log, state.replicas[follower].log, offset - 1

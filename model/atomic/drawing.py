@@ -1,4 +1,4 @@
-"""The drawing of the `atomic` family for views: the rows and messages of a state, and the events of a trace."""
+"""Describe states and traces of the `atomic` family for diagrams and tables: rows, messages and events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from leadline.model.rows import (
 
 
 def rows(state: Partition) -> dict[str, Row]:
-    """Rows for the controller, producers, and each broker."""
+    """Return the rows of a state by name: one for the controller, one for producers, and one for each broker."""
     controller = Row(badges=controller_badges(state.quorum), columns=controller_columns(state.quorum))
     return {CONTROLLER: controller, PRODUCERS: Row()} | {
         broker_row(broker): _broker(state, broker) for broker in range(len(state.replicas))
@@ -50,19 +50,22 @@ def _broker(state: Partition, broker: int) -> Row:
 
 
 def messages(state: Partition) -> Iterator[Message]:
-    """The `LeaderAndIsr` requests that brokers have yet to obey."""
+    """Yield the `LeaderAndIsr` requests that brokers have not obeyed yet."""
     for epoch in epochs(state.bounds):
         for broker in sorted(state.still_to_hear(epoch)):
             yield from _announcements(state, broker, epoch)
 
 
 def _announcements(state: Partition, broker: int, epoch: int) -> list[Message]:
-    """The requests of a leader epoch to one broker, except those without a leader, which no broker obeys."""
+    """Return the requests of a leader epoch to one broker.
+
+    Requests without a leader are left out: no broker obeys them.
+    """
     return [leader_and_isr(broker, epoch, each) for each in state.sent_in(epoch) if each.leader is not None]
 
 
 def arrivals(step: Step[Partition]) -> Iterator[Message]:
-    """The messages that arrive in a step: requests, records, and the log offsets that brokers read from each other."""
+    """Yield the messages that arrive in a step: requests, records, and offsets that brokers read from another's log."""
     before, after = step.before, step.after
     match step.action, step.arguments:
         case "become_leader" | "become_follower", {"broker": broker, "epoch": epoch}:
@@ -91,12 +94,12 @@ def arrivals(step: Step[Partition]) -> Iterator[Message]:
 
 
 def _end(state: Partition, follower: int, leader: int) -> Message:
-    """The log end offset of a follower, as a fetch request to the leader."""
+    """Return a message that tells a leader the log end offset of a follower, as a fetch request does."""
     return Message(broker_row(follower), broker_row(leader), f"LEO {state.replicas[follower].log.end_offset}")
 
 
 def commits(step: Step[Partition]) -> Iterator[Commit]:
-    """The record that a step puts below a leader's high watermark."""
+    """Yield the record that a step commits: the record that is now below the leader's high watermark."""
     if step.action == "advance_high_watermark":
         replica = step.after.replicas[step.arguments["leader"]]
         offset = replica.high_watermark - 1
@@ -105,7 +108,7 @@ def commits(step: Step[Partition]) -> Iterator[Commit]:
 
 
 def truncations(step: Step[Partition]) -> Iterator[Truncation]:
-    """The truncations of a step, with the rule of the protocol that decides them."""
+    """Yield the truncation in a step, with the rule of the protocol that decides where to truncate."""
     protocol, name = step.before.protocol, step.before.protocol.name
     match step.action, step.arguments:
         case "become_follower", {"broker": broker}:
@@ -120,7 +123,7 @@ def truncations(step: Step[Partition]) -> Iterator[Truncation]:
 
 
 def joins(step: Step[Partition]) -> Iterator[Join]:
-    """The followers that a leader considers caught up, with the rule that says so."""
+    """Yield the follower that a leader adds to the ISR in a step, with the rule that allows it."""
     if step.action == "leader_expands_isr":
         leader, broker = step.arguments["leader"], step.arguments["joining"]
         replicas, protocol = step.before.replicas, step.before.protocol

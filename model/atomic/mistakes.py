@@ -1,7 +1,7 @@
-"""Wrong rules: mistakes in the rules of `atomic/kip-320`, and changes that do no harm.
+"""Deliberately wrong rules for `atomic/kip-320`, some of which do no harm.
 
-Each replaces functions of a `Protocol` or of actions. `leadline mutate atomic/kip-320` searches with each of them. The
-bounds of a mistake are the smallest in which it does harm.
+Each mistake replaces rules of a `Protocol` or functions of actions. `leadline mutate atomic/kip-320` checks the spec
+with each mistake. The bounds of a harmful mistake are the smallest in which it violates a property.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ AtomicAction = Action[Partition, ...]
 
 
 def as_followers(state: Partition, leader: int, members: frozenset[int]) -> Partition:
-    """Return the state in which the given brokers follow a leader in its epoch."""
+    """Return a state in which the given brokers follow a leader in its epoch."""
     for member in members - {leader}:
         state = changing(state, member, leader=leader, epoch=state.replicas[leader].epoch)
     return state
@@ -75,7 +75,7 @@ def count_members_that_do_not_follow(state: Partition, leader: int) -> Iterator[
 
 
 def raise_when(enough: Callable[[Partition, int, Replica], bool]) -> Taken:
-    """A leader advances its high watermark by one if `enough` is true."""
+    """Return an action in which a leader advances its high watermark by one if `enough` returns True."""
 
     def mutant(state: Partition, leader: int) -> Iterator[Partition]:
         replica = state.replicas[leader]
@@ -106,7 +106,7 @@ def any_member_has_it(state: Partition, leader: int, replica: Replica) -> bool:
 
 
 def smallest_end_offset(state: Partition, leader: int) -> Iterator[Partition]:
-    """The high watermark is the smallest log end offset of the ISR, even if it was larger before."""
+    """Set the high watermark to the smallest log end offset of the ISR, even if this lowers the high watermark."""
     replica = state.replicas[leader]
     if state.believes_to_lead(leader) and all(follows(state, leader, member) for member in replica.isr):
         smallest = min(state.replicas[member].log.end_offset for member in replica.isr)
@@ -135,7 +135,11 @@ def truncate_the_log_only(before: Partition, after: Partition, broker: int, epoc
 
 
 def admit_from(watermark: Callable[[int], int]) -> Taken:
-    """A leader compares a joining follower with `watermark` of its high watermark."""
+    """Return an action in which a leader adds a follower whose log reaches another offset than the high watermark.
+
+    Parameters:
+        watermark: returns the offset that the follower must have reached, given the leader's high watermark.
+    """
 
     def mutant(state: Partition, leader: int, joining: int) -> Iterator[Partition]:
         replica = state.replicas[leader]
@@ -153,7 +157,7 @@ def admit_who_does_not_follow(state: Partition, leader: int, joining: int) -> It
 
 
 def isr_written_if(allowed: Callable[[Partition, int], bool]) -> dict[AtomicAction, Taken]:
-    """Brokers other than the true leader write the ISR too."""
+    """Return actions in which a broker other than the true leader also writes the ISR, if `allowed` returns True."""
 
     def mutant(action: AtomicAction) -> Taken:
         def taken(state: Partition, leader: int, other: int) -> Iterator[Partition]:
@@ -176,7 +180,7 @@ def expand_only_the_quorums_isr(before: Partition, after: Partition, leader: int
 
 
 def remove_any_member(state: Partition, leader: int, member: int) -> Iterator[Partition]:
-    """A leader also removes members that have caught up."""
+    """Remove any member from the ISR, even if it has caught up."""
     absent = changing(state, member, leader=None) if member != leader else state
     for successor in leader_shrinks_isr(absent, leader, member):
         yield successor.with_replica(member, state.replicas[member])
@@ -186,7 +190,7 @@ def remove_any_member(state: Partition, leader: int, member: int) -> Iterator[Pa
 
 
 def elect_anyone(state: Partition, broker: int) -> Iterator[Partition]:
-    """Unclean election: the new leader joins the ISR."""
+    """Elect any broker, even if it is not in the ISR (an unclean election), and add it to the ISR."""
     isr = state.quorum.isr | {broker}
     yield from controller_elects(attrs.evolve(state, quorum=attrs.evolve(state.quorum, isr=isr)), broker)
 
@@ -202,7 +206,7 @@ def elect_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition
 
 
 def shrink_in_the_same_epoch(state: Partition, broker: int) -> Iterator[Partition]:
-    """The controller removes a follower from the ISR in the same leader epoch, as Kafka does since KAFKA-15021."""
+    """Remove a follower from the ISR without a new leader epoch, as the controller does since KAFKA-15021."""
     quorum = state.quorum
     if broker == quorum.leader:
         yield from controller_shrinks_isr(state, broker)
@@ -215,7 +219,11 @@ def remove_the_leader_and_let_it_lead(before: Partition, after: Partition, broke
 
 
 def starts_with(change: Callable[[Replica, int], dict[str, object]]) -> Taken:
-    """A new leader changes its replica."""
+    """Return an action in which a new leader changes fields of its replica.
+
+    Parameters:
+        change: returns the changed fields, given the replica and its broker.
+    """
 
     def begin(before: Partition, after: Partition, broker: int, epoch: int) -> Partition:
         return changing(after, broker, **change(after.replicas[broker], broker))
@@ -232,7 +240,7 @@ def follow_by_a_stale_request(state: Partition, broker: int, epoch: int) -> Iter
 
 
 def follow_by_the_same_request_again(state: Partition, broker: int, epoch: int) -> Iterator[Partition]:
-    """A broker that restarts gets the request again and truncates again."""
+    """Obey the request of the follower's own epoch again, as after a restart, and truncate again."""
     told = state.replicas[broker].epoch == epoch
     yield from become_follower(changing(state, broker, epoch=NO_EPOCH) if told else state, broker, epoch)
 
@@ -558,7 +566,7 @@ MISTAKES = (
         harmless="only a change of leader needs a new leader epoch",
     ),
 )
-"""The wrong rules, grouped: truncation, fetching, high watermark, ISR, controller, leadership, records.
+"""The wrong rules by topic: truncation, fetching, high watermark, ISR, controller, leadership and records.
 
-The last ones do no harm.
+The mistakes at the end do no harm.
 """

@@ -1,4 +1,4 @@
-"""The five protocols of the `atomic` family, each a set of rules. A mutant has one changed rule.
+"""The five protocols of the `atomic` family. A protocol is a set of rules, and a mutant has one changed rule.
 
 rule            hw-truncation    kip-101           kip-279            kip-320-first-try    kip-320
 --------------  ---------------  ----------------  -----------------  -------------------  -------------------
@@ -28,19 +28,20 @@ from leadline.model.log import Log
 
 @attrs.frozen(eq=False)
 class Protocol:
-    """The rules in which Kafka versions differ.
+    """The rules of one protocol, in which versions of Kafka differ.
 
     Attributes:
-        name: its name.
-        summary: a sentence that describes it.
-        truncates_to: the offset to which a new follower truncates, given its replica and the log of its leader.
-        trusts: whether brokers that obey the request of an epoch may ask a leader where to truncate, given the leader's
-            replica, its broker, and the epoch.
-        follows: whether a leader accepts a follower that names it as leader, given the replicas of both.
-        agrees_at: whether, as far as the leader can tell, both logs have the same record at an offset, given the
-            leader's log, the follower's log, and an offset that both have.
-        admits: whether a leader may add a follower that has caught up to the ISR, given the leader's replica.
-        diverges: whether a follower that fetches finds that it must truncate, given the leader's log and its own.
+        name: the name of the protocol.
+        summary: a sentence that describes the protocol.
+        truncates_to: returns the offset to which a new follower truncates, given its replica and its leader's log.
+        trusts: returns whether a broker that becomes a follower in an epoch may ask the leader where to truncate, given
+            the leader's replica, the leader's number and the epoch.
+        follows: returns whether a leader accepts a follower that names it as leader, given the replicas of both.
+        agrees_at: returns whether, as far as the leader can tell, both logs have the same record at an offset, given
+            the leader's log, the follower's log, and an offset that both logs have.
+        admits: returns whether a leader may add a follower that has caught up to the ISR, given the leader's replica.
+        diverges: returns whether a follower finds by fetching that it must truncate, given the leader's log and the
+            follower's log.
     """
 
     name: str
@@ -59,14 +60,14 @@ class Protocol:
 
 
 def own_high_watermark(follower: Replica, leader_log: Log) -> int:
-    """Before 0.11: truncate to the own high watermark, because records above it may not be committed."""
+    """Before 0.11: truncate to the follower's own high watermark, because records above it may not be committed."""
     return follower.high_watermark
 
 
 def end_of_own_last_epoch(follower: Replica, leader_log: Log) -> int:
-    """KIP-101: truncate to the end, in the leader's log, of the epoch of the follower's last record.
+    """KIP-101: truncate to the offset at which the epoch of the follower's last record ends in the leader's log.
 
-    If the leader knows neither this epoch nor a larger one, truncate to the own high watermark.
+    If the leader's log has neither this epoch nor a larger one, truncate to the follower's own high watermark.
     """
     own_epoch = follower.log.last_epoch
     if own_epoch is None:
@@ -78,17 +79,17 @@ def end_of_own_last_epoch(follower: Replica, leader_log: Log) -> int:
 
 
 def end_of_agreement(follower: Replica, leader_log: Log) -> int:
-    """KIP-279: truncate to the offset up to which both logs match, found epoch by epoch."""
+    """KIP-279: truncate to the offset up to which both logs match, which the broker finds epoch by epoch."""
     return follower.log.end_of_agreement_with(leader_log)
 
 
 def own_end(follower: Replica, leader_log: Log) -> int:
-    """Do not truncate when becoming a follower."""
+    """Do not truncate when a broker becomes a follower."""
     return follower.log.end_offset
 
 
 def any_broker(source: Replica, broker: int, epoch: int) -> bool:
-    """Followers also ask a broker that does not know yet that it leads."""
+    """Followers ask the broker that a request names as leader, even if that broker has not received the request yet."""
     return True
 
 
@@ -103,27 +104,33 @@ def by_name(leader: Replica, follower: Replica) -> bool:
 
 
 def in_same_epoch(leader: Replica, follower: Replica) -> bool:
-    """KIP-320: requests have the leader epoch, and the leader fences all other epochs."""
+    """KIP-320: requests contain the leader epoch, and the leader rejects requests with another epoch."""
     return follower.epoch == leader.epoch
 
 
 def has_offset(leader_log: Log, follower_log: Log, offset: int) -> bool:
-    """The leader knows only that the follower has the offset, not which record."""
+    """The leader learns only that the follower's log has a record at the offset, not which record it is."""
     return True
 
 
 def has_same_epoch(leader_log: Log, follower_log: Log, offset: int) -> bool:
-    """The fetch request contains the epoch of the follower's last record."""
+    """The leader compares the epochs of both records.
+
+    A fetch request contains the epoch of the follower's last record.
+    """
     return follower_log[offset].epoch == leader_log[offset].epoch
 
 
 def always(leader: Replica) -> bool:
-    """A follower that has caught up to the high watermark is in sync."""
+    """A leader may always add a follower that has caught up to the high watermark."""
     return True
 
 
 def high_watermark_in_own_epoch(leader: Replica) -> bool:
-    """KIP-320, KAFKA-7128: a new leader's high watermark may be behind; wait until it has reached the own epoch."""
+    """KIP-320, KAFKA-7128: add no follower until the high watermark has reached the records of the leader's own epoch.
+
+    The high watermark of a new leader may be below that of the previous leader.
+    """
     watermark = leader.high_watermark
     return watermark == leader.log.end_offset or (
         leader.log.has(watermark) and leader.log[watermark].epoch == leader.epoch
@@ -131,7 +138,7 @@ def high_watermark_in_own_epoch(leader: Replica) -> bool:
 
 
 def never(leader_log: Log, follower_log: Log) -> bool:
-    """Followers have truncated when they became followers."""
+    """A follower never truncates while it fetches, because it truncated when it became a follower."""
     return False
 
 

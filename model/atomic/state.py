@@ -26,15 +26,17 @@ class Bounds:
 
 @attrs.frozen(cache_hash=True)
 class Partition(Leadership[Replica]):
-    """The whole state: the quorum, the requests that the controller sent, and the replicas.
+    """A state of the partition: the quorum, the requests that the controller has sent, and the replicas.
 
     Attributes:
         next_value: the value of the next record that a producer writes.
         quorum: the true leader, leader epoch and ISR.
-        requests: the `LeaderAndIsr` requests by leader epoch. Those sent before the first election are the last
-            element, so that `NO_EPOCH` is a valid index. The shipped specs send one request in each epoch; actions of
-            other specs can send more. Requests remain in the state: they can arrive late, twice or never.
-        replicas: one for each broker.
+        requests: the `LeaderAndIsr` requests by leader epoch. The last element has the requests sent before the first
+            election, so that `NO_EPOCH` is a valid index. In the shipped specs, the controller sends one request in
+            each epoch. Requests are never removed: they can arrive late, twice or never.
+        replicas: the replica of each broker.
+        protocol: the rules of the protocol.
+        bounds: the limits of the state space.
     """
 
     next_value: int
@@ -51,29 +53,29 @@ class Partition(Leadership[Replica]):
         return attrs.evolve(self, quorum=quorum, requests=tuple(requests))
 
     def sent_in(self, epoch: int) -> list[Request]:
-        """The requests of a leader epoch, those with a larger ISR first."""
+        """Return the requests of a leader epoch, sorted so that requests with a larger ISR come first."""
         return sorted(self.requests[epoch], key=_order)
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Return whether a broker has yet to truncate, if its protocol truncates only when fetching."""
+        """Return whether a follower must still truncate, in a protocol that truncates only when a follower fetches."""
         replica = self.replicas[broker]
         return replica.leader is not None and self.protocol.diverges(self.replicas[replica.leader].log, replica.log)
 
     def still_to_hear(self, epoch: int) -> frozenset[int]:
-        """The brokers that would obey the request of an epoch; none if the request has no leader."""
+        """Return the brokers that have not obeyed the request of an epoch yet, or no broker if it names no leader."""
         if all(request.leader is None for request in self.requests[epoch]):
             return frozenset()
         return frozenset(broker for broker, replica in enumerate(self.replicas) if replica.epoch < epoch)
 
 
 def _order(request: Request) -> tuple[int, list[int], int]:
-    """Sort key of a request. (The iteration order of a frozenset is not the same in every process.)"""
+    """Return the sort key of a request. The iteration order of a frozenset can differ between processes."""
     leader = -1 if request.leader is None else request.leader
     return -len(request.isr), sorted(request.isr), leader
 
 
 def initial_states(bounds: Bounds, protocol: Protocol) -> Iterator[Partition]:
-    """One state: no leader yet, and all brokers in the ISR with empty logs."""
+    """Yield the initial state, in which there is no leader, all brokers are in the ISR, and all logs are empty."""
     yield Partition(
         next_value=0,
         quorum=Quorum(leader=None, epoch=NO_EPOCH, isr=frozenset(range(bounds.brokers))),

@@ -1,8 +1,8 @@
-"""Record batches: the batch headers in a segment, without the records.
+"""Read the headers of the record batches in a segment, without the records.
 
 The format is that of Apache Kafka's `DefaultRecordBatch` (magic 2) and, before 0.11, of its message sets (magic 0 and
-1). The headers have everything that an audit needs, so nothing is decompressed. A length in a header is compared with
-the size of the file before it is used.
+1). An audit needs only the headers, so nothing is decompressed. A length in a header is compared with the size of the
+file before it is used.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SHORT_READ = 64 * 2**10
 """The number of bytes read at a time if batches are large and checksums are not computed."""
 
 MAGIC_AT, ATTRIBUTES_AT = 16, 21
-"""Position of the magic byte in a batch; position in a batch of magic 2 from which the checksum is computed."""
+"""Positions in a batch: of the magic byte, and of the first byte that the checksum of a batch of magic 2 covers."""
 
 BEFORE_LENGTH_COUNTS = 12
-"""The number of bytes that the length field of a batch does not count: the base offset and the length field."""
+"""The number of bytes before the part that the length field of a batch counts: the base offset and the length field."""
 
 HEADER = np.dtype(
     [
@@ -48,7 +48,7 @@ HEADER = np.dtype(
         ("records", ">i4"),
     ]
 )
-"""The header of a batch of magic 2."""
+"""The header of a batch of magic 2, as stored in a segment."""
 
 BATCH = np.dtype(
     [
@@ -68,39 +68,39 @@ BATCH = np.dtype(
         ("intact", "?"),
     ]
 )
-"""A batch: its first and last offset, its position in the file, and its header. `intact` is False if its checksum is
-wrong; `records` is -1 if the header does not have the number of records, as before magic 2."""
+"""The fields of a batch that are kept: its first and last offset, its position in the file, and fields of its header.
+`intact` is False if the checksum is wrong. `records` is -1 before magic 2, where headers have no number of records."""
 
 LARGEST_OFFSET = 2**62
-"""Larger offsets are considered damage."""
+"""The limit of valid offsets. A batch or segment with a larger offset is considered damaged."""
 
 LARGEST_SEGMENT = 2**31
-"""Size of the largest segment in bytes: in Kafka it is a 32-bit integer."""
+"""The size of the largest segment in bytes. Kafka stores positions in a segment as signed 32-bit integers."""
 
 NO_EPOCH = -1
-"""The leader epoch of a batch from before 0.11."""
+"""The leader epoch of a batch from before 0.11, which has none in its header."""
 
 NO_PRODUCER = -1
-"""The producer id of a batch of a producer that is not idempotent."""
+"""The producer id of a batch from a producer that is not idempotent."""
 
 CODEC = 0x07
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
-"""Bits of the attributes of a batch. Compaction sets the last one (KIP-534)."""
+"""Bits of the attributes of a batch. Compaction sets `DELETE_HORIZON` (KIP-534)."""
 
 CODECS = 5
-"""Number of compression codecs: none, gzip, snappy, lz4, zstd."""
+"""The number of compression codecs: none, gzip, snappy, lz4, zstd."""
 
 _FRONT = struct.Struct(">qiiBI")
 _LEGACY = struct.Struct(">qiIbb")
 _LEAST_LEFT = _FRONT.size
 _LEAST_SIZE = {0: 26, 1: 34, 2: HEADER.itemsize}
-"""Size of the smallest batch in bytes, by magic."""
+"""The size of the smallest batch in bytes, by magic."""
 
 
 class Tail(enum.Enum):
-    """The kinds of ends of a segment."""
+    """The kind of data at the end of a segment."""
 
     WHOLE = "whole"
     """The segment ends with a complete batch."""
@@ -114,10 +114,10 @@ class Tail(enum.Enum):
 
 @attrs.frozen(eq=False)
 class Headers:
-    """The batches of a segment.
+    """The headers of the batches in a segment.
 
     Attributes:
-        batches: an array of type `BATCH`, in file order.
+        batches: the batches in file order, as an array of type `BATCH`.
         end: the position in the file at which the last batch ends.
         tail: the kind of data after the last batch.
     """
@@ -134,9 +134,9 @@ def read_headers(
 
     Parameters:
         source: the segment's file.
-        checksums: whether to compute the checksum of each batch, which reads the whole batch.
+        checksums: whether to compute the checksum of each batch, for which the whole batch must be read.
         progress: called regularly with the number of bytes processed since the last call.
-        chunk: bytes read at a time.
+        chunk: the number of bytes read at a time.
 
     Raises:
         Unreadable: the file cannot be read.
@@ -180,8 +180,8 @@ def _walk(held: memoryview, checksums: bool) -> tuple[list[int], list[int], list
     """Find the batches that are completely in a buffer.
 
     Returns:
-        For each batch its start, its size, and whether its checksum is right; then the position of the first bytes that
-        are not a batch, None if there are none.
+        The start of each batch, its size, and whether its checksum is right, as three lists; then the position of the
+        first bytes that are not a batch, or None if there are no such bytes.
     """
     starts: list[int] = []
     sizes: list[int] = []
@@ -225,7 +225,15 @@ def _checksum_is_right(source: Source, at: int, size: int, magic: int, buffer: m
 
 
 def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], intact: list[bool]) -> NDArray[np.void]:
-    """The headers of the batches that start in a buffer. `at` is the position of the buffer in the file."""
+    """Return the headers of the batches in a buffer, as an array of type `BATCH`.
+
+    Parameters:
+        held: the buffer.
+        at: the position in the file at which the buffer begins.
+        starts: the position of each batch in the buffer.
+        sizes: the size of each batch in bytes.
+        intact: whether the checksum of each batch is right.
+    """
     batches = np.empty(len(starts), BATCH)
     if not starts:
         return batches
@@ -270,7 +278,7 @@ def _fields(held: memoryview, at: int, starts: list[int], sizes: list[int], inta
 
 
 def _with_first_offsets(batches: NDArray[np.void]) -> NDArray[np.void]:
-    """The batches, with the first offsets of compressed ones from before 0.11, whose headers have only the last."""
+    """Set the first offset of compressed batches from before 0.11, whose headers have only the last offset."""
     wrappers = np.flatnonzero((batches["magic"] < 2) & (batches["attributes"] & CODEC != 0))
     for index in wrappers:
         before = int(batches["last"][index - 1]) + 1 if index else 0
@@ -279,7 +287,14 @@ def _with_first_offsets(batches: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def _tail(source: Source, at: int, buffer: memoryview, *, torn: bool) -> Tail:
-    """The kind of bytes from a position to the end of the file."""
+    """Return the kind of the bytes between a position and the end of the file.
+
+    Parameters:
+        source: the file.
+        at: the position.
+        buffer: memory for reading.
+        torn: whether bytes other than zeros are the beginning of a batch.
+    """
     position = at
     while position < source.size:
         got = source.read_into(buffer, position)

@@ -1,8 +1,8 @@
-"""Find the broker of each data directory, and the directories that belong to the same cluster.
+"""Find the broker of each data directory, and group the directories by cluster.
 
-Ids in a directory are not proof. A `cluster.id` is often copied from an example, and a node has the same id in every
-directory, in an old copy, and in another cluster. Topic ids and the beginning of the metadata log are proof, because
-they contain random numbers or times.
+The ids in a directory do not prove that it belongs to a cluster. A `cluster.id` is often copied from an example, and a
+node id occurs in all directories of the node, in old copies, and in other clusters. Topic ids and the beginning of the
+metadata log are proof, because they contain random numbers or times.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from leadline.model.disk.partition import COMPACTED_TOPICS, UNKNOWN_LEADER, Beli
 from leadline.model.disk.text import Partition
 
 MOST_LOGS = 20
-"""Number of logs to compare to decide whether two directories without topic ids belong together."""
+"""The number of logs that are compared to decide whether two directories without topic ids are of one cluster."""
 
 MOST_TOPICS = 200
-"""Number of topics whose ids are compared to decide whether two directories belong together."""
+"""The number of topics whose ids are compared to decide whether two directories are of one cluster."""
 
 
 @attrs.frozen(eq=False)
 class MetadataLog:
-    """A node's metadata log.
+    """The metadata log of a node.
 
     Attributes:
-        directory: its directory.
-        log: its batches.
-        quorum_epoch: the epoch in its `quorum-state` file; None if there is none.
-        complete: whether its end is present, that is, its leader epoch checkpoint has no later epoch.
-        committed: an offset below which all records are committed, because there is a snapshot of them.
+        directory: the directory of the log.
+        log: the batches of the log.
+        quorum_epoch: the leader epoch in the `quorum-state` file, or None if the file does not exist or is malformed.
+        complete: whether the end of the log is present. It is missing if the leader epoch checkpoint has an epoch that
+            starts beyond the end of the log.
+        committed: the end offset of the latest snapshot, below which all records are committed, or 0 without snapshots.
     """
 
     directory: LogDirectory
@@ -50,7 +51,7 @@ class MetadataLog:
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of its last batch; -1 if it is empty."""
+        """The leader epoch of the last batch, or -1 if the log has no batches."""
         return int(self.log.batches["epoch"][-1]) if len(self.log.batches) else -1
 
 
@@ -59,9 +60,9 @@ class Node:
     """A broker or a controller, with its data directories.
 
     Attributes:
-        id: its id; negative if no directory has it.
-        directories: its directories.
-        metadata: its metadata log; None if there is none.
+        id: the node id, or a negative number if it is not in the node's directory.
+        directories: the data directories of the node.
+        metadata: the metadata log of the node, or None if it has none.
     """
 
     id: int
@@ -70,17 +71,20 @@ class Node:
 
     @property
     def is_broker(self) -> bool:
-        """Whether it has partitions, so that it is not only a controller."""
+        """Whether the node has partitions other than the metadata log, so that it is not only a controller."""
         return any(map(_has_partitions, self.directories))
 
     @property
     def clean(self) -> bool:
-        """Whether it was stopped cleanly. Controllers do not leave a clean shutdown file."""
+        """Whether the node was stopped cleanly. Directories with no partition except the metadata log are ignored.
+
+        A controller does not create a clean shutdown file.
+        """
         return all(directory.clean for directory in self.directories if _has_partitions(directory))
 
     @property
     def name(self) -> str:
-        """Its name in messages, with its id or its directory."""
+        """The name of the node in messages, with its id or, if the id is unknown, its directory."""
         return f"broker {self.id}" if self.id >= 0 else f"the broker of {self.directories[0].path}"
 
 
@@ -94,10 +98,10 @@ class Cluster:
 
     Attributes:
         nodes: the nodes, by id.
-        metadata: the content of the metadata log; None if there is none.
-        why_not_one_moment: the reasons why the disks were not copied at one moment, a clause each; empty if they were.
-        notes: notes about the directories, each with the nodes concerned.
-        doubled: partitions that a broker has in two of its directories, with both directories.
+        metadata: the content of the metadata log, or None if there is no metadata log.
+        why_not_one_moment: clauses that say why the disks were not copied at the same moment. Empty if they were.
+        notes: notes about the directories, each with the ids of the nodes concerned.
+        doubled: the partitions that a broker has in two of its data directories, each with the broker and both paths.
         unread: errors from reading the metadata log, one line each.
     """
 
@@ -109,7 +113,7 @@ class Cluster:
     unread: tuple[str, ...] = ()
 
     def missing(self, partition: Partition) -> Iterator[ReplicaPlace]:
-        """The replicas that can be elected but have no directory, although all directories of their broker are here."""
+        """Yield the electable replicas without a directory, for brokers of which all data directories are given."""
         state = self.state(partition)
         for broker in sorted(state.electable) if state is not None else ():
             node = self.nodes.get(broker)
@@ -124,7 +128,10 @@ class Cluster:
 
     @property
     def partitions(self) -> dict[Partition, list[tuple[Node, DataDirectory]]]:
-        """For each partition in a directory or in the metadata log, the nodes and directories of its replicas."""
+        """The nodes and data directories that have a replica of each partition.
+
+        The partitions are those in the directories and those in the metadata log.
+        """
         known = self.metadata.existing() if self.metadata is not None else ()
         found: dict[Partition, list[tuple[Node, DataDirectory]]] = {partition: [] for partition in known}
         for _, node in sorted(self.nodes.items()):
@@ -136,7 +143,7 @@ class Cluster:
         return dict(sorted(found.items()))
 
     def place(self, partition: Partition, node: Node, directory: DataDirectory) -> ReplicaPlace:
-        """Return the location of a replica and its broker's knowledge about it."""
+        """Return the location of a replica, and the data about it that is stored outside of its partition directory."""
         high_watermark = directory.checkpoint(text.HIGH_WATERMARKS, partition)
         if partition == METADATA and node.metadata is not None:
             high_watermark = max(node.metadata.committed, node.metadata.log.start_offset)
@@ -152,21 +159,22 @@ class Cluster:
         )
 
     def topic_id(self, partition: Partition) -> UUID | None:
-        """The topic id of a partition in the metadata log; None if it is unknown."""
+        """Return the topic id of a partition in the metadata log, or None if it is unknown."""
         return self.metadata.topic_id(partition[0]) if self.metadata is not None else None
 
     def state(self, partition: Partition) -> PartitionState | None:
-        """The state of a partition in the metadata log; None if it is unknown."""
+        """Return the state of a partition in the metadata log, or None if it is unknown."""
         topic_id = self.topic_id(partition)
         if self.metadata is None or topic_id is None:
             return None
         return self.metadata.state(topic_id, partition[1])
 
     def cleaned_below(self, partition: Partition) -> int:
-        """The offset below which compaction may have changed the logs of a partition; 0 if it has changed none.
+        """Return the offset below which compaction may have changed the logs of a partition, or 0 without compaction.
 
-        The cleaner's checkpoint on each broker says how far it has cleaned. A replica may have fetched batches that
-        another broker had cleaned, so the checkpoints are a limit only if every broker that ever had a replica is here.
+        The log cleaner's checkpoint on each broker has the offset up to which the log cleaner has compacted a log. A
+        replica may have fetched batches that another broker had compacted, so the largest of these offsets is a limit
+        only if the directories of all brokers that ever had a replica are given.
         """
         cleaned = [
             directory.checkpoint(text.CLEANED_TO, partition)
@@ -196,10 +204,10 @@ class Cluster:
         )
 
     def _belief(self, partition: Partition, node: Node) -> Belief:
-        """Return the knowledge of a node about a partition.
+        """Return the state of a partition according to a node.
 
-        If there is no metadata log, or it does not have the topic, all nodes follow `UNKNOWN_LEADER`. A node without a
-        metadata log is assumed to know the content of the cluster's metadata log.
+        If there is no metadata log, or it does not have the topic, every node follows `UNKNOWN_LEADER`. A node without
+        a metadata log is assumed to have read the whole metadata log of the cluster.
         """
         if self.metadata is None or partition == METADATA:
             return Belief(UNKNOWN_LEADER, 0, 0)
@@ -216,9 +224,9 @@ class Cluster:
         return Belief(leader, state.leader_epoch, state.partition_epoch, state.electable)
 
     def _stand_in(self, partition: Partition, state: PartitionState) -> int:
-        """The broker that is treated as the leader if there is none, for example after all brokers have stopped.
+        """Return the broker to treat as the leader of a partition that has none, as after all brokers have stopped.
 
-        It is the broker with the largest high watermark among those that can be elected.
+        This is the broker with the largest high watermark among the brokers that can be elected.
         """
         known = {
             node.id: directory.checkpoint(text.HIGH_WATERMARKS, partition) or 0
@@ -228,7 +236,7 @@ class Cluster:
         return max(known, key=lambda node: (known[node], -node), default=UNKNOWN_LEADER)
 
     def partitions_of(self, partition: Partition) -> Iterator[tuple[Node, DataDirectory]]:
-        """The nodes and directories that have a replica of a partition."""
+        """Yield each node that has a replica of a partition, with the data directory of the replica."""
         for _, node in sorted(self.nodes.items()):
             for directory in node.directories:
                 if partition in directory.partitions:
@@ -241,9 +249,9 @@ class Survey:
     """A data directory, and the data that shows to which cluster it belongs.
 
     Attributes:
-        directory: the directory.
-        metadata: its metadata log; None if it has none.
-        topics: the ids of the topics in it, by name.
+        directory: the data directory.
+        metadata: the metadata log in the directory, or None if it has none.
+        topics: the ids of the topics in the directory, by name.
     """
 
     directory: DataDirectory
@@ -252,23 +260,30 @@ class Survey:
 
     @property
     def weight(self) -> int:
-        """The end offset of its metadata log, plus 1; 0 without one. Directories are grouped by decreasing weight."""
+        """The end offset of the metadata log plus 1, or 0 without a metadata log.
+
+        Directories are grouped into clusters in descending order of weight.
+        """
         return self.metadata.log.end_offset + 1 if self.metadata is not None else 0
 
 
 def survey(files: Files, path: str) -> Survey:
-    """Survey a data directory. Raises Unreadable if it cannot be listed."""
+    """Read a data directory, and the data that shows to which cluster it belongs.
+
+    Raises:
+        Unreadable: the directory cannot be listed.
+    """
     directory = read_data_directory(files, path)
     return Survey(directory, _metadata_log(files, directory), _topic_ids(files, directory))
 
 
 @attrs.frozen(eq=False)
 class Reader:
-    """Functions that read further data from directories, on the machines on which the directories are.
+    """Functions that read further data from directories, on the machines that have the directories.
 
     Attributes:
-        metadata: reads a metadata log.
-        alike: whether two directories have a batch in common; None if their logs share no offset.
+        metadata: reads the content of a metadata log.
+        alike: returns whether two directories have a batch in common, or None if no offset is in the logs of both.
     """
 
     metadata: Callable[[MetadataLog], Metadata]
@@ -287,12 +302,13 @@ def assemble(surveyed: Sequence[Survey], read: Reader, *, stopped: bool = False)
     """Group data directories by cluster.
 
     Parameters:
-        surveyed: the directories.
-        read: reads further data from them.
-        stopped: whether the user says that no broker ran when its directory was copied.
+        surveyed: the data directories.
+        read: the functions that read further data from the directories.
+        stopped: whether the user says that no broker was running when its directory was copied.
 
     Returns:
-        The clusters, starting with the one that has the most partitions. Their notes say what was left out.
+        The clusters, in descending order of the number of replicas. Their notes name the directories that were left
+        out.
     """
     groups: list[list[Survey]] = []
     for each in sorted(surveyed, key=lambda directory: -directory.weight):
@@ -326,7 +342,7 @@ def _metadata_log(files: Files, directory: DataDirectory) -> MetadataLog | None:
 
 
 def _log(files: Files, directory: LogDirectory) -> DiskLog:
-    """Return the readable part of a log. The audit of the partition reports the unreadable part."""
+    """Return the part of a log before the first unreadable segment. The audit of the partition reports the segment."""
     pieces = [np.empty(0, BATCH)]
     for _, path in directory.segments:
         try:
@@ -359,7 +375,7 @@ def _belongs_to(each: Survey, group: list[Survey], read: Reader) -> bool:
 
 
 def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
-    """Return whether two directories belong to one cluster; None if there is no evidence."""
+    """Return whether two directories belong to the same cluster, or None if there is no evidence."""
     mine, theirs = one.directory.cluster, other.directory.cluster
     if mine and theirs and mine != theirs:
         return False
@@ -375,7 +391,7 @@ def _are_related(one: Survey, other: Survey, read: Reader) -> bool | None:
 
 
 def _have_a_batch_in_common(files: Files, one: DataDirectory, other: DataDirectory) -> bool | None:
-    """Return whether two directories have the same batch anywhere; None if their logs share no offset."""
+    """Return whether two directories have a batch in common, or None if no offset is in the logs of both."""
     found = None
     for partition in sorted(one.partitions.keys() & other.partitions.keys())[:MOST_LOGS]:
         logs = [_log(files, read_log_directory(files, each.partitions[partition])) for each in (one, other)]
@@ -421,10 +437,17 @@ def _own_directories(
     notes: list[tuple[tuple[int, ...], str]],
     doubled: list[tuple[int, Partition, str, str]],
 ) -> list[Survey]:
-    """Return the directories of a node among all directories with its id: one, or several with different partitions.
+    """Return the data directories of a node, chosen from all directories with its id.
 
-    A directory that has the same partitions as a chosen one is a copy from a different time, or of an earlier or later
-    incarnation of the node.
+    A directory is left out if it and a chosen directory have the metadata log, or if most of its partitions are in
+    chosen directories: it is a copy from a different time, or of an earlier or later incarnation of the node. A
+    directory without partitions is left out if there are others.
+
+    Parameters:
+        node: the id of the node.
+        held: the directories with this id.
+        notes: a list to which notes about the directories are added.
+        doubled: a list to which partitions that are in two chosen directories are added.
     """
     kept: list[Survey] = []
     for each in sorted(held, key=lambda identity: (-identity.weight, -len(identity.directory.partitions))):
@@ -461,7 +484,7 @@ def _own_directories(
 
 
 def _newest(nodes: Iterable[Node]) -> MetadataLog | None:
-    """The longest metadata log; None if there is none."""
+    """Return the metadata log that ends last (by leader epoch, then by offset), or None if no node has one."""
     found = [node.metadata for node in nodes if node.metadata is not None]
     return max(found, key=lambda each: (each.last_epoch, each.log.end_offset), default=None)
 

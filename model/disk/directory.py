@@ -1,4 +1,4 @@
-"""The content of data directories, except the logs themselves."""
+"""Read data directories and the directories of partitions in them, except the segments of logs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ METADATA: Partition = (METADATA_TOPIC, 0)
 """The partition of KRaft's metadata log."""
 
 DEEPEST = 8
-"""Number of directory levels below a given directory in which data directories are searched for."""
+"""The number of levels below a given directory that are searched for data directories."""
 
 MOST_DIRECTORIES = 100_000
-"""Largest number of directories that are visited to find data directories."""
+"""The largest number of directories that are searched for data directories."""
 
 _PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 _SET_ASIDE = re.compile(r"[a-zA-Z0-9._-]{1,249}-[0-9]{1,10}\.[0-9a-zA-Z]+-(delete|future|stray)")
@@ -33,14 +33,15 @@ class DataDirectory:
     """A data directory of a broker or of a controller.
 
     Attributes:
-        path: its path.
-        node: the id of the broker or controller; None if the directory does not have it.
-        cluster, directory: the ids of the cluster and of the directory; empty if the directory does not have them.
-        clean: whether its broker was stopped cleanly.
-        checkpoints: the offsets in each checkpoint file, by file name; no entry if a file does not exist.
-        partitions: its partitions, each with the directory of its log.
-        set_aside: the partition directories that are being deleted or moved, or that are stray.
-        problems: errors from reading its files, one line each.
+        path: the path of the data directory.
+        node: the id of the broker or controller, or None if it is not in `meta.properties`.
+        cluster, directory: the ids of the cluster and of the directory, or empty strings if they are not in
+            `meta.properties`.
+        clean: whether the broker was stopped cleanly.
+        checkpoints: the offsets in each checkpoint file, by file name. Files that do not exist have no entry.
+        partitions: the path of the directory of each partition.
+        set_aside: the names of partition directories that are being deleted or moved, or that are stray.
+        problems: errors from reading the files, one line each.
     """
 
     path: str
@@ -54,12 +55,12 @@ class DataDirectory:
     problems: tuple[str, ...] = ()
 
     def checkpoint(self, name: str, partition: Partition) -> int | None:
-        """The offset of a partition in a checkpoint file; None if it has none."""
+        """Return the offset of a partition in a checkpoint file, or None if the file has no entry for the partition."""
         return self.checkpoints.get(name, {}).get(partition)
 
 
 def find_data_directories(files: Files, path: str) -> list[str]:
-    """The data directories below a directory, or the directory itself if it is one.
+    """Return the paths of the data directories below a directory, or the directory itself if it is a data directory.
 
     A data directory contains `meta.properties`, an offset checkpoint, or a partition directory. Links are not followed.
 
@@ -110,7 +111,7 @@ def _holds_a_log(files: Files, path: str) -> bool:
 
 
 def read_data_directory(files: Files, path: str) -> DataDirectory:
-    """Read a data directory, except the logs. Files that cannot be read are listed in `problems`.
+    """Read the files of a data directory, except the logs. Errors from reading a file are added to `problems`.
 
     Raises:
         Unreadable: the directory cannot be listed.
@@ -154,7 +155,7 @@ def _partitions(kinds: Mapping[str, str]) -> Iterator[re.Match[str]]:
 
 
 def _odd(kinds: Mapping[str, str]) -> Iterator[str]:
-    """The names of Kafka files and directories that are links or special files."""
+    """Yield the names of Kafka's files and directories that are links or special files."""
     ours = {text.PROPERTIES, text.CLEAN_SHUTDOWN, *text.OFFSET_CHECKPOINTS}
     for name, kind in kinds.items():
         if (kind != "file" and name in ours) or (kind == "other" and _PARTITION.fullmatch(name)):
@@ -166,14 +167,14 @@ class LogDirectory:
     """The directory of a partition.
 
     Attributes:
-        path: its path.
-        segments: the base offset and the file of each segment, sorted.
-        epochs: the entries of the leader epoch checkpoint; None if the file does not exist.
-        topic_id: the topic id; None if the directory does not have it.
+        path: the path of the directory.
+        segments: the base offset and the path of each segment, sorted by base offset.
+        epochs: the entries of the leader epoch checkpoint, or None if the file does not exist.
+        topic_id: the topic id, or None if it is not in `partition.metadata`.
         snapshots: the offsets of the producer snapshots.
         swapping: whether compaction was interrupted while it replaced segments.
-        is_one: whether it is a partition directory, that is, contains a typical file.
-        problems: errors from reading its files, one line each.
+        is_one: whether the directory contains a file of a partition, so that it is a partition directory.
+        problems: errors from reading the files, one line each.
     """
 
     path: str
@@ -187,12 +188,15 @@ class LogDirectory:
 
 
 def no_directory(path: str) -> LogDirectory:
-    """The directory of a partition that does not exist."""
+    """Return an empty `LogDirectory` for a partition directory that does not exist."""
     return LogDirectory(path, (), None, None, (), swapping=False, is_one=True, problems=())
 
 
 def read_log_directory(files: Files, path: str) -> LogDirectory:
-    """Read a partition directory, except the content of segments. `problems` lists files that cannot be read."""
+    """Read a partition directory, except the content of segments.
+
+    Errors from reading a file are added to `problems`.
+    """
     problems: list[str] = []
     try:
         entries = files.listed(path)

@@ -1,7 +1,8 @@
-"""Open files in a way that is safe even if the content of a directory is malicious.
+"""Open files safely, even if a directory has malicious content.
 
-Only regular files are opened, read-only and without following links, and they are read in bounded pieces. Files are not
-mapped into memory, because a process is killed if a broker truncates a file that the process has mapped.
+Only regular files are opened, in read-only mode and without following links, and they are read in pieces of limited
+size. Files are not mapped into memory, because a process is killed when it reads from a mapped file that a broker has
+truncated.
 """
 
 from __future__ import annotations
@@ -15,21 +16,24 @@ from typing import Literal, Protocol
 import attrs
 
 MOST_TEXT = 256 * 2**20
-"""Largest text file that is read, in bytes: a checkpoint of about a million partitions."""
+"""The size of the largest text file that is read, in bytes.
+
+A checkpoint of about a million partitions is this large.
+"""
 
 MOST_ENTRIES = 4_000_000
-"""Largest number of entries in a directory that is listed."""
+"""The largest number of entries of a directory that can be listed."""
 
 Kind = Literal["file", "directory", "other"]
 
 
 class Unreadable(Exception):
-    """Raised when a file or directory cannot be read. The message has one line with the path and the reason."""
+    """Raised when a file or directory cannot be read. The message is one line with the path and the reason."""
 
 
 @attrs.frozen
 class Entry:
-    """An entry of a directory: its name and kind. A link is neither a file nor a directory."""
+    """An entry of a directory: its name and kind. The kind of a link is ``other``."""
 
     name: str
     kind: Kind
@@ -40,7 +44,7 @@ class Source(Protocol):
 
     @property
     def size(self) -> int:
-        """Size of the file in bytes when it was opened."""
+        """The size of the file in bytes when it was opened."""
 
     def read_into(self, buffer: memoryview, at: int) -> int:
         """Fill a buffer from the position `at` in the file.
@@ -57,19 +61,27 @@ class Files(Protocol):
     """A read-only file system."""
 
     def listed(self, path: str) -> list[Entry]:
-        """The entries of a directory, sorted by name. Raises Unreadable if it cannot be listed."""
+        """Return the entries of a directory, sorted by name.
+
+        Raises:
+            Unreadable: the directory cannot be listed.
+        """
 
     def opened(self, path: str) -> AbstractContextManager[Source]:
-        """Open a file, for a ``with`` statement. Raises Unreadable if it cannot be opened or is not a regular file."""
+        """Return a context manager that opens a file and closes it at the end.
+
+        Raises:
+            Unreadable: the path cannot be opened or is not a regular file.
+        """
 
 
 def filled(buffer: memoryview, read: Callable[[memoryview, int], int]) -> int:
     """Read piece by piece until a buffer is full or the file ends.
 
     Parameters:
-        buffer: the buffer.
-        read: reads into the rest of the buffer, given that rest and the number of bytes read so far. Returns the number
-            of bytes it has read; 0 at the end of the file.
+        buffer: the buffer to fill.
+        read: reads into a buffer, given the unfilled part of `buffer` and the number of bytes read so far. Returns the
+            number of bytes that this call has read, or 0 at the end of the file.
 
     Returns:
         The number of bytes read.
@@ -140,7 +152,7 @@ def _kind(entry: os.DirEntry[str]) -> Kind:
 
 
 def read_bytes(files: Files, path: str, most: int = MOST_TEXT) -> bytes:
-    """The content of a small file.
+    """Return the content of a small file.
 
     Raises:
         Unreadable: the file cannot be read, or has more than `most` bytes.

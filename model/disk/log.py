@@ -1,8 +1,8 @@
-"""The log of a replica on disk, with the interface of `Log` that properties use, for batches instead of records.
+"""The log of a replica on disk, made of batches, with the methods of `leadline.model.log.Log` that properties call.
 
-A log on disk differs from one in the model in three ways. It can start after offset 0, because retention moves its
-start. Compaction can have removed batches, or records from a batch. And it is long: logs are compared as arrays, and a
-difference over many batches is reported once.
+A log on disk differs from a log in the model in three ways. It can start after offset 0, because retention moves its
+start. Compaction can have removed batches, or records from a batch. And it can be long, so that logs are compared as
+arrays, and a difference that extends over many batches is reported once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from leadline.model.disk.batches import DELETE_HORIZON, LARGEST_OFFSET, NO_EPOCH
 
 @attrs.frozen
 class Batch:
-    """A record batch, which corresponds to a record of the model.
+    """A record batch on disk. Properties treat it like a record of the model.
 
     Attributes:
-        first: its base offset.
-        last: its last offset.
-        epoch: the leader epoch in which it was written.
-        crc, size: its checksum and its size in bytes, which distinguish it from other batches with the same offsets.
+        first: the base offset.
+        last: the last offset.
+        epoch: the leader epoch in which the batch was written.
+        crc, size: the checksum and the size in bytes, which distinguish batches with the same offsets.
     """
 
     first: int
@@ -38,18 +38,18 @@ class Batch:
 
 
 Place = tuple[int, Batch | None, Batch | None]
-"""An offset, and the batches of two logs there."""
+"""An offset and the batch of each of two logs there, or None for a log without a batch at the offset."""
 
 
 @attrs.frozen(eq=False)
 class DiskLog:
-    """The log of a replica.
+    """The log of a replica on disk.
 
     Attributes:
         batches: an array of type `BATCH`, sorted by offset, without overlaps.
-        start_offset: the log start offset; records below it have been removed.
+        start_offset: the log start offset. Records below it have been removed.
         end_offset: the log end offset (LEO).
-        cleaned_below: the offset below which compaction may have removed records; 0 if it has removed none.
+        cleaned_below: the offset below which compaction may have removed records, or 0 if the log was not compacted.
     """
 
     batches: NDArray[np.void]
@@ -64,7 +64,7 @@ class DiskLog:
     def records(self) -> tuple[Batch, ...]:
         """The first and the last batch of each run of batches with the same leader epoch, in offset order.
 
-        Batches from before 0.11, which have no epoch, are omitted.
+        Batches from before 0.11 are omitted because they have no epoch.
         """
         batches = chosen(self.batches, self.batches["epoch"] != NO_EPOCH)
         ends = _run_ends(batches["epoch"])
@@ -79,21 +79,22 @@ class DiskLog:
         return _batch(self.batches[_covering(self.batches, np.array([offset]))[0]])
 
     def beside(self, other: DiskLog, below: int) -> Iterator[Place]:
-        """Compare two logs at each offset less than `below` at which something can differ from the offset before.
+        """Compare two logs at each offset less than `below` at which the result can differ from the previous offset.
 
-        Offsets that prove nothing are omitted: those below a log start offset, those that compaction removed from one
-        log, and batches with a wrong checksum, which are known to be damaged.
+        Offsets at which a difference is not a fault are omitted: offsets below a log start offset, offsets that
+        compaction may have removed, and offsets of batches with a wrong checksum, which are reported separately.
 
         Parameters:
             other: the other log.
             below: the first offset that is not compared.
 
         Returns:
-            Offsets, each with the batch of both logs there, None if a log has none. If compaction may have changed one
-            of the two batches, and the fields that it keeps are equal, both are the same `Batch`.
+            An iterator of offsets, each with the batch of this log and the batch of the other log, or None for a log
+            without a batch there. If compaction may have changed one of the two batches, and the fields that compaction
+            keeps are equal, the same `Batch` is returned for both logs.
         """
         below = min(below, max(self.end_offset, other.end_offset))
-        key = id(other), below  # several properties compare the same two logs
+        key = id(other), below  # cached, because several properties compare the same two logs
         if key not in self._compared:
             aligned = self.aligned(other, below)
             starts = [0, *(end + 1 for end in _run_ends(aligned.kind)[:-1])] if len(aligned.offsets) else []
@@ -101,7 +102,10 @@ class DiskLog:
         return iter(self._compared[key][1])
 
     def aligned(self, other: DiskLog, below: int) -> Alignment:
-        """Align two logs. `beside` reports only the first offset of each run."""
+        """Compare two logs at every offset less than `below` at which a batch begins. See `beside`.
+
+        `beside` returns only the first offset of each run of offsets with equal results.
+        """
         low = max(self.start_offset, other.start_offset)
         mine, theirs = _window(self.batches, low, below), _window(other.batches, low, below)
         alike = np.array_equal(mine["first"], theirs["first"]) and np.array_equal(mine["last"], theirs["last"])
@@ -133,12 +137,12 @@ class DiskLog:
 
 @attrs.frozen(eq=False)
 class Alignment:
-    """Two logs, compared at every offset at which a batch of either begins.
+    """The comparison of two logs at every offset at which a batch of one of them begins.
 
     Attributes:
-        mine, theirs: the batches of both logs, arrays of type `BATCH`.
-        offsets: the offsets.
-        left, right: for each offset, the index of its batch in `mine` and in `theirs`; -1 if there is none.
+        mine, theirs: the batches of the first and of the second log, as arrays of type `BATCH`.
+        offsets: the offsets that are compared.
+        left, right: for each offset, the index of its batch in `mine` and in `theirs`, or -1 for a log without one.
         same: for each offset, whether both logs have the same batch.
     """
 
@@ -151,7 +155,7 @@ class Alignment:
 
     @property
     def kind(self) -> NDArray[np.int64]:
-        """A number for each offset, equal for two offsets if no property can distinguish them."""
+        """A number for each offset. Successive offsets have the same number if the epochs and `same` do not change."""
         epochs = [
             np.where(places >= 0, batches["epoch"][np.maximum(places, 0)] if len(batches) else NO_EPOCH, -2)
             for batches, places in ((self.mine, self.left), (self.theirs, self.right))
@@ -160,7 +164,7 @@ class Alignment:
         return np.concatenate([[0], np.cumsum(changed)]) if len(self.offsets) else np.empty(0, np.int64)
 
     def place(self, index: int) -> Place:
-        """Return the offset with the given index, and the batches of both logs at this offset."""
+        """Return the offset with an index, and the batches of both logs at this offset."""
         left, right = int(self.left[index]), int(self.right[index])
         mine = _batch(self.mine[left]) if left >= 0 else None
         if self.same[index]:
@@ -169,10 +173,10 @@ class Alignment:
 
 
 def log_of(batches: NDArray[np.void], start_offset: int, least_end: int, cleaned_below: int = 0) -> DiskLog:
-    """Make a log of batches.
+    """Return the log that consists of the given batches. Batches with invalid or overlapping offsets are omitted.
 
     Parameters:
-        batches: an array of type `BATCH`, in the order on disk; they can be damaged.
+        batches: an array of type `BATCH`, in the order on disk.
         start_offset: the log start offset.
         least_end: the smallest possible log end offset, which is the base offset of the last segment.
         cleaned_below: the offset below which compaction may have removed records.
@@ -187,12 +191,16 @@ def log_of(batches: NDArray[np.void], start_offset: int, least_end: int, cleaned
 
 
 def chosen(batches: NDArray[np.void], which: NDArray[np.bool_]) -> NDArray[np.void]:
-    """The batches for which a mask is true; not copied if the mask selects all, because there can be millions."""
+    """Return the batches that a mask selects. If it selects all, they are not copied, because there can be millions."""
     return batches if which.all() else batches[which]
 
 
 def _not_overlapping(batches: NDArray[np.void]) -> list[int]:
-    """The indices of batches, sorted by offset, that begin after the end of all earlier ones in the result."""
+    """Return the indices of the batches that begin after the end of every earlier batch in the result.
+
+    Parameters:
+        batches: the batches, sorted by first offset.
+    """
     kept, reached = [], -1
     for place, (first, last) in enumerate(zip(batches["first"].tolist(), batches["last"].tolist(), strict=True)):
         if first > reached:
@@ -202,14 +210,14 @@ def _not_overlapping(batches: NDArray[np.void]) -> list[int]:
 
 
 def is_sound(batches: NDArray[np.void]) -> NDArray[np.bool_]:
-    """A mask of the batches with valid offsets."""
+    """Return a mask that selects the batches with valid offsets."""
     first, last = batches["first"], batches["last"]
     sound: NDArray[np.bool_] = (first >= 0) & (last >= first) & (last < LARGEST_OFFSET)
     return sound
 
 
 def is_full(batches: NDArray[np.void]) -> NDArray[np.bool_]:
-    """A mask of the batches that have all their records and were not changed by compaction."""
+    """Return a mask that selects the batches that have all their records and were not changed by compaction."""
     full: NDArray[np.bool_] = (batches["records"] == batches["last"] - batches["first"] + 1) & (
         batches["attributes"] & DELETE_HORIZON == 0
     )
@@ -222,7 +230,7 @@ def offsets_text(first: int, last: int) -> str:
 
 
 def _same(one: NDArray[np.void], other: NDArray[np.void], cleaned_below: int) -> NDArray[np.bool_]:
-    """A mask of the pairs of batches that are the same.
+    """Return a mask that selects the pairs of batches that can be copies of the same batch.
 
     A follower copies every byte of a batch. Compaction, which runs on each broker independently, removes records from a
     batch but keeps its offsets, epoch and producer.
@@ -242,14 +250,14 @@ def _same(one: NDArray[np.void], other: NDArray[np.void], cleaned_below: int) ->
 
 
 def _window(batches: NDArray[np.void], low: int, below: int) -> NDArray[np.void]:
-    """The batches that contain an offset from `low` to `below` - 1."""
+    """Return the batches that contain an offset from `low` to `below` - 1."""
     begin = int(np.searchsorted(batches["last"], low))
     end = int(np.searchsorted(batches["first"], below))
     return batches[begin : max(begin, end)]
 
 
 def _covering(batches: NDArray[np.void], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The index of the batch that contains each offset; -1 if there is none."""
+    """Return, for each offset, the index of the batch that contains it, or -1 if no batch does."""
     if not len(batches):
         return np.full(len(offsets), -1)
     places = np.searchsorted(batches["first"], offsets, side="right") - 1
@@ -259,7 +267,7 @@ def _covering(batches: NDArray[np.void], offsets: NDArray[np.int64]) -> NDArray[
 
 
 def _run_ends(values: NDArray[np.int64]) -> list[int]:
-    """The last index of each run of equal values."""
+    """Return the last index of each run of equal values."""
     if not len(values):
         return []
     return [*map(int, np.flatnonzero(values[1:] != values[:-1])), len(values) - 1]

@@ -1,4 +1,7 @@
-"""The logs of a partition as a table: a row for each log, and a column for each range of offsets without changes."""
+"""Compare the logs of a partition in a table, with a row for each log and a column for each range of offsets.
+
+The offsets of a column have the same leader epoch, and the same result of the comparison, in every log.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +16,27 @@ from leadline.model.disk.log import offsets_text
 from leadline.model.disk.partition import UNKNOWN_LEADER, DiskPartition, DiskReplica
 
 MOST_COLUMNS = 24
-"""Largest number of columns."""
+"""The largest number of columns in a table."""
 
 MOST_BORDERS = 500
-"""The largest number of changes within a log or between two logs. A damaged log can change with every batch."""
+"""The largest number of changes in a log, or between two logs, that begin a column.
+
+A damaged log can change with every batch.
+"""
 
 Kind = Literal["same", "different", "missing", "gone", "end"]
-"""The kind of a cell. `same`: no other log has a different batch there; `different`: another log has one; `missing`:
-the log lacks a batch that it should have; `gone`: retention or compaction removed it; `end`: the log has ended."""
+"""The kind of a cell. ``same``: no other log has a different batch at these offsets. ``different``: another log has a
+different batch. ``missing``: the log lacks a batch that it should have. ``gone``: retention or compaction removed the
+batch. ``end``: the log ends before these offsets."""
 
 
 @attrs.frozen
 class LogCell:
-    """The content of a log in a column.
+    """The cell of a log in a column.
 
     Attributes:
         kind: the result of the comparison with the other logs.
-        epoch: the leader epoch; None if the log has no batch there.
+        epoch: the leader epoch of the batch, or None if the log has no batch there.
         text: a short description of the batch.
     """
 
@@ -43,12 +50,12 @@ class LogRow:
     """The row of a log.
 
     Attributes:
-        broker: its broker.
-        badges: short texts about the broker: whether it leads, and whether it can be elected.
-        cells: one for each column.
-        start, high_watermark, end: its log start offset, high watermark and log end offset.
-        high_watermark_at, end_at: the index of the column before which these offsets are; the number of columns if they
-            are after the last one.
+        broker: the broker with this log.
+        badges: short texts about the broker, such as whether it leads and whether it is in the ISR.
+        cells: the cell of each column.
+        start, high_watermark, end: the log start offset, high watermark and log end offset.
+        high_watermark_at, end_at: the index of the first column at or after the high watermark and the log end offset,
+            or the number of columns if there is no such column.
     """
 
     broker: int
@@ -63,11 +70,11 @@ class LogRow:
 
 @attrs.frozen
 class LogTable:
-    """The logs of a partition.
+    """A table of the logs of a partition.
 
     Attributes:
         columns: the first and the last offset of each column.
-        rows: the logs, by broker.
+        rows: the row of each log, sorted by broker.
         left_out: the number of columns that are omitted for lack of space.
     """
 
@@ -76,12 +83,12 @@ class LogTable:
     left_out: int = 0
 
     def title(self, column: int) -> str:
-        """The offsets of a column."""
+        """Return the offsets of a column as text."""
         return offsets_text(*self.columns[column])
 
 
 def log_table_of(partition: DiskPartition) -> LogTable | None:
-    """The table of the logs of a partition; None if there is no log."""
+    """Return the table of the logs of a partition, or None if the partition has no replicas."""
     replicas = [replica for _, replica in partition.replicas_of()]
     if not replicas:
         return None
@@ -116,7 +123,7 @@ def log_table_of(partition: DiskPartition) -> LogTable | None:
 
 
 def _borders(replicas: list[DiskReplica]) -> list[int]:
-    """The offsets at which a log, or the difference between two logs, changes."""
+    """Return the offsets at which columns begin: where a log, or the difference between two logs, changes."""
     found: set[int] = set()
     for replica in replicas:
         log = replica.log
@@ -137,7 +144,7 @@ def _borders(replicas: list[DiskReplica]) -> list[int]:
 
 
 def _differs(replica: DiskReplica, other: DiskReplica, columns: list[tuple[int, int]]) -> list[bool]:
-    """For each column, whether both logs have a batch there and these differ."""
+    """Return, for each column, whether both logs have a batch there and these batches differ."""
     end = max(replica.log.end_offset, other.log.end_offset)
     runs = list(replica.log.beside(other.log, end))
     starts = [offset for offset, _, _ in runs]
@@ -150,7 +157,14 @@ def _differs(replica: DiskReplica, other: DiskReplica, columns: list[tuple[int, 
 
 
 def _cell(replica: DiskReplica, offset: int, differs: bool, committed: int) -> LogCell:
-    """The cell of a log at an offset. `committed` is the offset below which all records are committed."""
+    """Return the cell of a log in the column that begins at `offset`.
+
+    Parameters:
+        replica: the replica with the log.
+        offset: the first offset of the column.
+        differs: whether another log has a different batch there.
+        committed: the offset below which all records are committed.
+    """
     log = replica.log
     if offset >= log.end_offset:
         return LogCell("missing" if offset < committed else "end", None, "")
@@ -163,7 +177,7 @@ def _cell(replica: DiskReplica, offset: int, differs: bool, committed: int) -> L
 
 
 def _shown(cells: list[list[LogCell]], count: int) -> list[int]:
-    """The columns that are shown: those in which logs differ, their neighbours, and both ends."""
+    """Return the indices of the columns to show: columns in which logs differ, their neighbours, and both ends."""
     if count <= MOST_COLUMNS:
         return list(range(count))
     telling = [column for column in range(count) if any(row[column].kind in ("different", "missing") for row in cells)]

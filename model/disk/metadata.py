@@ -1,6 +1,6 @@
-"""KRaft's metadata log: the decisions of the controllers and their offsets.
+"""Replay KRaft's metadata log, which has the decisions of the controllers in order.
 
-The records' fields are those of the schemas in Apache Kafka's `metadata/src/main/resources/common/metadata`.
+The fields of its records are defined by the schemas in Apache Kafka's `metadata/src/main/resources/common/metadata`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from leadline.model.disk.files import Files, Source, Unreadable
 from leadline.model.disk.wire import Malformed, Wire
 
 LARGEST_BATCH = 256 * 2**20
-"""Size of the largest batch of metadata records that is read, in bytes."""
+"""The size of the largest batch of metadata records that is read, in bytes."""
 
 NO_LEADER_CHANGE = -2
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
@@ -30,10 +30,10 @@ class PartitionState:
     """The state of a partition according to the controllers.
 
     Attributes:
-        replicas: the brokers with a replica, the preferred leader first.
+        replicas: the brokers with a replica, starting with the preferred leader.
         isr, elr: the in-sync replicas, and the eligible leader replicas (KIP-966).
-        leader: the leader; None if there is none.
-        leader_epoch, partition_epoch: the epochs.
+        leader: the broker that leads, or None if the partition has no leader.
+        leader_epoch, partition_epoch: the leader epoch and the partition epoch.
         recovering: whether the leader was elected uncleanly and has not recovered yet.
     """
 
@@ -53,7 +53,13 @@ class PartitionState:
 
 @attrs.frozen
 class Topic:
-    """A topic: its name, and the offsets in the metadata log of its creation and removal (None if it still exists)."""
+    """A topic in the metadata log.
+
+    Attributes:
+        name: the name of the topic.
+        created: the offset of the record that created the topic.
+        removed: the offset of the record that removed the topic, or None if the topic still exists.
+    """
 
     name: str
     created: int
@@ -62,7 +68,7 @@ class Topic:
 
 @attrs.frozen
 class Registration:
-    """A registration of a broker: its offset in the metadata log, and the log directories of the broker."""
+    """A registration of a broker, with its offset in the metadata log and the ids of the broker's log directories."""
 
     offset: int
     directories: frozenset[UUID]
@@ -73,13 +79,14 @@ class Metadata:
     """The content of a metadata log.
 
     Attributes:
-        begins: the offset of the first record that was read: 0, or that of a snapshot.
+        begins: the offset at which reading began: 0, or the offset of a snapshot.
         end: the offset after the last record that was read.
-        topics: every topic, by id.
-        ids: for each topic name, the ids of the topics that had it, oldest first.
-        partitions: the states of each partition with the offsets at which they began, by topic id and number.
+        topics: every topic, by topic id.
+        ids: for each topic name, the ids of the topics with this name, oldest first.
+        partitions: the states of each partition, by topic id and partition number. Each state has the offset of the
+            record that began it.
         registrations: the registrations of each broker, by broker id.
-        compacted: the names of topics whose cleanup policy has ever been compaction.
+        compacted: the names of topics whose cleanup policy has ever included compaction.
         problems: errors from reading the log, one line each.
     """
 
@@ -93,14 +100,14 @@ class Metadata:
     problems: list[str] = attrs.field(factory=list)
 
     def state(self, topic_id: UUID, partition: int, before: int | None = None) -> PartitionState | None:
-        """The state of a partition.
+        """Return the state of a partition at an offset of the metadata log.
 
         Parameters:
             topic_id, partition: the topic id and number of the partition.
-            before: ignore records from this offset on; None: use all records.
+            before: only records below this offset are used, or all records if it is None.
 
         Returns:
-            The state; None if the partition did not exist then.
+            The state, or None if the partition did not exist at that offset.
         """
         found = None
         for offset, state in self.partitions.get((topic_id, partition), ()):
@@ -111,7 +118,7 @@ class Metadata:
         return None if gone else found
 
     def topic_id(self, name: str, before: int | None = None) -> UUID | None:
-        """The id of the topic with a name; None if there is none. See `state`."""
+        """Return the id of the topic with a name, or None if no such topic existed. See `state` for `before`."""
         for topic_id in reversed(self.ids.get(name, ())):
             topic = self.topics[topic_id]
             created = before is None or topic.created < before
@@ -121,7 +128,7 @@ class Metadata:
         return None
 
     def existing(self) -> Iterator[tuple[str, int]]:
-        """The partitions that exist at the end of the log, by topic and number."""
+        """Yield the topic name and number of each partition that exists at the end of the log."""
         for topic_id, number in self.partitions:
             topic = self.topics.get(topic_id)
             if topic is not None and topic.removed is None:
@@ -134,6 +141,9 @@ def read_metadata(files: Files, directory: LogDirectory) -> Metadata:
     Parameters:
         files: the file system.
         directory: the directory of the log.
+
+    Returns:
+        The content of the log. If the log cannot be read completely, `problems` has the reason.
     """
     metadata = Metadata()
     replay = _Replay(metadata)
@@ -157,7 +167,7 @@ def read_metadata(files: Files, directory: LogDirectory) -> Metadata:
 
 
 def snapshots(files: Files, directory: LogDirectory) -> list[tuple[int, str]]:
-    """The snapshots of a metadata log: the end offset and the file of each.
+    """Return the end offset and the path of each snapshot of a metadata log, sorted by offset.
 
     Raises:
         Unreadable: the directory cannot be listed.
@@ -170,7 +180,7 @@ def snapshots(files: Files, directory: LogDirectory) -> list[tuple[int, str]]:
 
 
 def _read(files: Files, path: str, take: Callable[[int, bytes], None], metadata: Metadata) -> None:
-    """Call `take` with the offset and value of each record in a file."""
+    """Call `take` with the offset and the value of each record in a file. Add errors to the problems of `metadata`."""
     with files.opened(path) as source:
         headers = read_headers(source)
         for batch in headers.batches:
@@ -212,7 +222,7 @@ def _records(source: Source, batch: np.void) -> Iterator[tuple[int, bytes]]:
 
 
 class _Replay:
-    """Applies records to the metadata; records of a transaction (KIP-868) are applied when it ends."""
+    """A replay of metadata records. Records of a transaction (KIP-868) are applied when the transaction ends."""
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
@@ -229,12 +239,12 @@ class _Replay:
         }
 
     def record(self, offset: int, value: bytes) -> None:
-        """Apply a record of the log, or keep it until its transaction ends."""
+        """Apply a record of the log, unless the snapshot that was read includes it."""
         if offset >= self._metadata.begins:
             self.add(offset, value)
 
     def add(self, offset: int, value: bytes) -> None:
-        """Apply a record of the log or of a snapshot."""
+        """Apply a record of the log or of a snapshot, or keep it until its transaction ends."""
         wire = Wire(value)
         frame, kind, version = wire.unsigned(), wire.unsigned(), wire.unsigned()
         if frame != 1:
@@ -268,8 +278,8 @@ class _Replay:
             return
         number, topic_id = wire.int32(), wire.uuid()
         replicas, isr = wire.array(wire.int32), wire.array(wire.int32)
-        wire.array(wire.int32)  # replicas that are being removed
-        wire.array(wire.int32)  # replicas that are being added
+        wire.array(wire.int32)  # the replicas that are being removed
+        wire.array(wire.int32)  # the replicas that are being added
         leader, leader_epoch, partition_epoch = wire.int32(), wire.int32(), wire.int32()
         if version >= 1:
             wire.array(wire.uuid)
@@ -321,15 +331,15 @@ class _Replay:
     def _register_broker(self, offset: int, version: int, wire: Wire) -> None:
         broker = wire.int32()
         if version >= 2:
-            wire.boolean()  # whether it is migrating from ZooKeeper
+            wire.boolean()  # whether the broker is migrating from ZooKeeper
         wire.uuid()
         wire.int64()
         wire.array(lambda: self._endpoint(wire))
         wire.array(lambda: self._feature(wire))
         wire.nullable_string()
-        wire.boolean()  # whether it is fenced
+        wire.boolean()  # whether the broker is fenced
         if version >= 1:
-            wire.boolean()  # whether it is shutting down
+            wire.boolean()  # whether the broker is shutting down
         directories = next((field.array(field.uuid) for tag, field in wire.tagged() if tag == 0), [])
         found = Registration(offset, frozenset(directories))
         self._metadata.registrations.setdefault(broker, []).append(found)

@@ -1,4 +1,4 @@
-"""A partition on the disks of its brokers, with the interface that properties use for states of the model."""
+"""A partition on the disks of its brokers, with the attributes and methods that properties use on model states."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from leadline.model.disk.text import Epoch
 from leadline.model.quorum import NO_EPOCH, Quorum
 
 UNKNOWN_LEADER = -1
-"""The leader if brokers have one but it cannot be determined from the disks."""
+"""The leader if the partition has a leader that cannot be determined from the disks."""
 
 LEFT_OUT = b"version https://git-lfs.github.com/spec/"
-"""The first bytes of a Git LFS pointer, which replaces a file that is stored elsewhere."""
+"""The first bytes of a Git LFS pointer file, which replaces a file that is stored elsewhere."""
 
 COMPACTED_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Internal topics whose cleanup policy is compaction."""
@@ -29,12 +29,12 @@ COMPACTED_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_
 
 @attrs.frozen
 class Belief:
-    """A broker's last knowledge of a partition, according to its own copy of the metadata log.
+    """The state of a partition according to a broker's own copy of the metadata log, which may be out of date.
 
     Attributes:
-        leader: the leader; None if it knows of none.
-        epoch, partition_epoch: the epochs.
-        isr: the in-sync replicas.
+        leader: the broker that leads, or None if the partition has no leader.
+        epoch, partition_epoch: the leader epoch and the partition epoch.
+        isr: the in-sync replicas, including eligible leader replicas.
     """
 
     leader: int | None = None
@@ -45,14 +45,15 @@ class Belief:
 
 @attrs.frozen
 class ReplicaPlace:
-    """The location of a replica, and its broker's data about it outside of the partition directory.
+    """The location of a replica, and data about the replica that is stored outside of its partition directory.
 
     Attributes:
-        node: the broker.
-        path: the partition directory.
+        node: the id of the broker.
+        path: the path of the partition directory.
         clean: whether the broker was stopped cleanly.
-        high_watermark, recovery_point, log_start, cleaned_to: the offsets in the checkpoints; None if there is none.
-        belief: the knowledge of the broker about the partition.
+        high_watermark, recovery_point, log_start, cleaned_to: the offsets of the partition in the broker's checkpoint
+            files. An offset is None if it is not in the file or the file does not exist.
+        belief: the state of the partition according to the broker.
         missing: whether the broker should have this directory but does not.
     """
 
@@ -72,8 +73,8 @@ class Segment:
     """A segment of a log.
 
     Attributes:
-        base: its base offset, according to the file name.
-        size: the size of its file in bytes.
+        base: the base offset, according to the file name.
+        size: the size of the file in bytes.
         batches: the number of batches.
         end: the position in the file at which the last batch ends.
         tail: the kind of data after the last batch.
@@ -88,16 +89,16 @@ class Segment:
 
 @attrs.frozen(eq=False)
 class DiskReplica:
-    """A replica on disk. The first five attributes are those of a replica in the model.
+    """A replica on disk. The first five attributes have the same meaning as in a replica of the model.
 
     Attributes:
-        log: its log.
-        high_watermark: the high watermark in the checkpoint; the log start offset if there is none.
-        epoch, leader, isr: the knowledge of its broker. See `Belief`.
-        place: its location, and the offsets in the checkpoints.
-        directory: the other content of its directory.
-        segments: its segments.
-        batches: all batches, an array of type `BATCH`, in file order.
+        log: the log.
+        high_watermark: the high watermark in the checkpoint, or the log start offset if there is no checkpoint.
+        epoch, leader, isr: the leader epoch, leader and ISR according to the broker. See `Belief`.
+        place: the location of the replica, and the offsets in the checkpoints.
+        directory: the content of the partition directory except the batches.
+        segments: the segments of the log.
+        batches: all batches in file order, as an array of type `BATCH`.
         segment_of: for each batch, the index of its segment.
         whole: whether every segment could be read.
         problems: errors from reading the replica, one line each.
@@ -118,17 +119,17 @@ class DiskReplica:
 
     @property
     def node(self) -> int:
-        """Its broker."""
+        """The id of the replica's broker."""
         return self.place.node
 
     @property
     def has_a_log(self) -> bool:
-        """Whether there is a segment. Kafka always keeps one, but a copy can have omitted all of them."""
+        """Whether the replica has a segment. Kafka always keeps one, but a copy of a disk may lack all segments."""
         return bool(self.segments)
 
     @property
     def epochs(self) -> tuple[Epoch, ...] | None:
-        """The entries of its leader epoch checkpoint; None if the file does not exist."""
+        """The entries of the leader epoch checkpoint, or None if the file does not exist."""
         return self.directory.epochs
 
 
@@ -144,13 +145,13 @@ def read_replica(
 
     Parameters:
         files: the file system.
-        place: its location.
-        cleaned_below: the offset below which compaction may have removed records from its log.
+        place: the location of the replica.
+        cleaned_below: the offset below which compaction may have removed records from the log.
         checksums: whether to compute the checksums of batches.
         progress: called regularly with the number of bytes read since the last call.
 
     Returns:
-        The replica; None if the directory is not a partition directory.
+        The replica, or None if the directory is not a partition directory. Errors are in the replica's `problems`.
     """
     directory = no_directory(place.path) if place.missing else read_log_directory(files, place.path)
     if not directory.is_one:
@@ -200,13 +201,13 @@ def _is_left_out(source: Source) -> bool:
 
 @attrs.frozen
 class DiskPromise:
-    """A batch that consumers could read, which corresponds to `leadline.model.kafka.state.Promise` in the model.
+    """A batch that consumers could read. Properties treat it like a `leadline.model.kafka.state.Promise`.
 
     Attributes:
         record: the batch.
-        offset: one of its offsets.
-        epoch: the epoch; leaders of later epochs must have the batch.
-        teller: a phrase that names the broker that exposed it.
+        offset: an offset in the batch.
+        epoch: a leader epoch. Leaders of later epochs must have the batch.
+        teller: a phrase that names the broker that let consumers read the batch.
     """
 
     record: Batch
@@ -220,14 +221,14 @@ class DiskPartition:
     """A partition: the replicas that were found, and its state in the metadata log.
 
     Attributes:
-        topic, number: its name.
-        topic_id: the topic id; None if it is unknown.
+        topic, number: the topic name and the partition number.
+        topic_id: the topic id, or None if it is unknown.
         replicas: the replicas with this topic id, by broker.
-        state: its state in the metadata log; None if there is none.
-        one_moment: whether the disks were copied at one moment. If not, a missing record may have arrived later.
-        strangers: the replicas of another topic with the same name.
-        earlier: the partition at an earlier moment; None if there is none to compare with.
-        cautious: whether to assume that a follower has yet to truncate unless its log shows that it has truncated.
+        state: the state of the partition in the metadata log, or None if the metadata log does not have the partition.
+        one_moment: whether the disks were copied at the same moment. If not, a missing record may have arrived later.
+        strangers: the replicas of a different topic with the same name.
+        earlier: the partition in an earlier copy, or None if there is no earlier copy.
+        cautious: whether to assume that a follower has not truncated its log yet unless the log shows that it has.
     """
 
     topic: str
@@ -242,17 +243,20 @@ class DiskPartition:
 
     @property
     def quorum(self) -> Quorum:
-        """The leader, its epoch, and as ISR the brokers that can be elected, including eligible leader replicas."""
+        """The leader and leader epoch in the metadata log.
+
+        The ISR is the brokers that can be elected, including the ELR.
+        """
         if self.state is None:
             return Quorum(None, NO_EPOCH, frozenset())
         return Quorum(self.state.leader, self.state.leader_epoch, self.state.electable)
 
     @property
     def exposed(self) -> tuple[DiskPromise, ...]:
-        """The batches below a high watermark that consumers could read and that the current leader does not have.
+        """The batches that consumers could read and that the current leader does not have.
 
-        A follower's high watermark is one that its leader had. Batches that the leader has are omitted because there
-        are too many.
+        Consumers could read the batches below any broker's high watermark, because a follower adopts its high watermark
+        from a leader. Batches that the current leader has are omitted because there are too many.
         """
         seen = [(f"broker {broker}", other) for broker, other in self.replicas_of()]
         if self.earlier is not None:
@@ -268,11 +272,15 @@ class DiskPartition:
 
     @property
     def is_metadata(self) -> bool:
-        """Whether this is the metadata log, which has no ISR because it is replicated with Raft."""
+        """Whether the partition is the metadata log, which has no ISR because Raft replicates it."""
         return self.topic == METADATA_TOPIC
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, DiskReplica]]:
-        """Return pairs of broker and replica in order, for the given brokers or all. Missing replicas are omitted."""
+        """Return pairs of a broker and its replica, in the order of broker numbers. Missing replicas are omitted.
+
+        Parameters:
+            brokers: the brokers, or None for all brokers.
+        """
         wanted = self.replicas if brokers is None else set(brokers)
         return ((broker, replica) for broker, replica in sorted(self.replicas.items()) if broker in wanted)
 
@@ -281,14 +289,14 @@ class DiskPartition:
         return self.replicas[broker].leader == broker
 
     def believed_leaders(self) -> Iterator[tuple[int, DiskReplica]]:
-        """The brokers that believe they lead, each with its replica."""
+        """Return the brokers that believe they lead, each with its replica."""
         return ((broker, replica) for broker, replica in self.replicas_of() if replica.leader == broker)
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Return whether a broker's log may differ from its leader's because it has yet to truncate.
+        """Return whether a follower's log may differ from its leader's log because the follower has not truncated yet.
 
-        A batch that the follower has fetched in the leader's epoch proves that it has truncated. Records below a high
-        watermark are never truncated, so they are compared in any case.
+        Always False unless `cautious` is set. A batch of the leader's epoch proves that the follower has truncated.
+        Properties of records below a high watermark do not need `cautious`, because such records are never truncated.
         """
         if not self.cautious:
             return False

@@ -1,4 +1,4 @@
-"""Files in object storage, or in any other remote file system that pyarrow supports."""
+"""Read files in object storage, or in another remote file system that pyarrow supports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ def is_remote(path: str) -> bool:
 
 
 def canonical(path: str) -> str:
-    """Return a path to which names can be appended: without a trailing slash; options of a URI precede its path."""
+    """Return a path in a form to which ``/name`` can be appended.
+
+    A trailing slash is removed. Options of a URI are moved before its path, as in ``s3://bucket?region=x/path``.
+    """
     if not is_remote(path):
         return path.rstrip("/") or "/"
     scheme, _, rest = path.partition("://")
@@ -30,13 +33,13 @@ def canonical(path: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return the text without the user names, passwords and options in its URIs."""
+    """Return a text without the user names, passwords and options of the URIs in it."""
     return re.sub(r"(://)[^/@\s]+@", r"\1...@", re.sub(r"(://[^/?\s]*)\?[^/\s]*", r"\1", text))
 
 
 @attrs.frozen
 class AnyFiles:
-    """The local file system, and the file systems of pyarrow for paths that are URIs."""
+    """A file system for any path: the file systems of pyarrow for URIs, and the local file system for other paths."""
 
     def listed(self, path: str) -> list[Entry]:
         """See `Files.listed`."""
@@ -94,7 +97,7 @@ def _opened(path: str) -> Iterator[_RemoteSource]:
 
 
 def _system(path: str) -> tuple[Any, str]:
-    """The file system of a URI, and the path in it."""
+    """Return the pyarrow file system of a URI, and the path in that file system."""
     if importlib.util.find_spec("pyarrow") is None:
         raise Unreadable(f"{path} needs pyarrow: run pip install 'leadline[spark]'")
     scheme, _, rest = path.partition("://")

@@ -1,7 +1,7 @@
-"""The text files of a data directory: checkpoints, properties, and the state of the quorum.
+"""Read the text files of a data directory: checkpoints, properties, and the state of the Raft quorum.
 
-The formats are those of Apache Kafka's `CheckpointFile`, `LeaderEpochCheckpointFile`, `PartitionMetadataFile`,
-`MetaProperties` and `FileQuorumStateStore`.
+The formats are defined by Apache Kafka's classes `CheckpointFile`, `LeaderEpochCheckpointFile`,
+`PartitionMetadataFile`, `MetaProperties` and `FileQuorumStateStore`.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ QUORUM_STATE = "quorum-state"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 MOST_DIGITS = 19
-"""Number of digits of the largest offset, 2**63 - 1."""
+"""The number of decimal digits of the largest offset, 2**63 - 1."""
 
 Partition = tuple[str, int]
-"""A partition: the topic name and the partition number."""
+"""The name of a partition: its topic and its number."""
 
 
 @attrs.frozen
 class Epoch:
-    """A line of a leader epoch checkpoint: a leader epoch and the offset at which it starts."""
+    """An entry of a leader epoch checkpoint: a leader epoch and the offset at which the epoch starts."""
 
     epoch: int
     start: int
 
 
 def offsets(files: Files, path: str) -> dict[Partition, int]:
-    """The offsets in a checkpoint file.
+    """Return the offsets in an offset checkpoint file, by partition.
 
     Raises:
-        Unreadable: the file is missing, cannot be read, or is not such a checkpoint.
+        Unreadable: the file is missing, cannot be read, or is not an offset checkpoint.
     """
     found: dict[Partition, int] = {}
     for line in _lines(files, path):
@@ -58,10 +58,10 @@ def offsets(files: Files, path: str) -> dict[Partition, int]:
 
 
 def epochs(files: Files, path: str) -> tuple[Epoch, ...]:
-    """The entries of a leader epoch checkpoint, in the order of the file.
+    """Return the entries of a leader epoch checkpoint, in the order of the file.
 
     Raises:
-        Unreadable: the file is missing, cannot be read, or is not such a checkpoint.
+        Unreadable: the file is missing, cannot be read, or is not a leader epoch checkpoint.
     """
     found = []
     for line in _lines(files, path):
@@ -73,10 +73,10 @@ def epochs(files: Files, path: str) -> tuple[Epoch, ...]:
 
 
 def topic_id(files: Files, path: str) -> UUID | None:
-    """The topic id in a `partition.metadata` file; None if the file has the null id.
+    """Return the topic id in a `partition.metadata` file, or None if the id consists of zeros.
 
     Raises:
-        Unreadable: the file is missing, cannot be read or has no id.
+        Unreadable: the file is missing, cannot be read or has no topic id.
     """
     text = _text(files, path)
     found = re.search(r"^topic_id: ([A-Za-z0-9_-]{22})\s*$", text, re.MULTILINE)
@@ -87,13 +87,21 @@ def topic_id(files: Files, path: str) -> UUID | None:
 
 
 def properties(files: Files, path: str) -> dict[str, str]:
-    """The properties in a file such as `meta.properties`. Raises Unreadable if it is missing or cannot be read."""
+    """Return the properties in a file such as `meta.properties`, by name.
+
+    Raises:
+        Unreadable: the file is missing or cannot be read.
+    """
     pairs = (line.partition("=") for line in _text(files, path).splitlines() if not line.startswith(("#", "!")))
     return {name.strip(): value.strip() for name, separator, value in pairs if separator}
 
 
 def quorum_epoch(files: Files, path: str) -> int:
-    """The epoch in a `quorum-state` file. Raises Unreadable if it is missing or malformed."""
+    """Return the leader epoch in a `quorum-state` file.
+
+    Raises:
+        Unreadable: the file is missing, cannot be read, or has no leader epoch.
+    """
     try:
         content = json.loads(_text(files, path))
     except (ValueError, RecursionError) as error:
@@ -105,7 +113,10 @@ def quorum_epoch(files: Files, path: str) -> int:
 
 
 def _lines(files: Files, path: str) -> Iterator[str]:
-    """The lines of a checkpoint after the version and the count; none if the file is empty."""
+    """Yield the entries of a checkpoint, which are the lines after the version and the number of entries.
+
+    An empty file has no entries.
+    """
     lines = _text(files, path).split("\n")
     if lines and not lines[-1].strip():
         lines.pop()

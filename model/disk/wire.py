@@ -1,6 +1,7 @@
-"""Kafka's binary encoding: numbers, strings, arrays and tagged fields, as defined by KIP-482 and the record format.
+"""Decode Kafka's binary encoding of numbers, strings, arrays and tagged fields (KIP-482 and the record format).
 
-Lengths and counts are compared with the number of bytes left before memory is allocated.
+Before memory is allocated, a declared length or count is compared with the number of remaining bytes, because a damaged
+file can declare any length.
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ class Malformed(ValueError):
 
 
 class Wire:
-    """A decoder that reads bytes in order.
+    """A decoder that reads values from bytes, from the first byte to the last.
+
+    Every method raises Malformed if too few bytes are left, or if the bytes do not have the expected format.
 
     Parameters:
-        data: the bytes.
-
-    Raises:
-        Malformed: from every method, if too few bytes are left or they do not have the expected format.
+        data: the bytes to decode.
     """
 
     __slots__ = ("_at", "_data")
@@ -69,11 +69,11 @@ class Wire:
         return self.int8() != 0
 
     def uuid(self) -> UUID:
-        """Read a topic, directory or incarnation id."""
+        """Read a UUID: the id of a topic or directory, or the incarnation id of a broker."""
         return UUID(bytes=self.take(16))
 
     def unsigned(self) -> int:
-        """Read an unsigned integer of variable length, of up to 64 bits."""
+        """Read an unsigned variable-length integer of at most 10 bytes."""
         value = 0
         for shift in range(0, 70, 7):
             byte = self.take(1)[0]
@@ -83,7 +83,7 @@ class Wire:
         raise Malformed("a variable-length integer does not end")
 
     def signed(self) -> int:
-        """Read a signed integer of variable length in zigzag encoding."""
+        """Read a signed variable-length integer in zigzag encoding."""
         value = self.unsigned()
         return (value >> 1) ^ -(value & 1)
 
@@ -95,7 +95,7 @@ class Wire:
         return found
 
     def nullable_string(self) -> str | None:
-        """Read a compact string; None if it is null."""
+        """Read a nullable compact string. Return None for null."""
         length = self.unsigned()
         if not length:
             return None
@@ -105,36 +105,43 @@ class Wire:
             raise Malformed("a string is not UTF-8") from error
 
     def sized(self) -> bytes | None:
-        """Read the key or value of a record: its length (-1 if it is null) and its bytes."""
+        """Read the key or value of a record, which is a length and as many bytes.
+
+        Return None if the length is -1 (null).
+        """
         length = self.signed()
         return None if length == -1 else self.take(length)
 
     def array(self, read: Callable[[], T]) -> list[T]:
-        """Read a compact array. `read` reads one element, which has at least one byte."""
+        """Read a compact array.
+
+        Parameters:
+            read: reads one element, which must have at least one byte.
+        """
         found = self.nullable_array(read)
         if found is None:
             raise Malformed("an array is missing")
         return found
 
     def nullable_array(self, read: Callable[[], T]) -> list[T] | None:
-        """Read a compact array; None if it is null. See `array`."""
+        """Read a nullable compact array. Return None for null. See `array`."""
         count = self.unsigned()
         if count - 1 > self.left:
             raise Malformed(f"{count - 1} elements are declared, but only {self.left} bytes are left")
         return [read() for _ in range(count - 1)] if count else None
 
     def tagged(self) -> Iterator[tuple[int, Wire]]:
-        """Read the tagged fields at the end of a structure, with their tags."""
+        """Yield the tagged fields at the end of a structure: each tag with a decoder for the bytes of its field."""
         for _ in range(self.unsigned()):
             tag, length = self.unsigned(), self.unsigned()
             yield tag, Wire(self.take(length))
 
 
 def uuid_of_text(text: str) -> UUID:
-    """Convert an id from Kafka's notation, 22 characters of URL-safe Base64."""
+    """Return the UUID for an id in Kafka's notation, which is 22 characters of URL-safe Base64."""
     return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
 
 
 def text_of_uuid(value: UUID) -> str:
-    """Convert an id to Kafka's notation. See `uuid_of_text`."""
+    """Return a UUID in Kafka's notation. See `uuid_of_text`."""
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
