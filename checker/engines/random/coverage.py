@@ -1,7 +1,7 @@
-"""Measures the coverage of random walks: action instances, and the values of fields in a sample of the states.
+"""Measures the coverage of a random search: the action instances taken, and the values of fields in sampled states.
 
-Walks do not store states. The states of the sample that estimates the number of distinct states (`StateSample`) are
-each inspected once, between two rounds.
+A random search does not store all of its states. So fields are read from the states in the `StateSample`, which also
+estimates the number of distinct states. Each sampled state is inspected once, while no walker moves.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ S = TypeVar("S")
 
 
 class WalkCoverage(Generic[S]):
-    """Collects the coverage of walks of one spec.
+    """Collects the coverage of a random search of one spec.
 
     Parameters:
         spec: the spec.
-        tuning: the number of field values to count.
+        tuning: limits the number of values of each field that are counted.
     """
 
     def __init__(self, spec: Spec[S], tuning: Tuning = DEFAULT) -> None:
@@ -39,25 +39,26 @@ class WalkCoverage(Generic[S]):
         self._true: dict[int, list[bool]] = {}
 
     def add(self, hashes: NDArray[np.uint64], rows: NDArray[np.int64], limit: int) -> None:
-        """Add states that were noted for the sample, except known ones.
+        """Add states to be inspected by the next call of `look`. States that were added before are ignored.
 
         Parameters:
             hashes: the hashes of the states.
-            rows: the rows of the states.
-            limit: the largest hash in the sample.
+            rows: for each state, the number of the value in each slot.
+            limit: the largest hash that can be in the sample. States with larger hashes are ignored.
         """
         for place, number in enumerate(hashes.tolist()):
             if number <= limit and number not in self._true and number not in self._waiting:
                 self._waiting[number] = rows[place].copy()
 
     def look(self, layout: Layout, watch: Watch) -> None:
-        """Inspect the states that were added since the last call.
+        """Evaluate premises and witnesses on the states that were added since the last call, and count field values.
 
         Parameters:
-            layout: the layout of their rows.
+            layout: converts the rows of the states to objects.
+            watch: checks the time limit.
 
         Raises:
-            StopSearch: the time is up; the next call inspects the remaining states.
+            StopSearch: the time limit is exceeded. The next call inspects the remaining states.
             SpecError: a premise or a witness raised an exception.
         """
         while self._waiting:
@@ -71,12 +72,13 @@ class WalkCoverage(Generic[S]):
     def covered(
         self, sampled: StateSample, enabled: NDArray[np.int64], taken: NDArray[np.int64], new: NDArray[np.int64]
     ) -> CoverageCounts:
-        """Return the coverage so far.
+        """Return the coverage of the search so far.
 
         Parameters:
-            sampled: the sample.
-            enabled, taken, new: for each action instance, how often it was enabled and taken, and the number of states
-                of the sample that it led to first.
+            sampled: the sample of distinct states.
+            enabled: for each action instance, the number of times that it was enabled in a visited state.
+            taken: for each action instance, the number of times that it was taken.
+            new: for each action instance, the result of `StateSample.led_to`.
         """
         known = [self._true[number] for number in sampled.hashes[: sampled.most].tolist() if number in self._true]
         counts = np.array(known, np.int64).reshape(len(known), len(self._asked)).sum(axis=0).tolist()

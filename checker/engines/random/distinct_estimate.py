@@ -1,7 +1,8 @@
-"""A sample of the distinct states, which estimates their number. The number is exact if there are few.
+"""A sample of the distinct states of a search, from which the number of distinct states is estimated.
 
-The sample holds the states with the smallest hashes (K. Beyer et al., On Synopses for Distinct-Value Estimation Under
-Multiset Operations, SIGMOD 2007). It does not depend on the order in which states are met.
+The sample contains the states with the smallest hashes (K. Beyer et al., On Synopses for Distinct-Value Estimation
+Under Multiset Operations, SIGMOD 2007). It does not depend on the order in which states are found. If all states fit
+into the sample, their number is exact.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from leadline.checker.settings import DEFAULT, Tuning
 
 
 class StateSample:
-    """A sample of the distinct states.
+    """A sample of the distinct states of a search: those with the smallest hashes.
 
     Parameters:
-        tuning: the size of the sample.
+        tuning: determines the size of the sample.
 
     Attributes:
-        most: the maximum number of states in the sample.
-        hashes: the hashes of the states, sorted.
-        depths: for each state, the smallest number of steps that led to it.
-        by: for each state, the action instance of the last of these steps; -1 for an initial state.
+        most: the size of the sample. The arrays hold one more state if there are more distinct states.
+        hashes: the hashes of the states, in ascending order.
+        depths: for each state, the smallest number of steps from an initial state with which it was reached.
+        by: for each state, the number of the action instance of the last of these steps, or -1 for an initial state.
         degrees: for each state, the number of steps from it.
         limit: the largest hash that can be in the sample.
     """
@@ -34,7 +35,12 @@ class StateSample:
         self.limit = 2**64 - 1
 
     def add(self, hashes: NDArray[np.uint64], *columns: NDArray[np.int64]) -> None:
-        """Add states that were met: their hashes, depths, action instances and degrees."""
+        """Add visited states. A state may be added several times.
+
+        Parameters:
+            hashes: the hash of each state.
+            columns: the arrays `depths`, `by` and `degrees` of these states.
+        """
         if not len(hashes):
             return
         hashes = np.concatenate([self.hashes, hashes])
@@ -49,28 +55,32 @@ class StateSample:
             self.limit = int(self.hashes[-1])
 
     def led_to(self, instances: int) -> NDArray[np.int64]:
-        """Return, for each action instance, the number of states of the sample that it led to first.
+        """Return, for each action instance, the number of sampled states whose shortest path ends with it; see `by`.
 
         Parameters:
-            instances: the number of action instances.
+            instances: the number of action instances of the spec.
         """
         return np.bincount(self.by[self.by >= 0], minlength=instances)
 
     @property
     def is_exact(self) -> bool:
-        """Whether all states are in the sample."""
+        """True if all distinct states are in the sample, so that their number is exact."""
         return len(self.hashes) <= self.most
 
     @property
     def scale(self) -> float:
-        """The number of states that each state of the sample stands for."""
+        """The estimated number of distinct states for each state in the sample; 1 if the number is exact."""
         return 1.0 if self.is_exact else 2**64 / self.limit
 
     @property
     def distinct(self) -> int:
-        """The number of distinct states met; an estimate if they do not fit into the sample."""
+        """The number of distinct states that were added. It is an estimate if not all of them are in the sample."""
         return self.scaled(len(self.hashes) - (not self.is_exact))
 
     def scaled(self, count: int) -> int:
-        """The estimated number of states for a number of states in the sample."""
+        """Return the estimated number of distinct states with some characteristic.
+
+        Parameters:
+            count: the number of states in the sample with this characteristic.
+        """
         return round(count * self.scale)

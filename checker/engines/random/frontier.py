@@ -1,36 +1,36 @@
-"""The frontier of a random search: states that were found and are to be expanded, in random order.
+"""The frontier of a random search: the states that were found and wait to be expanded.
 
-All next states of a state that is expanded are checked, and the new ones join the frontier. Which state is expanded
-next is random, with an advantage for states near the start. So a search goes deep soon, does not forget what is near,
-and rarely expands a state twice, whereas walks keep returning to the same states.
+To expand a state is to check all of its next states. Those that were not found before are added to the frontier. States
+are expanded in random order, with a preference for states near the initial states. So the search soon reaches deep
+states, but expands states near the initial states too. It rarely expands a state twice, whereas random walks often
+return to the same states.
 
-The table shows the gain, in median steps to a flaw over 100 seeds (20 to 60 seeds in all rows except the first and the
-last two; in these rows, differences of less than a third mean little). The flaws and their bounds are those of
-`tests/bench/bench_walks.py`, and a state that is expanded counts as a step:
+The table shows the median number of steps until a random search found a known flaw, for 100 seeds (in all rows except
+the first and the last two: for 20 to 60 seeds, so that differences of less than a third are not significant). The flaws
+and their bounds are those of `tests/bench/bench_walks.py`. Expanding a state counts as one step.
 
 ===============================================  =========  =========  =========  ==========  =========
 method of the search                             atomic/    rpc/hw-    rpc/       KAFKA-1211  KIP-101
                                                  kip-101    truncation kip-101
 ===============================================  =========  =========  =========  ==========  =========
-it walks, and chooses all steps alike            22,767     59,277     6,782      12,893      448,647
-it walks to the least visited next states, and   18,518     17,947     4,882      6,761       98,500
-from states near rarely visited ones
-the same; and in each walk it avoids 5/8 of the  5,502      24,825     5,411      5,184       81,792
-action instances where it can (a swarm)
-the same, by the least frequent changes          >150,000   3,586                 805         >150,000
+random walks only; all steps are equally likely  22,767     59,277     6,782      12,893      448,647
+walks only; they prefer next states that were    18,518     17,947     4,882      6,761       98,500
+rarely visited, and begin near such states
+the same; each walk avoids 5/8 of the action     5,502      24,825     5,411      5,184       81,792
+instances where possible (swarm testing)
+the same; walks prefer the rarest changes        >150,000   3,586                 805         >150,000
 half of the steps expand states in the order     8,103      4,007      2,708      1,946       8,970
-of their depth; walks begin at these too
-3/4 of the steps expand states at random         3,056      1,464      4,191      863         11,135
-the same; half of the states expanded are those  576        1,415      667        863         11,135
-with the least distance that the specs give
+of their depth; walks may begin at these states
+3/4 of the steps expand states in random order   3,056      1,464      4,191      863         11,135
+the same; half of the expanded states are those  576        1,415      667        863         11,135
+with the smallest `Spec.distance`
 ===============================================  =========  =========  =========  ==========  =========
 
-With expansion, other guidance for walks no longer made a difference: preferring rarely visited states, beginning
-elsewhere than in the frontier, and avoiding some actions.
+Once most steps expanded states, it made no difference whether walks preferred rarely visited states, began at states
+outside of the frontier, or avoided some actions.
 
-Memory is bounded. A full frontier gives up the states that would be expanded last. The table of found states overwrites
-old entries, so a state may be expanded again. Neither can make the search overlook a violation in a state that it
-checks.
+Memory is limited. A full frontier drops the states that would be expanded last. The table of found states overwrites
+old entries, so a state may be expanded again. All states that the search visits are checked in any case.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ from leadline.checker.settings import DEFAULT, Tuning
 N = TypeVar("N", bound=np.generic)
 
 NUMBERS = 2**24
-"""The maximum number of numbers in the rows of all states of the frontier."""
+"""The maximum number of integers in the rows of all states of the frontier together. A row has one for each slot."""
 
 NEARER = 0.02
-"""Added for each step from the start to the random number from 0 to 1 that orders the states; the smallest is first."""
+"""States are expanded in the order of the sum of a random number from 0 to 1 and this value times their depth."""
 
 
 class Arrivals(NamedTuple):
-    """States that were reached, and the step that led to each.
+    """States that a search has reached, and the step that led to each.
 
     Attributes:
-        rows: for each state, the numbers of its slots' values.
-        hashes: the hashes of their contents.
-        parents: the nodes of the states before; -1 for initial states.
-        trees: the action instances; -1 for initial states.
+        rows: for each state, the number of the value in each slot.
+        hashes: for each state, the hash of its content.
+        parents: for each state, the node of the state before the step (see `Frontier`), or -1 for an initial state.
+        trees: for each state, the number of the action instance of the step, or -1 for an initial state.
     """
 
     rows: NDArray[np.int32]
@@ -86,12 +86,14 @@ class Arrivals(NamedTuple):
 
 
 class Starts(NamedTuple):
-    """States at which walks may begin.
+    """States at which random walks may begin.
 
     Attributes:
-        rows: for each state, the numbers of its slots' values.
-        steps, trees, path: for each state, the number of steps to it from an initial state; their action instances; and
-            the hashes of the states from the initial state to it.
+        rows: for each state, the number of the value in each slot.
+        steps: for each state, the number of steps to it from an initial state.
+        trees: for each state, the numbers of the action instances of these steps.
+        path: for each state, the hashes of the states on the path to it, including the initial state and the state
+            itself.
     """
 
     rows: NDArray[np.int64]
@@ -101,12 +103,14 @@ class Starts(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """States removed from the frontier to be expanded now.
+    """States that were removed from the frontier to be expanded now.
 
     Attributes:
-        rows: for each state, the numbers of its slots' values.
-        nodes, hashes, steps, trees: for each state, its node; the hash of its content; the number of steps to it from
-            an initial state; and the action instance of the last of these steps, -1 for an initial state.
+        rows: for each state, the number of the value in each slot.
+        nodes: for each state, its node; see `Frontier`.
+        hashes: for each state, the hash of its content.
+        steps: for each state, the number of steps to it from an initial state.
+        trees: for each state, the number of the action instance of the last step, or -1 for an initial state.
     """
 
     rows: NDArray[np.int32]
@@ -117,17 +121,18 @@ class Batch(NamedTuple):
 
 
 class Frontier:
-    """States to be expanded, and the steps that lead to them.
+    """The states to be expanded, and the steps that lead to them.
 
-    A node is the number of a state that is in the frontier, is being expanded, or is an ancestor of one.
+    A node is the number of a state in the arrays from which paths are reconstructed. Each state that is in the frontier
+    or is being expanded has a node, and so has each state on the path to it.
 
     Parameters:
         seed: the seed of the random order.
         slots: the number of slots of a state.
-        tuning: the size of the frontier, and of the table of found states.
+        tuning: determines the sizes of the frontier and of the table of found states.
 
     Attributes:
-        given_up: states that were removed because there was no room.
+        given_up: the number of states that were dropped because the frontier was full.
     """
 
     def __init__(self, seed: int, slots: int, tuning: Tuning = DEFAULT) -> None:
@@ -135,10 +140,10 @@ class Frontier:
         self._seed, self.given_up = np.uint64(seed % 2**64), 0
         self._known = np.zeros(tuning.remembered, np.uint64)
         self._count = self._nodes_count = self._nodes_kept = 0
-        # arrays of the states to be expanded, with room for more
+        # one entry for each state to be expanded, and room for more
         self._rows, self._nodes = np.zeros((64, slots), np.int32), np.zeros(64, np.int64)
         self._turns, self._distances = np.zeros(64), np.zeros(64)
-        # arrays of the nodes
+        # one entry for each node, and room for more
         self._parents, self._trees = np.zeros(64, np.int64), np.zeros(64, np.int32)
         self._hashes, self._steps = np.zeros(64, np.uint64), np.zeros(64, np.int64)
 
@@ -147,7 +152,7 @@ class Frontier:
 
     @property
     def rows(self) -> NDArray[np.int32]:
-        """The rows of the states to be expanded."""
+        """The states to be expanded, each as a row with the number of the value in each slot."""
         return self._rows[: self._count]
 
     @rows.setter
@@ -156,14 +161,14 @@ class Frontier:
 
     @property
     def nbytes(self) -> int:
-        """The memory of all arrays, in bytes."""
+        """The size of all arrays in memory, in bytes."""
         own = self._known, self._rows, self._nodes, self._turns, self._distances
         return sum(array.nbytes for array in (*own, self._parents, self._trees, self._hashes, self._steps))
 
     def new_among(self, found: Arrivals) -> Arrivals:
-        """Return the states that are not remembered, each once.
+        """Return those of the given states that are not in the table of found states, without duplicates.
 
-        The result does not depend on the order of the states given.
+        The result does not depend on the order of `found`.
         """
         order = np.lexsort((found.trees, found.parents, found.hashes))
         hashes = found.hashes[order]
@@ -173,11 +178,13 @@ class Frontier:
         return found.at(first[self._known[self._places(found.hashes[first])] != found.hashes[first]])
 
     def add(self, new: Arrivals, distances: NDArray[np.float64] | None = None) -> None:
-        """Add states, and remember them.
+        """Add states to the frontier and to the table of found states.
+
+        If the frontier is full, drop the states that would be expanded last.
 
         Parameters:
-            new: the states.
-            distances: the distance of each state; None if the spec does not have a distance.
+            new: the states; see `new_among`.
+            distances: `Spec.distance` of each state, or None if the spec does not define it.
         """
         self._known[self._places(new.hashes)] = new.hashes
         steps = np.zeros(len(new.hashes), np.int64)
@@ -199,7 +206,13 @@ class Frontier:
             self._forget()
 
     def next_places(self, most: int) -> NDArray[np.int64]:
-        """The indices of the states to be expanded next. If distances differ, half of them are the nearest."""
+        """Return the indices of the states to be expanded next.
+
+        If distances differ, half of them are the states with the smallest distances.
+
+        Parameters:
+            most: the maximum number of states.
+        """
         if most >= self._count:
             return np.arange(self._count)
         turns, distances = self._turns[: self._count].copy(), self._distances[: self._count]
@@ -208,7 +221,11 @@ class Frontier:
         return np.sort(np.argpartition(turns, most)[:most])
 
     def take(self, most: int) -> Batch:
-        """Remove the states to be expanded next."""
+        """Remove the states to be expanded next, and return them.
+
+        Parameters:
+            most: the maximum number of states.
+        """
         places = self.next_places(most)
         nodes = self._nodes[places]
         taken = Batch(self._rows[places], nodes, self._hashes[nodes], self._steps[nodes], self._trees[nodes])
@@ -216,7 +233,7 @@ class Frontier:
         return taken
 
     def _remove(self, places: NDArray[np.int64]) -> None:
-        """Remove states, and move states from the end to their indices."""
+        """Remove the states at these indices, and move states from the end of the arrays to the free entries."""
         count = self._count - len(places)
         last = np.setdiff1d(np.arange(count, self._count), places)
         for array in (self._rows, self._nodes, self._turns, self._distances):
@@ -224,7 +241,11 @@ class Frontier:
         self._count = count
 
     def path(self, node: int) -> tuple[list[int], list[int]]:
-        """Return the action instances of the steps to a node, and the hashes of all states on the path to it."""
+        """Return the path from an initial state to a node.
+
+        Returns:
+            The numbers of the action instances of the steps, and the hashes of all states on the path.
+        """
         trees, hashes = [], [int(self._hashes[node])]
         while self._parents[node] >= 0:
             trees.append(int(self._trees[node]))
@@ -233,11 +254,11 @@ class Frontier:
         return trees[::-1], hashes[::-1]
 
     def starts(self, most: int, longest: int) -> Starts:
-        """The states to be expanded next, as starts of walks.
+        """Return the states to be expanded next, as states at which random walks may begin.
 
         Parameters:
             most: the maximum number of states.
-            longest: the maximum number of steps to a state.
+            longest: the maximum number of steps from an initial state to a state of the frontier.
         """
         chosen = self.next_places(most)
         rows, nodes = self._rows[chosen].astype(np.int64), self._nodes[chosen]
@@ -253,16 +274,20 @@ class Frontier:
         return Starts(rows, self._steps[nodes], trees, path)
 
     def widen(self, slots: int) -> None:
-        """Add new slots to the rows, with value 0."""
+        """Add columns for new slots to the rows. The new entries are 0.
+
+        Parameters:
+            slots: the number of slots of a state, including the new ones.
+        """
         self._rows = widened(self._rows, slots)
 
     def _places(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The entries of the table of found states for some hashes."""
+        """Return, for each hash, its index in the table of found states."""
         places: NDArray[np.uint64] = mixed.py_func(hashes) & np.uint64(len(self._known) - 1)
         return places
 
     def _forget(self) -> None:
-        """Forget the nodes that are not ancestors of a state of the frontier."""
+        """Delete the nodes that are not on the path to any state of the frontier, and renumber the other nodes."""
         parents = self._parents[: self._nodes_count]
         wanted = np.zeros(len(parents), np.bool_)
         some = self._nodes[: self._count]
@@ -279,7 +304,13 @@ class Frontier:
 
 
 def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """The indices of the states with the smallest distances; of equally distant ones, those whose turn comes first."""
+    """Return the indices of the states with the smallest distances.
+
+    Parameters:
+        distances: the distance of each state.
+        turns: for each state, its position in the order of expansion. It decides between equal distances.
+        count: the number of states to return.
+    """
     last = np.partition(distances, count - 1)[count - 1]
     nearer, tied = np.flatnonzero(distances < last), np.flatnonzero(distances == last)
     chosen = np.argpartition(turns[tied], count - len(nearer) - 1)[: count - len(nearer)]
@@ -287,7 +318,7 @@ def _nearest(distances: NDArray[np.float64], turns: NDArray[np.float64], count: 
 
 
 def _with(array: NDArray[N], count: int, new: NDArray[N]) -> NDArray[N]:
-    """Append entries to an array whose first `count` are used; return it, or a larger copy if there is no room."""
+    """Append entries to an array that has `count` used entries. Return the array, or a larger copy if it is full."""
     array = with_room(array, count + len(new))
     array[count : count + len(new)] = new
     return array

@@ -1,7 +1,7 @@
 """Shortens a counterexample of a random search by leaving out steps.
 
-First, Hypothesis leaves out steps. Then steps are left out one and two at a time, and the result is the shortest
-counterexample through all states visited meanwhile.
+First, Hypothesis chooses steps to leave out. Then one or two steps at a time are left out, all states on these paths
+are collected, and the shortest counterexample through these states is selected.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ from leadline.checker.trace import Trace, complaint_at_end
 S = TypeVar("S")
 
 Keep = Callable[[Trace[S]], None]
-"""Called before each attempt with the shortest counterexample so far; may raise KeyboardInterrupt to end."""
+"""A function that is called before each attempt with the shortest counterexample so far. It may raise an exception to
+stop the shortening."""
 
 LONG = 20
-"""The maximum length in states of traces whose steps are left out two at a time; from longer ones, one at a time."""
+"""The maximum number of states of a trace from which two steps at a time are left out. From a longer trace, only one
+step at a time is left out."""
 
 MOST_GROUPS = 250
-"""The number of groups of steps that Hypothesis leaves out or keeps. 200 take 0.4 seconds, 700 take 1.8 seconds."""
+"""The maximum number of groups of steps. Hypothesis leaves out or keeps each group as a whole. With 200 groups, it takes
+0.4 seconds; with 700 groups, 1.8 seconds."""
 
 SHRINKING = settings(
     max_examples=1_000,
@@ -46,18 +49,25 @@ SHRINKING = settings(
     suppress_health_check=list(HealthCheck),
     verbosity=Verbosity.quiet,
 )
-"""All settings are set, because those of the user's profile could change the results."""
+"""The settings for Hypothesis. All are given explicitly, because a profile of the user could change the results."""
 
 
 def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
-    """Return a counterexample from which Hypothesis cannot leave out any more steps, or only a few if it is very long.
+    """Leave out steps of a counterexample until Hypothesis finds no more steps that can be left out.
 
-    Within a Hypothesis test, the counterexample is returned unchanged, because such tests must not be nested.
+    In a trace with more than `MOST_GROUPS` steps, only groups of consecutive steps are left out. Within a Hypothesis
+    test, the counterexample is returned unchanged, because Hypothesis does not support nested tests.
 
     Parameters:
         trace: a counterexample, or a trace to a state that satisfies a witness.
-        keep: see `Keep`.
-        most_tried: see `Tuning.tried`.
+        keep: called before each attempt with the shortest counterexample so far.
+        most_tried: the maximum number of steps to take; see `Tuning.tried`.
+
+    Returns:
+        The shortest counterexample that was found.
+
+    Raises:
+        SpecError: the spec's functions are not pure or raised an exception.
     """
     tried = 0
     while not currently_in_test_context():
@@ -70,19 +80,18 @@ def without_needless_steps(trace: Trace[S], keep: Keep[S], most_tried: int = DEF
 
 
 def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: int) -> tuple[Trace[S], int]:
-    """Shorten a counterexample by the steps that Hypothesis can leave out.
+    """Run Hypothesis once to leave out groups of steps of a counterexample.
 
-    Hypothesis draws a byte for each group of steps, and shrinks the bytes towards 0, which leaves the group out.
+    Hypothesis generates a byte for each group and shrinks it towards 0. A group is left out if its byte is 0.
 
     Parameters:
         trace: a counterexample.
-        size: the number of steps of a group; 0 if there are no steps.
-        keep: see `Keep`.
-        tried: the number of steps taken before.
-        most_tried: see `without_needless_steps`.
+        size: the number of steps in a group, or 0 if the counterexample has no steps.
+        keep, most_tried: see `without_needless_steps`.
+        tried: the number of steps taken in earlier runs.
 
     Returns:
-        The shortest counterexample, and the number of steps taken, including those before.
+        The shortest counterexample that was found, and the number of steps taken, including `tried`.
     """
     if not size:
         return trace, tried
@@ -91,12 +100,12 @@ def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: i
     errors: list[Exception] = []
 
     def is_violated(groups: bytes) -> bool:
-        """Whether the property is violated if only the groups with a byte other than 0 are kept."""
+        """Return whether the property is violated if all groups whose byte is 0 are left out."""
         nonlocal shortest, tried
         if groups in known or tried > most_tried or errors:
             return known.get(
                 groups, False
-            )  # the same answer for the same bytes: otherwise, Hypothesis reports a flaky test
+            )  # for equal bytes, the result must be the same, or Hypothesis reports a flaky test
         try:
             keep(shortest)
             kept = [choice for place, choice in enumerate(choices) if groups[place // size]]
@@ -119,10 +128,10 @@ def _shrunk(trace: Trace[S], size: int, keep: Keep[S], tried: int, most_tried: i
 
 
 def _choices(trace: Trace[S]) -> list[Choice]:
-    """Return the choices that lead along a trace.
+    """Return, for each step of a trace, its action instance and the index of the next state; see `Choice`.
 
     Raises:
-        SpecError: the action instances no longer lead to the same states.
+        SpecError: an action instance no longer leads to the state in the trace, so its action is not pure.
     """
     choices = []
     for before, instance, after in zip(trace.states, trace.instances, trace.states[1:], strict=False):
@@ -134,11 +143,14 @@ def _choices(trace: Trace[S]) -> list[Choice]:
 
 
 def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
-    """Follow choices, skipping instances that are not enabled. Return the violation found; None if there is none.
+    """Take steps from the first state of a counterexample until its property is violated.
 
     Parameters:
-        trace: a counterexample.
-        choices: the choices to try from its first state.
+        trace: the counterexample.
+        choices: the steps to take. An action instance that is not enabled is skipped.
+
+    Returns:
+        The trace to the violation, or None if the property is not violated.
     """
     item, spec = trace.about, trace.spec
     assert item is not None
@@ -156,15 +168,18 @@ def _violation(trace: Trace[S], choices: Iterable[Choice]) -> Trace[S] | None:
 
 
 def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tried) -> Trace[S]:
-    """Return a short counterexample near the given one.
+    """Return the shortest counterexample through the states that are reached by leaving out steps of a counterexample.
 
-    Steps are left out, one and two at a time, and the shortest counterexample through all visited states is selected.
-    This is repeated until the counterexample does not get shorter.
+    One or two steps at a time are left out, and the visited states are collected. The shortest counterexample through
+    these states is then shortened in the same way, until it does not get shorter.
 
     Parameters:
         trace: a counterexample.
-        keep: see `Keep`.
-        most_tried: see `Tuning.tried`.
+        keep: called before each attempt with the shortest counterexample so far.
+        most_tried: the approximate maximum number of steps to take in each round; see `Tuning.tried`.
+
+    Raises:
+        SpecError: the spec's functions are not pure or raised an exception.
     """
     item, visited = trace.about, VisitedStates(trace.spec)
     assert item is not None
@@ -182,14 +197,14 @@ def shortest_nearby(trace: Trace[S], keep: Keep[S], most_tried: int = DEFAULT.tr
 
 
 def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) -> dict[Property, Trace[S]]:
-    """Return the shortest evidence through the visited states and the states one step from them.
+    """Return the shortest traces through visited states to a violation of a property or to a state of a witness.
 
     Parameters:
-        visited: the visited states.
-        properties: the properties to look for.
+        visited: the visited states. The traces may end one step beyond these states.
+        properties: the properties to evaluate.
 
     Returns:
-        A shortest trace for each property that is violated there (for a witness, satisfied).
+        A shortest trace for each property that is violated (for a witness, satisfied).
     """
     spec, sought = visited.spec, list(properties)
     arrivals: dict[S, list[tuple[S, ActionInstance[S]]]] = {state: [] for state in spec.initials()}
@@ -202,7 +217,7 @@ def shortest_among(visited: VisitedStates[S], properties: Iterable[Property]) ->
                 sought.remove(item)
 
     waiting = list(arrivals)
-    for state in waiting:  # the list grows during the loop: breadth-first order
+    for state in waiting:  # the loop appends to this list, so that states are visited in breadth-first order
         look(Sighting(state), state)
         if state not in visited:
             continue

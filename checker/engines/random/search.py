@@ -1,8 +1,8 @@
 """Random search of a spec's behaviours, for state spaces that are too large to search completely.
 
-The walkers of `leadline.checker.engines.random.walkers` search behaviours with learned tables. Then
-`leadline.checker.engines.random.shorten` shortens the counterexamples: it leaves out steps, and searches exhaustively
-for shorter ones, from the initial states and from the states along each counterexample.
+First, `leadline.checker.engines.random.walkers` searches random behaviours. Then
+`leadline.checker.engines.random.shorten` shortens the counterexamples: it leaves out steps, and runs exhaustive
+searches for shorter counterexamples, from the initial states and from the states along each counterexample.
 """
 
 from __future__ import annotations
@@ -39,26 +39,29 @@ def fuzz(
     progress: Progress | None = None,
     settings: RandomSettings | None = None,
 ) -> Result:
-    """Search a spec's behaviours at random, and shorten the counterexamples.
+    """Search random behaviours of a spec, and shorten the counterexamples.
 
-    After a violation the search continues for the other properties, unless all are violated.
+    The search continues until all behaviours are searched, or until every property is violated. Witnesses, which cannot
+    be violated, do not count.
 
     Parameters:
         spec: the spec to search.
-        limits: ``max_seconds`` applies to the search and the shortening together (see
-            `leadline.checker.engines.random.shorten`); ``keep_going`` continues until all behaviours are searched, even
-            if every property is violated; ``coverage`` uses one thread.
-        progress: called regularly, first with the counts so far, then with the activity of the shortening.
-        settings: number and length of the behaviours, the seed, and how to search.
+        limits: the limits of the search, by default `Limits()`. ``max_seconds`` applies to the search and the
+            shortening together (see `leadline.checker.engines.random.shorten`). ``keep_going`` continues the search
+            even if every property is violated. ``coverage`` limits the search to one thread. ``depth``, ``max_states``
+            and ``traces`` are not supported.
+        progress: called regularly with the statistics so far. During the shortening, `Statistics.activity` describes
+            the current work.
+        settings: the number and the length of the behaviours, the seed, and further settings.
 
     Returns:
-        The result: violated, with shortened traces, or incomplete, since a sample proves nothing. Its counts are those
-        of the search and include `Statistics.walked`; ``depth`` is that of the longest behaviour, or of the deepest
-        state that was expanded.
+        The result. The verdict on an invariant without a violation is ``INCOMPLETE``, because a random sample cannot
+        prove that the invariant holds. The statistics are those of the search without the shortening. They include
+        `Statistics.walked`, and ``depth`` is the depth of the longest behaviour or of the deepest state that was
+        expanded.
 
     Raises:
-        SpecError: the spec misbehaved: an action or a property raised an exception, or is not a pure function; or a
-            limit is not supported by random search.
+        SpecError: an action or a property raised an exception or is not a pure function, or a limit is not supported.
     """
     limits, settings = limits or Limits(), settings or RandomSettings()
     _check_limits(limits)
@@ -75,7 +78,11 @@ def fuzz(
 
 
 def _check_limits(limits: Limits) -> None:
-    """Raise SpecError for limits that random search does not support."""
+    """Raise an exception if the limits include one that random search does not support.
+
+    Raises:
+        SpecError: the limit is not supported.
+    """
     if limits.depth is not None:
         raise SpecError(f"random search does not support the limit depth={limits.depth}: use steps of RandomSettings")
     if limits.max_states is not None:
@@ -87,7 +94,7 @@ def _check_limits(limits: Limits) -> None:
 
 
 def _searched(spec: Spec[S], limits: Limits, progress: Progress | None, settings: RandomSettings) -> Result:
-    """The result of the walks, before counterexamples are shortened."""
+    """Run the search, and return its result before counterexamples are shortened."""
     compiled_ahead(_walk_once, kernel.walk)
     workers = Workers(settings.workers or usable_cores())
     budget = Budget(limits, lambda: workers.processes, tuning=settings.tuning)
@@ -107,7 +114,10 @@ def _walked(
     budget: Budget,
     workers: Workers,
 ) -> Result:
-    """Walk until all walks have ended, every invariant is violated, or a limit is reached."""
+    """Search until all walks have ended, every property is violated, or a limit is reached. Return the result.
+
+    Properties that are witnesses do not count.
+    """
     purity = Purity(spec, settings.tuning, with_distance=spec.distance is not None and not settings.uniform)
     walks = Walks(
         spec, settings.examples, settings.steps, settings.seed, Watch(budget, workers), purity,
@@ -125,7 +135,7 @@ def _walked(
 
     stop = attempt(budget, walk)
     if stop:
-        attempt(budget, walks.collect)  # the evidence since the last meeting
+        attempt(budget, walks.collect)  # the violations that were found since the last call of `collect`
     stop = attempt(budget, purity.check_again) or stop
     result = _result(walks, conclude(budget, stop), settings.steps)
     if progress is not None and stop is None:
@@ -134,7 +144,13 @@ def _walked(
 
 
 def _result(walks: Walks[S], stop: Stop | None, most_steps: int) -> Result:
-    """The result of walks that have ended."""
+    """Return the result of a search that has ended.
+
+    Parameters:
+        walks: the search.
+        stop: why the search ended early, or None if it completed all walks.
+        most_steps: the maximum number of steps of a walk.
+    """
     spec, traces, statistics = walks.spec, walks.traces, walks.statistics
     statistics.covered = walks.covered
     sample = f"{walks.begun:,} random behaviours of at most {most_steps} steps are only a sample"
@@ -156,7 +172,7 @@ def _result(walks: Walks[S], stop: Stop | None, most_steps: int) -> Result:
 
 
 def _walk_once(spec: Spec[S]) -> None:
-    """Walk a small spec in this thread."""
+    """Run a short random search of a spec in the current thread, so that Numba compiles the loops."""
     workers = Workers(1)
     try:
         walks = Walks(spec, 2, 3, 0, Watch(Budget(Limits()), workers), Purity(spec))

@@ -1,19 +1,20 @@
 """Shortens the counterexamples of a random search within the remaining time.
 
 First, steps are left out. Then an exhaustive search from the initial states looks for shorter counterexamples. If the
-space is too large to be searched to the depth of a counterexample, searches from the states along it shorten it
-further. The table shows the states in counterexamples to weak_isr with four brokers, logs of three records, three
-records and three epochs, one for each seed that found any:
+state space is too large to be searched to the depth of a counterexample, further searches begin at the states along
+this counterexample. The table shows the number of states in counterexamples to the invariant weak_isr with four
+brokers, logs of up to three records, three records and three epochs. Each number belongs to a seed with which a random
+search found a counterexample.
 
 ====================  ==============================  ==============================
-spec                  steps left out                  and searches along it
+spec                  after leaving out steps         after searches along it
 ====================  ==============================  ==============================
 atomic/hw-truncation  10, 13, 11, 11, 15, 11, 11, 10  10, 10, 10, 10, 12, 10, 10, 10
 atomic/kip-101        18, 15, 14, 17, 14              12, 12, 12, 14, 12
 ====================  ==============================  ==============================
 
-The searches along a counterexample took about as long as the search from the initial states: some 30 seconds each on a
-busy machine.
+The searches along a counterexample together took about as long as the search from the initial states: about 30 seconds
+on a busy machine.
 """
 
 from __future__ import annotations
@@ -40,14 +41,15 @@ from leadline.checker.trace import Trace, complaint_at_end
 S = TypeVar("S")
 
 IN_ORDER = CompiledSettings(tuning=Tuning(in_order=True))
-"""The settings of exhaustive searches: with these, traces are the same in every process."""
+"""The settings of the exhaustive searches. With these settings, a search finds the same traces in every process."""
 
 FEWEST_AROUND, MOST_AROUND = 100_000, 1_000_000
-"""The number of states of the exhaustive search for shorter counterexamples is the number of steps of the random search
-(expanded states included), within these limits. A number of states, unlike seconds, makes results repeatable."""
+"""The bounds of the maximum number of states that the exhaustive search from the initial states may find. Within them,
+the maximum is the number of steps of the random search, where each expanded state counts as a step. Unlike a time
+limit, a limit on the number of states makes results reproducible."""
 
 MOST_ALONG = 50_000
-"""The number of states of all exhaustive searches from the states along counterexamples together."""
+"""The maximum number of states that all exhaustive searches from the states along counterexamples may find together."""
 
 WHY = {
     StopKind.TIME: "the time limit ended the shortening",
@@ -57,7 +59,7 @@ WHY = {
 
 
 class Search(Protocol):
-    """An exhaustive search."""
+    """The type of a function that runs an exhaustive search of a spec."""
 
     def __call__(self, spec: Spec[S], limits: Limits, /) -> Result: ...
 
@@ -69,20 +71,22 @@ def shortened(
     workers: int | None = None,
     tuning: Tuning = DEFAULT,
 ) -> Result:
-    """Return the result of a random search with its traces shortened.
+    """Return the result of a random search with shortened traces.
 
-    The traces of witnesses are only shortened by leaving out steps. The calls made here do not count as covered.
+    The traces of witnesses are shortened only by leaving out steps. Calls of the spec's functions during the shortening
+    are not included in the coverage.
 
     Parameters:
         result: the result of the random search.
-        limits: ``max_seconds`` applies to the search and the shortening together (see `Tuning.shortening_seconds`),
-            ``max_memory`` to each of them.
-        progress: called regularly; `Statistics.activity` names the trace that is being shortened.
-        workers: the number of threads; None: one for each core.
-        tuning: sizes and times. The exhaustive searches have their own.
+        limits: the limits of the random search. ``max_seconds`` applies to the search and the shortening together, but
+            leaving out steps may take `Tuning.shortening_seconds` in any case. ``max_memory`` applies to each of the
+            two.
+        progress: called regularly. `Statistics.activity` names the trace that is being shortened.
+        workers: the number of threads of the exhaustive searches. None uses one for each core.
+        tuning: sizes and times, except for the exhaustive searches.
 
     Raises:
-        SpecError: the spec misbehaved.
+        SpecError: an action or a property raised an exception or is not a pure function.
     """
     shortening = _Shortening(result, limits, progress, workers, tuning)
     note = shortening.run()
@@ -100,7 +104,7 @@ class _Shortening:
         result, limits, progress, workers, tuning: see `shortened`.
 
     Attributes:
-        traces: for each property that has a trace, the shortest so far.
+        traces: for each property that has a trace, the shortest trace found so far.
     """
 
     def __init__(
@@ -118,7 +122,7 @@ class _Shortening:
         self._interrupted = result.interrupted
         self._memory = limits.max_memory
         self._seconds = None if limits.max_seconds is None else limits.max_seconds - self._spent
-        if self._interrupted:  # the user waits for the end
+        if self._interrupted:  # the user wants the process to end soon
             self._seconds = 0.0
         self._without_needless_steps = functools.partial(without_needless_steps, most_tried=tuning.tried)
         self._shortest_nearby = functools.partial(shortest_nearby, most_tried=tuning.tried)
@@ -126,10 +130,11 @@ class _Shortening:
         self._depth = 0
 
     def run(self) -> str:
-        """Shorten the traces.
+        """Shorten all traces.
 
         Returns:
-            A remark on the lengths of the counterexamples; empty if there are none.
+            A remark that says whether there may be shorter counterexamples. It is empty if there are no
+            counterexamples.
         """
         stop: Stop | None = None
         try:
@@ -148,7 +153,7 @@ class _Shortening:
 
     @property
     def _left(self) -> float | None:
-        """The seconds that are left; None: there is no limit."""
+        """The remaining time in seconds, or None if there is no time limit."""
         return None if self._seconds is None else self._seconds - (time.monotonic() - self._began)
 
     @property
@@ -159,14 +164,14 @@ class _Shortening:
     def _leave_out(
         self, items: Iterable[Property], shorter: Callable[[Trace[object], Keep[object]], Trace[object]]
     ) -> None:
-        """Leave out steps of traces, within the free memory.
+        """Shorten the traces of some properties by leaving out steps, within the time and memory limits.
 
         Parameters:
-            items: the properties that the traces belong to.
-            shorter: leaves out steps of one trace.
+            items: the properties.
+            shorter: a function that shortens one trace by leaving out steps.
 
         Raises:
-            StopSearch: the time is up, memory is used up, or there was an interrupt.
+            StopSearch: a limit was exceeded, or there was an interrupt.
         """
         least = self._tuning.shortening_seconds - (time.monotonic() - self._began)
         seconds = None if self._left is None else max(self._left, least, 1e-3)
@@ -183,7 +188,12 @@ class _Shortening:
             raise StopSearch(budget.memory_failed()) from None
 
     def _keep(self, budget: Budget, item: Property, trace: Trace[object]) -> None:
-        """Keep the shortest trace so far, unless the call that led to it was interrupted."""
+        """Store the shortest trace found so far, check the time limit, and report progress.
+
+        Raises:
+            LimitReached: the time limit is exceeded, or the spec caught the exception of an interrupt. In the second
+                case, the trace is not stored, because it is not reliable.
+        """
         if stop := budget.swallowed:
             raise LimitReached(stop)
         self.traces[item] = trace
@@ -199,7 +209,11 @@ class _Shortening:
             self._progress(attrs.evolve(statistics, seconds=seconds, activity=activity))
 
     def _searched(self, spec: Spec[S], limits: Limits) -> Result:
-        """Search exhaustively, within the time that is left."""
+        """Run an exhaustive search of a spec within the remaining time.
+
+        Raises:
+            StopSearch: there is no time left.
+        """
         if self._left is not None and self._left <= 0:
             raise StopSearch(Stop(StopKind.TIME, "the time is up"))
         names = ", ".join(f"{item.name} ({counted(len(self.traces[item]), 'state')})" for item in spec.checks)
@@ -208,7 +222,11 @@ class _Shortening:
         return ENGINES["compiled"](spec, limits, report, attrs.evolve(IN_ORDER, workers=self._workers))
 
     def _search_around(self) -> None:
-        """Search for shorter counterexamples from the initial states."""
+        """Search exhaustively from the initial states for shorter counterexamples.
+
+        Raises:
+            StopSearch: the search was interrupted or exceeded the time limit.
+        """
         names = [item.name for item in self._violated]
         longest = max(len(self.traces[item]) for item in self._violated)
         states = min(max(FEWEST_AROUND, self._steps), MOST_AROUND)
@@ -223,7 +241,15 @@ class _Shortening:
         _check_finished(result)
 
     def _search_along(self, item: Property, most: int) -> None:
-        """Search from the states along a counterexample, and leave out steps of a shorter one."""
+        """Search exhaustively from the states along a counterexample. If this shortens it, leave out steps again.
+
+        Parameters:
+            item: the property that the counterexample violates.
+            most: the maximum number of states that the searches may find together.
+
+        Raises:
+            StopSearch: a limit was exceeded, or there was an interrupt.
+        """
         before = len(self.traces[item])
 
         def keep(trace: Trace[object]) -> None:
@@ -235,7 +261,11 @@ class _Shortening:
             self._leave_out([item], self._shortest_nearby)
 
     def _note(self, stop: Stop | None) -> str:
-        """The remark on the lengths of the counterexamples."""
+        """Return the remark that says whether there may be shorter counterexamples.
+
+        Parameters:
+            stop: why the shortening ended early, or None if it was completed.
+        """
         longer = self._longer
         shortest = ", ".join(item.name for item in self._violated if item not in longer)
         if not longer:
@@ -248,10 +278,10 @@ class _Shortening:
 
 
 def _check_followed(trace: Trace[S]) -> None:
-    """Raise an exception if a trace is not evidence of its property.
+    """Check that a trace of a random search violates its property (for a witness, satisfies it).
 
     Raises:
-        SpecError: the random walk went through a state that differs from the corresponding state of the trace.
+        SpecError: it does not, because the search confused different states that have the same repr.
     """
     item = trace.about
     assert item is not None
@@ -260,10 +290,10 @@ def _check_followed(trace: Trace[S]) -> None:
 
 
 def _check_finished(result: Result) -> None:
-    """End the shortening if a search was interrupted or ran out of time.
+    """Stop the shortening if an exhaustive search was interrupted or exceeded the time limit.
 
     Raises:
-        StopSearch: the search was interrupted or ran out of time.
+        StopSearch: the search was interrupted or exceeded the time limit.
     """
     if result.stop is not None and result.stop.kind in (StopKind.TIME, StopKind.INTERRUPT):
         raise StopSearch(result.stop)
@@ -272,24 +302,25 @@ def _check_finished(result: Result) -> None:
 def shorten_along(trace: Trace[S], most: int, search: Search, keep: Keep[S]) -> None:
     """Shorten a counterexample by exhaustive searches from the states along it.
 
-    Each search begins at a state of the counterexample, from the last to the first, and looks for a violation that is
-    nearer than the one at the end. This finds shorter ends in spaces that are too large to be searched from the initial
-    states.
+    The searches begin at the states of the counterexample, from the last to the first. Each looks for a violation that
+    is fewer steps away than the end of the counterexample. This shortens counterexamples in state spaces that are too
+    large to be searched from the initial states.
 
     Parameters:
         trace: a counterexample.
-        most: the maximum number of states of all these searches together.
+        most: the maximum number of states that all these searches may find together.
         search: runs an exhaustive search.
         keep: called with each shorter counterexample.
 
     Raises:
-        StopSearch: the time is up, or there was an interrupt.
+        StopSearch: a search was interrupted or exceeded the time limit.
     """
     item = trace.about
     assert item is not None
     spec = trace.spec.with_properties([item.name])
     for first in reversed(range(len(trace) - 2)):
-        rest = len(trace) - first  # whether a state is dead is known only after the search has gone beyond it
+        rest = len(trace) - first
+        # a search does not expand states at its maximum depth, so finding a deadlock needs a depth of one more
         limits = Limits(depth=rest - (item.kind is not Kind.DEADLOCK), max_states=most)
         result = search(attrs.evolve(spec, initial_states=_only(trace.states[first])), limits)
         for end in result.of(item.name).traces:

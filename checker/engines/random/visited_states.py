@@ -1,7 +1,7 @@
-"""Stores the states that Hypothesis state machines and the shortening have visited, with the steps from each.
+"""Stores the states that a Hypothesis state machine or the shortening of a trace has visited, and the steps from each.
 
-An action may yield several next states in the order of a set, which differs between processes. Here they are ordered by
-their contents, so that the same choices lead through the same states in every process.
+An action may yield several next states in the iteration order of a set, which differs between processes. In this module
+they are sorted by their contents, so that the same choices lead through the same states in every process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from leadline.checker.spec import Spec
 S = TypeVar("S")
 
 Choice = tuple[ActionInstance[Any], int]
-"""An action instance, and the index of one of its next states; if there are fewer, the last one is taken."""
+"""An action instance, and the index of one of its next states. If the index is too large, it means the last one."""
 
 
 @attrs.frozen(eq=False)
@@ -29,8 +29,8 @@ class Steps(Generic[S]):
 
     Attributes:
         enabled: the enabled action instances, each with its next states.
-        moves: the same without the steps that lead back to the state itself.
-        idle: the action instances that have a step back to the state itself (stuttering).
+        moves: the same as `enabled` without the steps that lead back to the state itself.
+        idle: the action instances with a step that leads back to the state itself (a stuttering step).
     """
 
     enabled: dict[ActionInstance[S], list[S]]
@@ -42,10 +42,10 @@ class Steps(Generic[S]):
 
 
 class VisitedStates(Generic[S]):
-    """A set of visited states. Each state is expanded once, and the first ones are checked for purity.
+    """A set of visited states with the steps from each. Each state is expanded only once.
 
     Parameters:
-        spec: the spec.
+        spec: the spec. On some of the states, its functions are checked to be pure.
     """
 
     def __init__(self, spec: Spec[S]) -> None:
@@ -62,10 +62,10 @@ class VisitedStates(Generic[S]):
         """Return the steps from a state, and mark the state as visited.
 
         Raises:
-            SpecError: the spec misbehaved.
+            SpecError: an action raised an exception, or a function of the spec is not pure.
         """
         if state in self._failures:
-            raise self._failures[state]  # Hypothesis repeats failing examples, and must get the same error
+            raise self._failures[state]  # Hypothesis repeats failing examples, and expects the same error
         known = self._steps.get(state)
         if known is None:
             try:
@@ -81,7 +81,7 @@ class VisitedStates(Generic[S]):
         for instance, successor in self.spec.successors(state):
             same = self._same.setdefault(
                 successor, successor
-            )  # one object for equal states, because identical objects are compared faster
+            )  # use the same object for equal states, because identical objects are compared faster
             enabled.setdefault(instance, []).append(same)
         enabled = {instance: in_order(states) for instance, states in enabled.items()}
         moves = {instance: [after for after in states if after != state] for instance, states in enabled.items()}
@@ -89,7 +89,15 @@ class VisitedStates(Generic[S]):
         return Steps(enabled, {instance: states for instance, states in moves.items() if states}, idle)
 
     def follow(self, state: S, choices: Iterable[Choice]) -> None:
-        """Visit the states to which choices lead. Action instances that are not enabled are skipped."""
+        """Visit the states on a path.
+
+        Parameters:
+            state: the first state.
+            choices: the steps to take. An action instance that is not enabled is skipped.
+
+        Raises:
+            SpecError: see `steps`.
+        """
         for instance, choice in choices:
             enabled = self.steps(state).enabled.get(instance, [state])
             state = enabled[min(choice, len(enabled) - 1)]

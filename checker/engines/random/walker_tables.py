@@ -1,4 +1,8 @@
-"""Converts the learned tables to arrays for the loop of walkers, and makes the calls that single walkers wait for."""
+"""Converts learned tables to arrays for the loop of a random search, and makes the calls that the loop needs.
+
+A walker is a position in the state space; see `leadline.checker.engines.random.walkers`. The compiled loop moves
+walkers. If it needs the result of a call that has not been learned, the walker waits until the call has been made.
+"""
 
 from __future__ import annotations
 
@@ -30,29 +34,29 @@ S = TypeVar("S")
 
 
 class WalkerTables(Generic[S]):
-    """The input of the loop of walkers, for one layout of states.
+    """The tables that the loop of a random search reads, for one layout of states.
 
-    Calls that are worth it are learned from. The results of other calls are kept for a walker while it stays in the
-    state that they are about.
+    A result that is likely to be reused is stored in the decision trees. Any other result is called an answer. It is
+    stored for a single walker as long as this walker stays in its state.
 
     Parameters:
         spec: the spec.
-        initials: its initial states.
-        adjustments: facts about the spec that earlier attempts have discovered.
-        watch: checks the time, and holds the threads and processes that share the work.
-        purity: checks some of the states.
-        tuning: sizes.
+        initials: the initial states of the spec.
+        adjustments: the adjustments for this attempt at the search.
+        watch: checks the limits, and holds the threads and processes of the search.
+        purity: checks that functions are pure on some of the states.
+        tuning: sizes and limits.
 
     Attributes:
-        learner: makes the calls.
-        tables: the learned tables.
-        layout: converts states to rows of numbers.
-        packing: the room for values of each slot.
-        initial_rows: the rows of the initial states.
-        checks: the predicates, in the order of their trees.
-        words: the number of 64-bit words with a bit for each predicate.
-        of_states: the bits of the state predicates.
-        hashes: hashes rows by the contents of the states.
+        learner: calls the spec's functions.
+        tables: the results learned so far.
+        layout: defines the slots of the spec's states.
+        packing: a packing with bits for more values of each slot than have been found so far.
+        initial_rows: the initial states, each as the number of the value in each slot.
+        checks: the properties with a predicate, in the order of their trees.
+        words: the number of 64-bit words of a set of predicates, which has one bit for each predicate.
+        of_states: the set of state predicates.
+        hashes: computes the hashes of states.
     """
 
     def __init__(
@@ -84,31 +88,35 @@ class WalkerTables(Generic[S]):
         self._answers: dict[int, dict[tuple[int, int], list[Changes] | bool]] = {}
 
     def bits(self, predicates: Iterable[int]) -> NDArray[np.uint64]:
-        """Bits of some predicates."""
+        """Return a set of predicates as bits, 64 in a word.
+
+        Parameters:
+            predicates: the positions of the predicates in `checks`.
+        """
         bits = np.zeros(self.words, np.uint64)
         for predicate in predicates:
             bits[predicate // 64] |= np.uint64(1 << predicate % 64)
         return bits
 
     def _roomy(self) -> Packing:
-        """A packing with room for twice the current number of values of each slot."""
+        """Return a packing with enough bits for twice the current number of values of each slot."""
         return Packing([2 * size for size in self.layout.sizes()], spare=64)
 
     def repack(self) -> None:
-        """Make room for more values; see `Holder`."""
+        """Replace the packing by one with bits for more values, and update the hashes; see `Holder.repack`."""
         offset, self.packing = self.hashes.offset, self._roomy()
         self.hashes = SlotHashes(self.layout, self.packing)
         self.hashes.offset = offset
 
     def widen(self) -> None:
-        """Add new slots to the initial states, because a walk that begins there must overwrite all of them."""
+        """Add columns for new slots to the initial states, because new walks copy all slots, and update the hashes."""
         self.initial_rows = arrays.widened(self.initial_rows, self.layout.slots)
         self.hashes.update()
 
-    # For the loop.
+    # Arguments of the loop.
 
     def learned(self) -> arrays.Learned:
-        """The tables as arrays for the loop."""
+        """Return the learned results as arrays for the loop."""
         tables = self.tables
         self.hashes.update()
         index = self.learner.enabled_index(renew=True)
@@ -117,7 +125,7 @@ class WalkerTables(Generic[S]):
         answers = self._outcomes_known
         for steps in self._answered():
             self._add_outcome(steps)
-        self._outcomes_known = answers  # the next call overwrites the outcomes of answers
+        self._outcomes_known = answers  # so that the next call of this method overwrites the outcomes of answers
         return arrays.Learned(
             tables.forest.pool, tables.leaf_start, tables.leaf_count, self._begins, self._slots, self._values,
             index.always, index.pairs, index.table, tables.read_by_slot(self.words),
@@ -134,14 +142,14 @@ class WalkerTables(Generic[S]):
         self._begins[self._outcomes_known] = last
 
     def _answered(self) -> Iterable[Changes]:
-        """The steps in all answers, ordered by walker."""
+        """Yield the changes of each step in all answers, in the order of the walkers."""
         for _, answers in sorted(self._answers.items()):
             for _, given in sorted(answers.items()):
                 if not isinstance(given, bool):
                     yield from given
 
     def answers(self, walkers: int) -> arrays.Answers:
-        """Return the answers as arrays for the loop. Their outcomes follow the learned outcomes in `learned`.
+        """Return the answers as arrays for the loop. Call `learned` first, which adds the outcomes of the answers.
 
         Parameters:
             walkers: the number of walkers.
@@ -169,10 +177,10 @@ class WalkerTables(Generic[S]):
         )
 
     def drop_answers(self, fresh: NDArray[np.bool_]) -> None:
-        """Drop the answers of walkers that have left the state that the answers are about.
+        """Delete the answers of walkers that have moved to another state.
 
         Parameters:
-            fresh: see `arrays.Walkers`.
+            fresh: for each walker, whether it is still in the state for which its answers were computed.
         """
         for walker in list(self._answers):
             if not fresh[walker]:
@@ -181,13 +189,17 @@ class WalkerTables(Generic[S]):
     # Calls.
 
     def learn(self, walkers: arrays.Walkers, states: int) -> bool:
-        """Make the calls that walkers wait for, and learn from those that are worth it. Return whether any were.
+        """Make the calls that walkers wait for, and store each result in the tables or as an answer.
 
         Parameters:
             walkers: the walkers.
             states: the number of states that the search has visited.
 
-        Raises: see `Learner.learn`.
+        Returns:
+            Whether any result was stored in the tables.
+
+        Raises:
+            StopSearch, SpecError, ShapeChanged, NotRecorded, NewKind: see `Learner.learn`.
         """
         effort = self.tables.effort
         wanting: list[tuple[int, int, int, int, tuple[int, int]]] = []
@@ -216,12 +228,16 @@ class WalkerTables(Generic[S]):
         return bool(jobs)
 
     def _rows(self, before: list[int], tree: int, outcome: int) -> tuple[list[int], ...]:
-        """Return the states on which a call for a walker is made.
+        """Return the states on which to call a function for a walker.
 
         Parameters:
             before: the state of the walker.
-            tree: the tree of the action instance or predicate to call.
-            outcome: the outcome of the step that leads to the other state; -1: the call is about the walker's state.
+            tree: the index of the tree of the action instance or predicate to call.
+            outcome: the number of the outcome of a step from this state, or -1 if the call is not about a step.
+
+        Returns:
+            The walker's state for an action instance; the state after the step for a state predicate; both states for a
+            step predicate. Without a step, the state after it is the walker's state.
         """
         after = before
         if outcome >= 0:
@@ -235,11 +251,13 @@ class WalkerTables(Generic[S]):
     def _answer(
         self, walkers: arrays.Walkers, walker: int, asked: tuple[int, int], rows: tuple[Sequence[int], ...]
     ) -> None:
-        """Make a call for a walker without learning from it.
+        """Make a call for a walker, and store the result as an answer.
 
         Parameters:
-            asked: the tree, and the hash of the state that the call is about or that the step leads to.
-            rows: see `_rows`.
+            walkers: the walkers.
+            walker: the index of the walker.
+            asked: the index of the tree of the called function, and the hash of the last of the states in `rows`.
+            rows: the states on which to call the function.
         """
         given = self.learner.call(asked[0], *rows)
         assert not isinstance(given, float)
@@ -249,46 +267,49 @@ class WalkerTables(Generic[S]):
         self._answers[walker][asked] = given
 
     def compare(self, rows: Iterable[Row]) -> None:
-        """Compare learned paths with calls, on some states.
+        """Compare learned results for some states with calls.
+
+        Parameters:
+            rows: the states, each as the number of the value in each slot.
 
         Raises:
-            NotRecorded: a call differs from what was learned.
+            NotRecorded: a call gave a different result than the learned one.
         """
         packed = np.array([self.packing.pack(row) for row in rows])
         if len(packed):
             self.learner.compare(packed, 0, len(packed))
 
     def verify(self, rows: NDArray[np.int64]) -> None:
-        """Verify learned paths on some states; see `Verification`.
+        """Check a random sample of the learned results for some states; see `Verification.rows`.
 
         Parameters:
-            rows: the rows of the states.
+            rows: the states, each as the number of the value in each slot.
 
         Raises:
-            NotRecorded: an action or a property differs from what was learned.
+            NotRecorded: a call gave a different result than the learned one.
         """
         self.learner.verification.rows(rows, self.packing)
 
     def to_verify(self, walkers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Choose the walkers, among the given ones, whose states are used for verification."""
+        """Return a random choice of the given walkers. Pass the states of these walkers to `verify`."""
         return self.learner.verification.chosen(walkers)
 
     @property
     def verified(self) -> Verified:
-        """The number of applications verified with these tables."""
+        """The number of uses of learned results that were compared with calls. Uses are not counted in total."""
         verification = self.learner.verification
         return Verified(verification.checked, verification.drawn, None)
 
     def distances(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the distances of states. Call the function for unknown distances, and learn them if that is worth it.
+        """Return `Spec.distance` for some states. Call it for a state if the distance has not been learned.
 
         Parameters:
-            rows: the rows of the states.
+            rows: the states, each as the number of the value in each slot.
 
         Raises:
-            StopSearch: the time is up, or the tables are full.
-            SpecError: the distance raised an exception, or is not a number of at least 0.
-            ShapeChanged, NotRecorded, NewKind: see `Adjustments`.
+            StopSearch: the time limit is exceeded, or the tables are full.
+            SpecError: the function raised an exception, is not pure, or did not return a finite number of at least 0.
+            ShapeChanged, NotRecorded, NewKind: the search must change its adjustments; see `Adjustments`.
         """
         tables, tree = self.tables, self.tables.caller.distance_tree
         self._measured += len(rows)
@@ -305,7 +326,7 @@ class WalkerTables(Generic[S]):
 
 
 def padded(rows: Sequence[Sequence[int]], slots: int) -> NDArray[np.int64]:
-    """Return rows as an array, with 0 in the new slots that the rows do not have."""
+    """Return rows as an array with the given number of columns. Shorter rows are filled with zeros."""
     array = np.zeros((len(rows), slots), np.int64)
     for place, row in enumerate(rows):
         array[place, : len(row)] = row

@@ -1,14 +1,18 @@
-"""Random search with learned tables: random walks, and states expanded in random order. Every property is checked.
+"""Random search with learned tables: it takes random walks and expands states in random order.
 
-Each walker takes some steps, and then all walkers meet: their evidence and counts are collected, and they continue.
-What a walker does therefore depends on the seed and on the state at the last meeting, not on the number of threads.
+A walker is a position in the state space that the search moves. Most walkers expand states: such a walker is placed on
+a state of the frontier and checks all next states, and those that were not found before are added to the frontier. The
+other walkers take random walks from an initial state or from a state of the frontier, and check all next states of each
+state that they visit.
 
-Most walkers expand states: they look at all next states of a state of the frontier, and the new ones join the frontier.
-The other walkers walk from an initial state or a state of the frontier, and look at all next states on their way.
+The search proceeds in rounds. In each round, the threads move the walkers independently of each other. At the end of
+the round, the evidence (violations of properties and states of witnesses) and the counts of all walkers are collected.
+So the moves of a walker depend on the seed and on the state at the beginning of the round, not on the number of
+threads.
 
-The frontier only decides where walks begin and which states are expanded. Every property that is sought is evaluated in
-each state and on each step, and a counterexample is repeated by calls of the spec. Collisions of hashes can therefore
-make a search longer, but not its answer wrong.
+The frontier determines only where walks begin and which states are expanded. On each visited state and each step, the
+search evaluates every property for which it has not found evidence yet, and each counterexample is confirmed by calls
+of the spec's functions. So hash collisions can make a search longer, but cannot make its result wrong.
 """
 
 from __future__ import annotations
@@ -49,32 +53,33 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 WALKERS = 512
-"""The number of walkers for short walks."""
+"""The maximum number of walkers that take random walks."""
 
 PLACES = 2**22
-"""The number of steps that all walkers together remember. For long walks, there are therefore fewer walkers."""
+"""The maximum number of steps stored for all walks together. If walks are long, there are fewer walkers."""
 
 ROUND = 64
-"""The maximum number of steps of each walker between two meetings."""
+"""The maximum number of steps of each walker in a round."""
 
 FIRST, SHARE = 8, 16
-"""The number of steps of all walkers together before the first meeting. Later, the number of steps between two meetings
-is 1/16 of the steps so far. So a violation that is found early ends the search early."""
+"""The minimum number of steps of all walkers together in a round, and the share of all steps so far that a round adds:
+one in 16. Because the first rounds are short, a violation that is found early stops the search early."""
 
 FEWEST, STEPS_EACH = 2, 2
-"""The minimum number of walkers that move, and the number of steps of all walkers for each walker that moves."""
+"""The minimum number of walkers that walk in a round, and the number of steps for which a further walker walks."""
 
 EXPANDERS, EXPANSIONS = 4096, 192
-"""The number of walkers that expand states at the same time, and the number of steps out of 256 that expand a state."""
+"""The maximum number of states that are expanded at the same time, and the number of steps out of 256 that expand a
+state."""
 
 FROM_FRONTIER, STARTS = 192, 1024
-"""The number of walks out of 256 that begin in the frontier, and the number of its states at which they may begin."""
+"""The number of walks out of 256 that begin at a state of the frontier, and the number of states where they may begin."""
 
 ALONE = 64
-"""With fewer walkers than this, waking a second thread is not worth it."""
+"""If fewer walkers than this move, the loop runs in one thread, because waking other threads would take longer."""
 
 COMPARED = 32
-"""The number of walkers at whose states learned paths are compared with calls, whenever something was learned."""
+"""The number of walkers on whose states learned results are compared with calls each time that results were learned."""
 
 
 class Walks(Generic[S]):
@@ -82,22 +87,28 @@ class Walks(Generic[S]):
 
     Parameters:
         spec: the spec.
-        walks: the number of walks.
+        walks: the number of random walks.
         steps: the maximum number of steps of a walk.
-        seed: the same seed gives the same walks.
-        watch: checks the time and memory of the search, and holds the threads that share the work.
-        purity: checks some of the states.
-        uniform: whether to walk from initial states only, and to look only at the steps taken.
-        coverage: whether `covered` is wanted.
-        tuning: sizes.
+        seed: the seed. Searches with the same seed take the same walks.
+        watch: checks the limits, and holds the threads and processes of the search.
+        purity: checks that functions are pure on some of the states.
+        uniform: whether to take only walks from initial states, without expanding states, and to check only the steps
+            that are taken.
+        coverage: whether to collect the coverage.
+        tuning: sizes and limits.
 
     Attributes:
-        traces: for each violated property (for a witness, satisfied), the walk that shows this.
+        spec: the spec.
+        watch: the argument.
+        workers: the threads and processes of the search.
+        traces: for each violated property (for a witness, satisfied), a trace that shows this.
         sampled: a sample of the distinct states.
-        taken, enabled: for each action instance, how often it was taken, and in how many states it was enabled.
-        ends: for each reason and number of steps, the number of walks that ended in this way; see `arrays.DEAD_END`.
-        steps: the number of steps taken and states expanded.
-        begun, expanded: the number of walks begun, and of states expanded.
+        taken: for each action instance, the number of times that it was taken.
+        enabled: for each action instance, the number of visited states in which it was enabled.
+        ends: the number of walks that ended, by reason (see `arrays.DEAD_END`) and number of steps.
+        steps: the number of steps taken plus the number of states expanded.
+        begun: the number of walks begun.
+        expanded: the number of states expanded.
     """
 
     def __init__(
@@ -113,10 +124,10 @@ class Walks(Generic[S]):
         self.begin(seed, uniform=uniform)
 
     def begin(self, seed: int, *, uniform: bool) -> None:
-        """Forget all walks and begin again with a different seed.
+        """Discard all results and begin a new search with another seed.
 
-        The learned tables are kept. This saves time and does not change the walks, unless states are given up because
-        there is no room.
+        The learned tables are kept, which saves time. This does not change the walks, unless the frontier is full, so
+        that it drops states.
 
         Parameters:
             seed, uniform: see `Walks`.
@@ -153,7 +164,7 @@ class Walks(Generic[S]):
             self._found.append(Arrivals(rows.astype(np.int32), hashes, none, none.astype(np.int32)))
 
     def _new_tables(self) -> WalkerTables[S]:
-        """Return new tables. If initial states differ in shape, change the adjustments."""
+        """Return new tables. If the initial states do not fit the adjustments, change the adjustments first."""
         while True:
             try:
                 return WalkerTables(
@@ -165,7 +176,7 @@ class Walks(Generic[S]):
     # The walkers.
 
     def _parts(self) -> list[tuple[int, int]]:
-        """The ranges of walkers that threads move: the first walker, and the end."""
+        """Divide the walkers among calls of the loop. Return the first walker and the end of each range."""
         count = len(self._walkers.walk)
         parts = min(count, 1 if self.workers.count == 1 else 4 * self.workers.count)
         return list(itertools.pairwise(count * part // parts for part in range(parts + 1)))
@@ -188,10 +199,10 @@ class Walks(Generic[S]):
         )
 
     def _widen(self) -> None:
-        """Add new slots to the walkers, with value 0.
+        """Add columns for new slots to all rows of states. The new entries are 0.
 
         Raises:
-            Crowded: there would be too many slots.
+            Crowded: some slots take many values and should be split.
         """
         layout = self._tables.layout
         if layout.crowded:
@@ -208,7 +219,11 @@ class Walks(Generic[S]):
                 self._samples = [sample._replace(rows=arrays.widened(sample.rows, slots)) for sample in self._samples]
 
     def _translate(self, before: Layout) -> None:
-        """Convert the states of the walkers to a new layout, and have all of them checked again."""
+        """Convert all states of the search to the current layout. The walkers will check their states again.
+
+        Parameters:
+            before: the layout from which to convert the states.
+        """
         walkers, frontier = self._walkers, self._frontier
         under_way = np.flatnonzero(walkers.phase < arrays.ENDED)
         old: list[NDArray[np.int32] | NDArray[np.int64]] = [walkers.values[under_way], frontier.rows, self._starts.rows]
@@ -234,14 +249,17 @@ class Walks(Generic[S]):
         walkers.phase[under_way] = arrays.ARRIVED
         walkers.parked[:] = walkers.fresh[:] = False
 
-    # The walks.
+    # Rounds.
 
     def round(self) -> bool:
-        """Let walkers take steps and expand states, and collect their evidence. Return whether any walks remain.
+        """Run one round: move walkers and expand states, and collect evidence and counts.
+
+        Returns:
+            Whether some walks have not ended yet.
 
         Raises:
-            StopSearch, KeyboardInterrupt, MemoryError: the round was not completed.
-            SpecError: the spec misbehaved.
+            StopSearch, KeyboardInterrupt, MemoryError: the search was stopped before the end of the round.
+            SpecError: an action or a property raised an exception or is not a pure function.
         """
         self._join()  # in the first round, the initial states
         steps = max(FIRST, self.steps // SHARE)
@@ -263,27 +281,35 @@ class Walks(Generic[S]):
         return bool((self._walkers.phase[:walking] != arrays.FINISHED).any())
 
     def _expanders_at_once(self) -> int:
-        """The number of walkers that may expand states at once, so that there is room for the next states."""
+        """Return the maximum number of states to expand at the same time, so that their next states fit into memory."""
         per_state = self._looked // max(self.steps, 1) + 1
         room = NUMBERS // (self._tables.layout.slots * per_state)
         return max(1, min(len(self._walkers.walk) - int(self._numbers[arrays.WALKING]), room))
 
     def _expand(self, most: int) -> None:
-        """Let walkers expand the next states of the frontier."""
+        """Remove states from the frontier, and place a walker on each to expand it.
+
+        Parameters:
+            most: the maximum number of states.
+        """
         taken, walkers = self._frontier.take(most), self._walkers
         self._expanding, self._deepest = taken.nodes, max(self._deepest, int(taken.steps.max(initial=0)))
         first = int(self._numbers[arrays.WALKING])
         some = slice(first, first + len(taken.nodes))
         walkers.values[some], walkers.hashes[some] = taken.rows, taken.hashes
         walkers.step[some], walkers.by[some] = taken.steps, taken.trees
-        # initial states must still be checked; the others were checked when they were found
+        # initial states must still be checked; other states were checked when they were found
         walkers.phase[some] = np.where(taken.steps > 0, arrays.AT_REST, arrays.ARRIVED)
         walkers.calm[some] = self._tables.of_states
         walkers.fresh[some] = False
         walkers.left[some] = 1
 
     def _note_found(self, scratches: Iterable[arrays.Scratch]) -> None:
-        """Keep the next states of expanded states until all walkers meet."""
+        """Store the next states of expanded states until `_join` adds them to the frontier.
+
+        Parameters:
+            scratches: the working memories of the calls of the loop, which contain these states.
+        """
         first = int(self._numbers[arrays.WALKING])
         for scratch in scratches:
             if filled := int(scratch.filled[0]):
@@ -292,37 +318,40 @@ class Walks(Generic[S]):
                 self._found.append(Arrivals(rows, hashes, parents, trees))
 
     def _join(self) -> None:
-        """Add the states that were found to the frontier.
+        """Add the next states of expanded states to the frontier, except those found before.
 
-        Raises: see `round`.
+        Raises:
+            StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
         """
         if not self._found:
             return
-        # kept in `_found` until it is added, so that it is converted if the layout changes
+        # the states stay in `_found` for now, so that they are converted if computing distances changes the layout
         self._found = [self._frontier.new_among(Arrivals.joined(self._found))]
         distances = None if self.spec.distance is None else self._adjusting(self._distances)
         self._frontier.add(self._found.pop(), distances)
 
     def _distances(self) -> NDArray[np.float64]:
-        """The distances of the states that were found."""
+        """Return `Spec.distance` for the states in `_found`."""
         (found,) = self._found
         distances = self._tables.distances(found.rows)
         self._widen()
         return distances
 
     def _move(self) -> None:
-        """Move the walkers to the next meeting, and collect their evidence.
+        """Move the walkers as far as this round allows, and collect evidence and counts.
 
-        Raises: see `round`.
+        Raises:
+            StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
         """
         self._adjusting(self._make_round)
         self.collect()
         self._look_at_sample()
 
     def _adjusting(self, do: Callable[[], T]) -> T:
-        """Call a function. If the search must change its adjustments, change them and repeat the call.
+        """Call a function. If it raises one of `CHANGES`, change the adjustments, convert all states, and repeat.
 
-        Raises: see `round`.
+        Raises:
+            StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
         """
         while True:
             try:
@@ -347,7 +376,7 @@ class Walks(Generic[S]):
             if not busy.any():
                 return
             tables = self._tables
-            # to meet every state, walkers take one step at a time
+            # if `Tuning.verify` is set, walkers take one step at a time, so that each state can be verified
             later = np.maximum(walkers.left - 1, 0) if self._tuning.verify else np.zeros_like(walkers.left)
             walkers.left[:] -= later
             chosen = tables.to_verify(np.flatnonzero(busy & (walkers.phase < arrays.ENDED)))
@@ -369,7 +398,7 @@ class Walks(Generic[S]):
             try:
                 self._tables.verify(left_from[~walkers.parked[chosen]])
             except NotRecorded:
-                walkers.seen[:] = -1  # nothing that was seen until now is certain
+                walkers.seen[:] = -1  # all evidence of this round is uncertain
                 raise
             self._room = max(self._room, *(2 * most for most in full))
             if walkers.parked.any():
@@ -380,7 +409,7 @@ class Walks(Generic[S]):
                 self.watch.need(0)
 
     def _learn(self) -> None:
-        """Learn the paths that walkers wait for."""
+        """Make the calls that walkers wait for, and compare some learned results with calls if any were added."""
         has_learned = self._tables.learn(self._walkers, self.steps + self._looked + 1)
         self._widen()
         walkers = self._walkers
@@ -390,25 +419,26 @@ class Walks(Generic[S]):
             self._tables.compare(walkers.values[some].tolist())
         walkers.parked[:] = False
 
-    # What was found.
+    # Results.
 
     def _note_sample(self) -> None:
-        """Keep the states that were noted for the sample until their coverage is counted."""
+        """Store the sampled states of this round until their coverage is counted."""
         if self._coverage is not None:
             for sample in self._samples:
                 filled = sample.counters[arrays.FILLED]
                 self._coverage.add(sample.hashes[:filled], sample.rows[:filled], self.sampled.limit)
 
     def _look_at_sample(self) -> None:
-        """Count the coverage of the states that were noted for the sample, before the layout changes."""
+        """Count the coverage of the sampled states. This must be done before the layout changes."""
         if self._coverage is not None:
             self._note_sample()
             self._coverage.look(self._tables.layout, self.watch)
 
     def collect(self) -> None:
-        """Count the steps of the walkers since the last meeting, and keep their evidence.
+        """Collect the evidence and the counts of all walkers since the last call.
 
-        Raises: see `round`.
+        Raises:
+            StopSearch, KeyboardInterrupt, MemoryError, SpecError: see `round`.
         """
         self._adjusting(self._collect)
 
@@ -438,16 +468,21 @@ class Walks(Generic[S]):
             try:
                 refuse_contradicted(self._tables.tables, [trace])
             except NotRecorded:
-                walkers.seen[:] = -1  # all evidence since the last meeting is uncertain
+                walkers.seen[:] = -1  # all evidence of this round is uncertain
                 raise
             self.traces[item] = trace
         walkers.seen[:] = -1
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
-        """Return the walk that gives evidence of a property, repeated by calls of the spec.
+        """Reconstruct the trace that violates a property (for a witness, satisfies it) by calls of the spec's functions.
+
+        Parameters:
+            walker: the index of the walker that found the evidence.
+            column: the position of the property in the arrays of evidence.
+            item: the property.
 
         Raises:
-            SpecError: the walk no longer leads to the same states.
+            SpecError: an action instance no longer leads to the same state, so its action is not pure.
         """
         walkers = self._walkers
         steps, last = int(walkers.seen[walker, column]), int(walkers.last_tree[walker, column])
@@ -479,7 +514,7 @@ class Walks(Generic[S]):
 
     @property
     def covered(self) -> CoverageCounts | None:
-        """The coverage; None if it is not wanted."""
+        """The coverage of the search so far, or None if it is not collected."""
         if self._coverage is None:
             return None
         new = self.sampled.led_to(len(self.spec.instances))
@@ -487,12 +522,12 @@ class Walks(Generic[S]):
 
     @property
     def _found_last(self) -> int:
-        """The number of states that have not joined the frontier, because the search was interrupted."""
+        """The number of states that were found but not added to the frontier, because the search was stopped."""
         return len(self._frontier.new_among(Arrivals.joined(self._found)).rows) if self._found else 0
 
     @property
     def statistics(self) -> Statistics:
-        """The counts so far."""
+        """The statistics of the search so far."""
         sampled, spec, tables = self.sampled, self.spec, self._tables.tables
         names = [instance.action.name for instance in spec.instances]
         actions = {action.name: ActionCount() for action in spec.actions}
