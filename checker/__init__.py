@@ -1,10 +1,16 @@
-"""The checker: the classes and functions for writing specs, and the engines. It does not depend on Kafka.
+"""The model checker: the functions and classes for writing specs, and the engines that search their state spaces.
 
-Read the modules in this order: `state`, `bounds`, `action`, `properties` and `spec` define specs, with `bag` and
-`update` for values in states; `drawing` defines how views display states. `settings`, `result`, `trace` and `coverage`
-are the inputs and outputs of the engines. `values`, `canonical` and `content` compare values. The engines in `engines`
-search the state space, `observing` analyses a spec's code for them, `traces` works with traces, `mutation` tests
-properties, and `stateful` runs specs with Hypothesis.
+This package does not depend on Kafka. The modules are best read in this order:
+
+- `state`, `bounds`, `action`, `properties` and `spec` define specs.
+- `bag` and `update` help to write the values in states.
+- `drawing` defines how reports display states.
+- `settings` and `result` are the inputs and outputs of the engines. `trace` and `coverage` are parts of results.
+- `values`, `canonical` and `content` compare values.
+- `engines` contains the engines, and `observing` analyses the code of a spec for them.
+- `traces` compares, shortens and reads traces.
+- `mutation` tests whether properties detect mistakes in the code.
+- `stateful` runs specs with Hypothesis.
 """
 
 from leadline.checker.action import Action, ActionInstance, Step, action

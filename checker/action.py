@@ -1,4 +1,8 @@
-"""Actions: named, parameterised, pure functions from a state to its next states."""
+"""Actions: the rules by which a state changes.
+
+An action is a named generator function without side effects. It takes a state and parameters, and yields the states
+that can come next.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +20,19 @@ S = TypeVar("S")
 P = ParamSpec("P")
 
 Domain = Iterable[object] | Callable[[Any], Iterable[object]]
-"""The values of a parameter: an iterable, or a function of the spec's bounds that returns an iterable."""
+"""The type of the values of a parameter: an iterable, or a function of the spec's bounds that returns an iterable."""
 
 
 @attrs.frozen(eq=False)
 class Action(Generic[S, P]):
-    """A transition rule of a spec. Calling it calls the decorated function.
+    """A rule by which the state of a spec changes. Calling an action calls the decorated function.
 
     Attributes:
         name: the name of the function.
-        function: takes a state and the parameters, and yields the next states. It yields none if the action is not
-            enabled.
-        domains: the domain of each parameter, in the order of the function's signature.
-        sentence: a description of a step, with ``{parameter}`` as a placeholder for a parameter's value.
+        function: a generator function that takes a state and the parameters, and yields the next states. If it yields
+            nothing, the action is not enabled in the state.
+        domains: the possible values of each parameter, by name, in the order of the function's signature.
+        sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
     """
 
     name: str
@@ -40,10 +44,14 @@ class Action(Generic[S, P]):
         return self.function(state, *args, **kwargs)
 
     def instances(self, bounds: object) -> list[ActionInstance[S]]:
-        """Create one instance for each combination of parameter values that the bounds allow.
+        """Return one instance of the action for each combination of parameter values that the bounds allow.
+
+        Parameters:
+            bounds: the bounds of the spec.
 
         Raises:
-            SpecError: a domain is a set or is not iterable, or contains a duplicate or an unhashable value.
+            SpecError: if the values of a parameter are a set or are not iterable, or if two of them are equal, or if
+                one of them is not hashable.
         """
         values = [self._values(parameter, domain, bounds) for parameter, domain in self.domains.items()]
         return [ActionInstance(self, combination) for combination in itertools.product(*values)]
@@ -51,11 +59,11 @@ class Action(Generic[S, P]):
     def _values(self, parameter: str, domain: Domain, bounds: object) -> list[object]:
         try:
             given = domain if isinstance(domain, Iterable) else domain(bounds)  # an Enum class is iterable and callable
-            values = [value for value in given]  # noqa: C416  # unlike list(), can be interrupted
+            values = [value for value in given]  # noqa: C416  # unlike `list`, Ctrl-C can interrupt it
             distinct = len(set(values))
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # ``sys.exit`` included
+        except BaseException as error:  # also SystemExit, which `sys.exit` raises
             raise SpecError(f"action {self.name}: the domain of {parameter!r} {raised(error)}") from error
         if isinstance(given, Set):
             raise SpecError(
@@ -68,23 +76,28 @@ class Action(Generic[S, P]):
 
 @attrs.frozen(repr=False, cache_hash=True)
 class ActionInstance(Generic[S]):
-    """An action with a value for each parameter: ``replicate(leader=0, follower=1)``."""
+    """An action with a value for each parameter, for example ``replicate(leader=0, follower=1)``.
+
+    Attributes:
+        action: the action.
+        values: the values of the parameters, in the order of the function's signature.
+    """
 
     action: Action[S, ...]
     values: tuple[Any, ...]
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The parameters' values by name."""
+        """The values of the parameters, by name."""
         return dict(zip(self.action.domains, self.values, strict=True))
 
     def successors(self, state: S) -> Iterator[S]:
-        """The next states to which this instance leads from a state; none if it is not enabled in the state."""
+        """Return an iterator over the next states of a state. It is empty if the action is not enabled in the state."""
         return self.action.function(state, *self.values)
 
     @property
     def sentence(self) -> str:
-        """The action's sentence with the parameter values filled in; empty if the action has none."""
+        """The action's sentence with the values of the parameters, or an empty string if it has no sentence."""
         return self.action.sentence.format(**self.arguments)
 
     def __repr__(self) -> str:
@@ -106,22 +119,26 @@ class Step(Generic[S]):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The parameters' values by name."""
+        """The values of the action's parameters, by name."""
         return self.instance.arguments
 
 
 def action(
     sentence: str = "", /, **domains: Domain
 ) -> Callable[[Callable[Concatenate[S, P], Iterator[S]]], Action[S, P]]:
-    """Decorate a generator function as an action.
+    """Return a decorator that makes an action from a generator function.
+
+    The function takes a state and then the parameters, and yields the next states. If it yields nothing, the action is
+    not enabled in the state.
 
     Parameters:
-        sentence: a description of a step; ``{parameter}`` is a placeholder for a parameter's value.
-        domains: the values of each parameter after the state: an iterable, or a function of the spec's bounds that
-            returns an iterable.
+        sentence: a description of a step. ``{name}`` in it is replaced by the value of the parameter with this name.
+        domains: for each parameter after the state, its possible values: an iterable, or a function of the spec's
+            bounds that returns an iterable.
 
-    Returns:
-        A decorator. The function takes the state and then the parameters, and yields the next states.
+    Raises:
+        SpecError: if the function is not a generator function, or if its parameters do not match `domains` or
+            `sentence`.
 
     Example:
         >>> @action("counter {index} goes up", index=range(3))

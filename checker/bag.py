@@ -1,4 +1,4 @@
-"""Bag: an immutable multiset, for example the messages of a network that can deliver a message twice."""
+"""Bags: immutable multisets, for example the messages of a network that can deliver a message twice."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 class Bag(Mapping[T, int]):
-    """An immutable `collections.Counter`: a mapping from each member to the number of times that it occurs.
+    """An immutable multiset: a mapping from each member to the number of times that the bag contains it.
 
-    The count of a value that is not a member is 0.
+    Like `collections.Counter`, a bag returns 0 for a value that it does not contain.
 
     Parameters:
-        members: the members, with repetitions.
+        members: the members. A value that occurs several times is counted several times.
 
     Example:
         >>> bag = Bag(["ping"]).add("ping").add("pong")
@@ -33,10 +33,13 @@ class Bag(Mapping[T, int]):
 
     @classmethod
     def of(cls, counts: Mapping[T, int]) -> Bag[T]:
-        """Create a bag from the count of each member.
+        """Return a bag with the given members.
+
+        Parameters:
+            counts: for each member, the number of times that the bag contains it.
 
         Raises:
-            ValueError: a count is not positive.
+            ValueError: if a count is not positive.
         """
         if min(counts.values(), default=1) < 1:
             raise ValueError(f"the counts of a bag must be positive, not {dict(counts)!r}")
@@ -45,14 +48,14 @@ class Bag(Mapping[T, int]):
         return made
 
     def add(self, member: T, times: int = 1) -> Bag[T]:
-        """Return a copy of the bag with a member added."""
+        """Return a copy of the bag with a member added `times` times."""
         return self._with(member, self[member] + times)
 
     def remove(self, member: T, times: int = 1) -> Bag[T]:
-        """Return a copy of the bag with a member removed.
+        """Return a copy of the bag with a member removed `times` times.
 
         Raises:
-            ValueError: the bag contains the member fewer than `times` times.
+            ValueError: if the bag contains the member fewer than `times` times.
         """
         if self[member] < times:
             raise ValueError(f"cannot remove {member!r} {times} times: the bag contains it {self[member]} times")
@@ -68,14 +71,14 @@ class Bag(Mapping[T, int]):
         """Return an equal bag that iterates over its members in a different order.
 
         Parameters:
-            counts: the members of the bag with their counts, in the new order.
+            counts: the same members with the same counts, in the new order.
         """
         made = type(self)()
         made._counts, made._hash = counts, self._hash
         return made
 
     def total(self) -> int:
-        """The number of members, including repetitions."""
+        """Return the number of members. A member that the bag contains twice counts as two."""
         return sum(self._counts.values())
 
     def __getitem__(self, member: T) -> int:
@@ -85,11 +88,11 @@ class Bag(Mapping[T, int]):
         return member in self._counts
 
     def __iter__(self) -> Iterator[T]:
-        """Iterate over the distinct members."""
+        """Return an iterator over the distinct members."""
         return iter(self._counts)
 
     def __len__(self) -> int:
-        """The number of distinct members."""
+        """Return the number of distinct members."""
         return len(self._counts)
 
     def __eq__(self, other: object) -> bool:

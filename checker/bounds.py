@@ -1,4 +1,7 @@
-"""Bounds: the frozen attrs class that makes a spec's state space finite."""
+"""Bounds: the numbers, words and switches that limit the size of a spec's state space.
+
+The bounds of a spec are the fields of a frozen attrs class, each declared with `bound`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _HELP = "leadline.help"
 _RANGE = "leadline.range"
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
-"""An integer in ASCII digits; `int` also accepts underscores and the digits of other scripts."""
+"""Matches an integer in ASCII digits. `int` would also accept underscores and the digits of other scripts."""
 
 B = TypeVar("B")
 T = TypeVar("T")
@@ -23,7 +26,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class NoBounds:
-    """The bounds of a spec whose state space is finite without bounds."""
+    """The bounds of a spec that has no bounds."""
 
 
 def bound(
@@ -34,21 +37,20 @@ def bound(
     at_most: int | None = None,
     choices: tuple[str, ...] = (),
 ) -> T:
-    """Declare a bound as an attrs field. The type of its default (int, bool or str) is the type of the bound.
+    """Return an attrs field that declares a bound. A bound has the type of its default: int, bool or str.
+
+    The field validates its value whenever an instance of the class is created.
 
     Parameters:
-        default: the value if the user does not give one.
-        text: a short description of the bound, shown by `leadline specs`.
+        default: the value of the bound if the user does not specify one.
+        text: a short description of the bound, which `leadline specs` shows.
         at_least: the smallest allowed value of an int.
         at_most: the largest allowed value of an int.
         choices: the allowed values of a str.
 
-    Returns:
-        An attrs field that validates its value when an instance is created.
-
     Raises:
-        SpecError: the default is not an int, a bool or a str, or is not an allowed value; or a range is given and the
-            default is not an int; or choices are given and the default is not a str.
+        SpecError: if the default is not an int, a bool or a str, or is not an allowed value; also if `at_least`,
+            `at_most` or `choices` is used with a default of the wrong type.
     """
     if type(default) not in (int, bool, str):
         raise SpecError(f"a bound must be an int, a bool or a str, not {type(default).__name__} {default!r}")
@@ -91,7 +93,7 @@ def _right_values(kind: type, at_least: int | None, at_most: int | None, choices
 
 
 def describe_bounds(bounds: object) -> list[tuple[str, object, str, str]]:
-    """Return a tuple for each bound, with its name, value, description and allowed values."""
+    """Return a tuple for each bound: its name, its value, its description and the values that it allows."""
     kind: type = type(bounds)
     return [
         (field.name, getattr(bounds, field.name), field.metadata.get(_HELP, ""), field.metadata.get(_RANGE, ""))
@@ -100,24 +102,21 @@ def describe_bounds(bounds: object) -> list[tuple[str, object, str, str]]:
 
 
 def bounds_text(bounds: Mapping[str, object]) -> str:
-    """Return bounds in the notation of the option ``-b``."""
+    """Return bounds as text, in the form that the option ``-b`` accepts, for example ``brokers=3,log_size=2``."""
     return ",".join(
         f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in bounds.items()
     )
 
 
 def change_bounds(bounds: B, changes: Mapping[str, object]) -> B:
-    """Return bounds with some values changed.
+    """Return a copy of the bounds with some values replaced.
 
     Parameters:
         bounds: a frozen attrs value.
-        changes: the new values by name; a str is converted to the type of the bound.
-
-    Returns:
-        A new value of the same class.
+        changes: the new values, by the name of the bound. A str is converted to the type of the bound.
 
     Raises:
-        SpecError: a name is unknown (the message suggests the nearest), or a value is not allowed.
+        SpecError: if there is no bound with a name in `changes`, or if a value is not allowed.
     """
     names = [name for name, *_ in describe_bounds(bounds)]
     for name in changes:
@@ -129,10 +128,10 @@ def change_bounds(bounds: B, changes: Mapping[str, object]) -> B:
 
 
 def parse_bounds(text: str) -> dict[str, str]:
-    """Parse ``brokers=3,log_size=2``.
+    """Parse text such as ``brokers=3,log_size=2`` into a dict from names to values. All values are strings.
 
     Raises:
-        SpecError: a part is not ``name=value``, or a name is given twice.
+        SpecError: if a part of the text is not ``name=value``, or if a name occurs twice.
     """
     changes: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -146,7 +145,10 @@ def parse_bounds(text: str) -> dict[str, str]:
 
 
 def _read(value: object, kind: type) -> object:
-    """Convert text from the command line to an int or a bool; the validator refuses text that cannot be converted."""
+    """Convert a value from the command line to an int or a bool.
+
+    Text that cannot be converted is returned unchanged. The validator of the bound then rejects it.
+    """
     if not isinstance(value, str) or kind is str:
         return str(value) if kind is str and type(value) is int else value
     if kind is bool:

@@ -1,16 +1,18 @@
-"""Canonical values: the sets and bags of equal states iterate in the same order, however they were created.
+"""Canonical values: equal states whose sets and bags iterate in the same order.
 
-The iteration order of a set depends on the hashes of its members and on how it was created: ``frozenset([0, 8])`` and
-``frozenset([8, 0])`` are equal but iterate differently, because both members hash to the same slot of the table. The
-result of an action must not depend on which of two equal states was found first. Before a search stores a state, each
-set in it is therefore created again from its members in the order of their contents; then equal sets have equal tables.
+The iteration order of a set depends on the hashes of its members and on how it was created. ``frozenset([0, 8])`` and
+``frozenset([8, 0])`` are equal but iterate in different orders, because both members hash to the same slot of the
+table. The result of an action must not depend on which of two equal states a search reached first. Before a search
+stores a state, it therefore recreates each set from its members, sorted by their contents. Equal sets then have equal
+tables.
 
-Most sets recur, so canonical collections and their members are cached: the canonical copy of a set is usually found
-rather than created. A cached object replaces an equal object only if they can be distinguished by identity alone: ``1``
-never replaces ``True``.
+Most sets occur in many states, so canonical collections and their members are cached. Usually the canonical copy of a
+set is found in the cache and does not have to be created. A cached object replaces an equal object only if nothing but
+their identity distinguishes them. For example, ``1`` never replaces ``True``.
 
-Limits: the order is the same only within one process, where hashes are fixed. It differs between processes; see
-`leadline.checker.engines.set_order`. Collections of other libraries and subclasses of `frozenset` are not changed.
+Limits: the order is the same only within one process, where the hashes do not change. It can differ between processes;
+see `leadline.checker.engines.set_order`. Subclasses of `frozenset` and collections of other libraries are left
+unchanged.
 """
 
 from __future__ import annotations
@@ -35,23 +37,25 @@ HASH = "_attrs_cached_hash"
 """The attribute in which attrs stores the hash of an instance of a class with ``cache_hash=True``."""
 
 MOST_MEMBERS, MOST_COLLECTIONS = 100_000, 30_000
-"""The maximum numbers of members and of collections in the cache. When one is exceeded, the cache is emptied."""
+"""The maximum numbers of members and of collections in the cache. A full cache is emptied."""
 
 _ATOMS = frozenset((int, bool, str, bytes, type(None)))
-"""Types whose equal values are indistinguishable. Not float: 0.0 equals -0.0."""
+"""The types whose equal values are indistinguishable. `float` is not one of them, because 0.0 equals -0.0."""
 
 _NOT_SEARCHED = _ATOMS | {float}
 
 
 def canonical(value: T, before: object = None) -> T:
-    """Return an equal value whose sets and bags are created from their members in order.
+    """Return an equal value in which every set and bag was created from its members in sorted order.
 
     Parameters:
-        value: a state or a part of one. Tuples, sets, bags and attrs values in it are searched.
-        before: a canonical value; parts that the two share are skipped.
+        value: a state or a part of a state. Sets and bags are replaced at any depth in tuples, sets, bags and attrs
+            values.
+        before: a value that is already canonical, usually the previous state. Parts that are the same object in both
+            values are not searched again.
 
     Returns:
-        The value itself if it contains neither sets nor bags.
+        `value` itself if it contains no set and no bag.
     """
     return value if value is before else cast(T, _canonical(value, before))
 
@@ -101,22 +105,22 @@ def _canonical_fields(value: object, names: tuple[str, ...], before: object) -> 
 
 @functools.cache
 def _names(cls: type) -> tuple[str, ...]:
-    """The names of the fields of an attrs class that are searched. Constants are not searched."""
+    """Return the names of the fields of an attrs class that are searched for sets: all fields except constants."""
     return tuple(name for name, is_fixed, _ in roles(cls) if not is_fixed)
 
 
 def _copy(value: object) -> object:
-    """Return a shallow copy. `copy.copy` takes several times as long for attrs values with slots."""
+    """Return a shallow copy of an attrs value. `copy.copy` is several times slower for classes with slots."""
     try:
         twin = object.__new__(type(value))
-    except TypeError:  # its class is derived from a class that is not written in Python
+    except TypeError:  # a base class is written in C
         return copy.copy(value)
     cls: type = type(value)
     for slot in _slots(cls):
         try:
             slot.__set__(twin, slot.__get__(value))
         except AttributeError:
-            continue  # it is not set
+            continue  # the attribute is not set
     if hasattr(twin, "__dict__"):
         vars(twin).update(vars(value))
     return twin
@@ -130,8 +134,8 @@ def _slots(cls: type) -> tuple[MemberDescriptorType, ...]:
 class _Kept:
     """A cache of canonical collections and their members.
 
-    An object is a cached member if `_by_identity` contains it. Cached members that are equal and of the same type are
-    the same object, so two collections of cached members are the same if their members have the same identities.
+    `_by_identity` contains every cached member by its `id`. Cached members that are equal and have the same type are
+    the same object. Two collections of cached members are therefore equal if the identities of their members are equal.
     """
 
     def __init__(self) -> None:
@@ -141,7 +145,7 @@ class _Kept:
         self._collections: dict[object, object] = {}
 
     def set_of(self, value: frozenset[object]) -> frozenset[object]:
-        """The canonical copy of a set."""
+        """Return the canonical copy of a set, from the cache if possible."""
         twin = cast("frozenset[object] | None", self._collections.get(value))
         if twin is not None and self._have_same_members(value, twin):
             return twin
@@ -151,7 +155,7 @@ class _Kept:
         return made
 
     def bag_of(self, value: Bag[object]) -> Bag[object]:
-        """The canonical copy of a bag."""
+        """Return the canonical copy of a bag, from the cache if possible."""
         twin = cast("Bag[object] | None", self._collections.get(value))
         is_plain = {int}.issuperset(map(type, value.values()))  # a count may be True
         if twin is not None and is_plain and self._have_same_members(value, twin):
@@ -163,13 +167,13 @@ class _Kept:
         return made
 
     def _have_same_members(self, value: Iterable[object], twin: Iterable[object]) -> bool:
-        """Whether a collection and an equal collection in the cache have the same members."""
+        """Return whether a collection and an equal cached collection have members of the same types."""
         own, kept = set(map(id, value)), set(map(id, twin))
         others = own - kept
         return not others or {id(self._member(member)) for member in value if id(member) in others} == kept - own
 
     def _member(self, member: object) -> object:
-        """The cached member that is the same as a value; the canonical value if it cannot be cached."""
+        """Return the cached object for a member of a collection, or its canonical copy if it cannot be cached."""
         if self._by_identity.get(id(member)) is member:
             return member
         of_type = self._by_value.setdefault(type(member), {})
@@ -185,14 +189,20 @@ class _Kept:
         return made
 
     def _keep(self, made: object, members: Sequence[object], *, is_free: bool) -> None:
-        """Add a collection to the cache if `is_free` is true and all its members are cached."""
+        """Add a collection to the cache if all its members are cached.
+
+        Parameters:
+            made: the canonical collection.
+            members: its members.
+            is_free: whether the collection may be added. It is false if an equal collection is in the cache.
+        """
         if is_free and all(self._by_identity.get(id(member)) is member for member in members):
             if len(self._collections) >= MOST_COLLECTIONS:
                 self._collections.clear()
             self._collections[made] = made
 
     def _in_order(self, members: list[object]) -> list[object]:
-        """The members of a set, in an order that depends only on their values."""
+        """Return the members of a set in an order that depends only on their values."""
         if len(members) < 2:
             return members
         if set(map(type, members)) in ({int}, {str}, {bytes}):
@@ -200,7 +210,7 @@ class _Kept:
         return sorted(members, key=self._sort_key)
 
     def _sort_key(self, member: object) -> int:
-        """The content hash of a member. It is cached, because it takes long to compute."""
+        """Return the content hash of a member. It is cached, because it is slow to compute."""
         if self._by_identity.get(id(member)) is not member:
             return content("", member)
         key = self._sort_keys.get(id(member))
@@ -209,7 +219,11 @@ class _Kept:
         return key
 
     def drop(self) -> None:
-        """Empty the cache, including the collections, whose members would differ from those that are cached later."""
+        """Empty the cache.
+
+        The collections must be removed together with the members. Otherwise they would contain old members that differ
+        in identity from the members cached later.
+        """
         for table in (self._collections, self._sort_keys, self._by_identity, self._by_value):
             table.clear()
 
@@ -218,7 +232,12 @@ _kept = _Kept()
 
 
 def _is_same(one: object, other: object) -> bool:
-    """Whether two equal values can be distinguished by identity alone. `_is_understood` must be true for the first."""
+    """Return whether two equal values are indistinguishable except by identity.
+
+    Parameters:
+        one: a value for which `_is_understood` returns true.
+        other: a value that is equal to `one`.
+    """
     if one is other:
         return True
     if type(one) is not type(other):
@@ -238,12 +257,16 @@ def _is_same(one: object, other: object) -> bool:
 
 
 def _is_same_in_order(ones: Iterable[object], others: Iterable[object]) -> bool:
-    """Whether two equal canonical collections, which iterate in the same order, have the same members."""
+    """Return whether two equal canonical collections have indistinguishable members. Both iterate in the same order."""
     return all(one == other and _is_same(one, other) for one, other in zip(ones, others, strict=True))
 
 
 def _is_understood(value: object) -> bool:
-    """Whether `_is_same` is exact for a value: it consists of built-in values, enum members, and attrs values."""
+    """Return whether `_is_same` gives the right answer for a value.
+
+    It does for built-in values, enum members and objects that are compared by identity, and for attrs values, tuples,
+    sets and bags of such values.
+    """
     cls: type = type(value)
     if cls in _ATOMS or _has_methods_of(cls, object, "__eq__"):
         return True
@@ -261,7 +284,7 @@ def _has_methods_of(cls: type, base: type, *names: str) -> bool:
 
 @functools.cache
 def _is_made_of_fields(cls: type) -> bool:
-    """Whether instances of a class contain only fields, all of which the generated ``__eq__`` compares."""
+    """Return whether instances of a class contain nothing but attrs fields, all of which ``__eq__`` compares."""
     if "__attrs_attrs__" not in vars(cls) or not attrs.inspect(cls).added_eq or not attrs.inspect(cls).is_frozen:
         return False
     fields = attrs.fields(cls)

@@ -1,8 +1,8 @@
-"""Content hashes: a 64-bit hash of the contents of a state, the same in every process.
+"""Content hashes: a 64-bit hash of the contents of a state, which is the same in every process.
 
-The iteration order of a set depends on `PYTHONHASHSEED`, which differs between processes. Results that must not differ
-between processes are based on content hashes instead, which are used to sort, select and count states. They are never
-used to decide whether two states are equal.
+The iteration order of a set depends on `PYTHONHASHSEED`, which differs between processes. A result that must be the
+same in every process therefore uses content hashes to sort, select or count states. Content hashes are never used to
+decide whether two states are equal.
 """
 
 from __future__ import annotations
@@ -22,34 +22,36 @@ from leadline.checker.state import roles
 S = TypeVar("S")
 
 _slot_names: Callable[[type], list[str]] = vars(copyreg)["_slotnames"]
-"""Returns the names in `__slots__` of a class and its bases, like `pickle`. Type checkers do not know this function."""
+"""Returns the names in `__slots__` of a class and its bases. It is private to `copyreg`, so type stubs omit it."""
 
 ALL_BITS = 2**64 - 1
 
 MOST_BITS = 10_000
-"""The maximum size in bits of integers that are written in decimal. Python's default limit is 4,300 digits."""
+"""Integers with more bits are written in hexadecimal, because Python refuses to write over 4,300 decimal digits."""
 
 
 def content(path: str, value: object) -> int:
-    """Compute the content hash of a part of a state.
+    """Return the content hash of a state or of a part of it.
+
+    The hash of a value is the sum of the hashes of its smallest parts.
 
     Parameters:
-        path: the path of the part in the state.
-        value: the part. It is split at every depth, so that the hash does not depend on which parts have a slot.
+        path: the location of the value in the state, for example ``State.epoch``.
+        value: the value.
 
     Returns:
-        An integer below 2 ** 64.
+        An integer from 0 to 2 ** 64 - 1.
     """
     return sum(digest(*part) for part in _parts(path, value)) & ALL_BITS
 
 
 def in_order(states: list[S]) -> list[S]:
-    """Sort next states into an order that does not depend on the order in which the action yields them."""
+    """Return the states sorted by their content hashes. The order does not depend on the order of the argument."""
     return states if len(states) < 2 else sorted(states, key=lambda state: content("", state))
 
 
 def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
-    """The parts of a value, each as strings: its path, its type, and its text."""
+    """Yield the smallest parts of a value. Each is a tuple of strings: usually its path, its type and its text."""
     cls = type(value)
     if cls is tuple:
         yield path, "length", str(len(value))
@@ -71,20 +73,20 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, ...]]:
 
 
 def member_parts(path: str, member: object, count: int) -> tuple[str, ...]:
-    """Return the strings that a member of a collection adds to the hash.
+    """Return the strings that represent one member of a set or bag in the content hash.
 
     Parameters:
-        path: the path of the collection.
+        path: the location of the collection in the state.
         member: the member.
-        count: the number of times that the collection contains the member, at least 1.
+        count: the number of times that the collection contains the member, at least 1. For a set, it is 1.
     """
     return path, "member", str(content("", member)), str(int(count))
 
 
 def _text(value: Any) -> str:
-    """The text of a value, without its memory address."""
+    """Return a text for a value that is the same in every process. The default `repr`, with an address, is not used."""
     if isinstance(value, enum.Enum):
-        return value.name or repr(value.value)  # a flag without any bit set has no name
+        return value.name or repr(value.value)  # a Flag with the value 0 has no name
     if type(value) is int and value.bit_length() > MOST_BITS:
         return hex(value)
     if hasattr(value, "__qualname__"):  # a function or a class
@@ -106,5 +108,5 @@ def _text(value: Any) -> str:
 
 
 def digest(*texts: str) -> int:
-    """Return the 64-bit hash of some strings."""
+    """Return a 64-bit hash of the strings."""
     return int.from_bytes(hashlib.blake2b("\0".join(texts).encode(errors="surrogatepass"), digest_size=8).digest())

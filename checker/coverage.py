@@ -1,4 +1,4 @@
-"""Coverage: which parts of a spec a run has exercised. `Limits.coverage` enables it."""
+"""Coverage: the parts of a spec that a run has exercised. It is collected if `Limits.coverage` is set."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import attrs
 from leadline.checker.state import is_component, is_constant
 
 FEW_VALUES = 12
-"""The largest number of values of a field that are listed one by one."""
+"""The maximum number of values of a field that are listed. If there are more, only their number is reported."""
 
 
 @attrs.frozen
 class InstanceCoverage:
-    """Coverage of one action with one combination of parameter values.
+    """The coverage of one action with one combination of parameter values.
 
     Attributes:
-        enabled: the number of distinct expanded states in which it is enabled; for a random search, the number of
-            visits to such a state.
-        generated: the number of its steps from these states, and from a state whose expansion was cut short by a
-            limit; for a random search, the number of steps taken.
-        distinct: the number of new distinct states among these; for a random search, an estimate unless
-            `WalkCounts.is_exact`.
+        enabled: the number of distinct expanded states in which the action is enabled. A random search counts a state
+            each time that it visits it.
+        generated: the number of steps of the action from these states, and from a state whose expansion a limit cut
+            short. A random search counts the steps that it took.
+        distinct: the number of these steps that led to a new state. For a random search, this is an estimate unless
+            `WalkCounts.is_exact` is true.
     """
 
     enabled: int
@@ -32,12 +32,12 @@ class InstanceCoverage:
 
 @attrs.frozen
 class FieldCoverage:
-    """The values of a field of the state.
+    """The values of one field in the states of a run.
 
     Attributes:
-        count: the number of distinct values.
-        is_exact: whether `count` is exact; otherwise there may be more values.
-        values: the values as text, sorted; empty if there are more than `FEW_VALUES`.
+        count: the number of distinct values found.
+        is_exact: whether all values were collected. If it is false, the field may have more values.
+        values: the values as text, sorted. Empty if there are more than `FEW_VALUES`.
     """
 
     count: int
@@ -47,14 +47,15 @@ class FieldCoverage:
 
 @attrs.frozen
 class SourceLine:
-    """A line of a function.
+    """A line of the source code of a function.
 
     Attributes:
-        number: the line number in its file, from 1.
+        number: the line number in the file, from 1.
         text: the text of the line.
-        mark: ``run``; ``never``; ``partly`` if the line ran, but some branch was never taken; empty if the line
-            contains no code to run.
-        missing: for ``partly``, the lines that the branches not taken lead to; 0 stands for leaving the function.
+        mark: ``run`` if the line ran, ``never`` if it never ran, ``partly`` if it ran but one of its branches was never
+            taken, or an empty string if the line contains no code.
+        missing: for ``partly``, the numbers of the lines to which the branches that were not taken lead. 0 is a branch
+            that leaves the function.
     """
 
     number: int
@@ -65,11 +66,11 @@ class SourceLine:
 
 @attrs.frozen
 class FunctionCoverage:
-    """A function that a spec calls.
+    """The coverage of a function that a spec calls.
 
     Attributes:
         name: the name of the function.
-        file: the path of its source file, shortened as long as it is unambiguous.
+        file: the path of the source file, shortened as far as it remains unambiguous.
         lines: the lines of the function.
     """
 
@@ -79,7 +80,7 @@ class FunctionCoverage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all of the function ran."""
+        """Whether every line and every branch of the function ran."""
         return all(line.mark in ("run", "") for line in self.lines)
 
 
@@ -88,15 +89,15 @@ class CoverageCounts:
     """The coverage of a run.
 
     Attributes:
-        instances: the coverage of each action instance.
-        shown: by property, the number of distinct states in which the witness, or the premise of the property, is
-            true. It is not counted for step witnesses.
-        fields: the values of each field in the distinct states, by path; ``[]`` stands for every element of a tuple.
-            States outside of `Spec.within` are not included.
-        source: the functions that were called, with the lines that never ran; incomplete functions come first.
-        sampled: the number of distinct states in which `shown` was counted, if these are a sample of the visited
-            states: a random search does not keep more. `fields` also includes the values of states that have left the
-            sample. None: all distinct states were counted.
+        instances: the coverage of each action instance, by its text.
+        shown: for each property that is a witness or has a premise, the number of distinct states in which the witness
+            or the premise is true. Step witnesses are not counted.
+        fields: the values of each field in the distinct states, by the path of the field. In a path, ``[]`` means every
+            element of a tuple. States for which `Spec.within` is false are not included.
+        source: the functions that were called. Functions with lines that never ran come first.
+        sampled: the size of the sample of states in which `shown` was counted, for a random search that keeps only a
+            sample of the states that it visits. None if `shown` was counted in all distinct states. `fields` includes
+            all states that were ever in the sample.
     """
 
     instances: dict[str, InstanceCoverage]
@@ -107,13 +108,13 @@ class CoverageCounts:
 
 
 class FieldValues:
-    """Collects the values of fields.
+    """Collects the distinct values of each field of states.
 
-    An attrs value is split into its fields. A tuple that is a component or contains attrs values is split into its
-    elements.
+    An attrs value is split into its fields. A tuple is split into its elements if it is a component or contains attrs
+    values.
 
     Parameters:
-        most: the largest number of distinct values of a field that are counted.
+        most: the maximum number of distinct values to count for each field.
     """
 
     def __init__(self, most: int) -> None:
@@ -122,11 +123,11 @@ class FieldValues:
         self._stopped: set[str] = set()
 
     def add(self, value: object, path: str, apart: bool = False) -> None:
-        """Record a value.
+        """Record a state, or the value of a part of a state.
 
         Parameters:
-            value: a state, or a part of one.
-            path: the path of the value.
+            value: the value.
+            path: the location of the value in the state.
             apart: whether the value is a component.
         """
         kind: type = type(value)
@@ -143,17 +144,21 @@ class FieldValues:
                 values.add(value)
 
     def stop(self, path: str) -> None:
-        """Record that a part of the state has too many values, so that no more of them are collected."""
+        """Record that a part of the state has too many values and that its values are no longer collected.
+
+        Parameters:
+            path: the location of the part in the state.
+        """
         self._stopped.add(path)
 
     def add_all(self, states: Iterable[object]) -> None:
-        """Record the values in some states."""
+        """Record the values of the fields of some states."""
         for state in states:
             self.add(state, type(state).__name__)
 
     @property
     def fields(self) -> dict[str, FieldCoverage]:
-        """The values of each field, by path."""
+        """The values of each field, by the path of the field."""
         return {path: self._field(path, values) for path, values in sorted(self._values.items())}
 
     def _field(self, path: str, values: set[object]) -> FieldCoverage:
@@ -172,7 +177,7 @@ def _few(values: set[object]) -> tuple[str, ...]:
 
 
 def _text(value: object) -> str:
-    """The `repr` of a value, in which the elements of sets are sorted."""
+    """Return the `repr` of a value. The elements of sets in it are sorted."""
     if type(value) is frozenset:
         return f"{{{', '.join(sorted(map(_text, value)))}}}"
     if type(value) is tuple:

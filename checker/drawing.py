@@ -1,6 +1,6 @@
-"""Drawings, which define how all views of a trace display the states of a spec.
+"""Drawings: descriptions of how reports display the states of a spec.
 
-For a spec without a drawing, views show a row for each component and a column for each field.
+For a spec without a drawing, reports show a row for each component and a column for each field.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def _visible_columns(columns: Mapping[str, str]) -> dict[str, str]:
 
 @attrs.frozen
 class Cell:
-    """One cell of a row, for example a record of a log.
+    """One cell of a row, for example a record in a log.
 
     Attributes:
         text: the text in the cell.
         caption: a short text below the cell.
-        group: a number that selects the colour. Cells of the same group have the same colour.
+        group: a number that determines the colour. Cells with the same number have the same colour.
     """
 
     text: str = attrs.field(converter=visible)
@@ -49,7 +49,12 @@ class Cell:
 
 @attrs.frozen
 class Mark:
-    """A named offset between the cells of a row, for example a high watermark. Offset 0 is before the first cell."""
+    """A named position in a row of cells, for example a high watermark.
+
+    Attributes:
+        name: the name of the mark.
+        offset: the number of cells before the mark.
+    """
 
     name: str = attrs.field(converter=visible)
     offset: int
@@ -57,16 +62,16 @@ class Mark:
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """One row of a state. It is a lane of the diagram and a line of the table.
+    """One row of a displayed state, for example one broker. It is a line of a table and a lane of a diagram.
 
     Attributes:
-        columns: the text of each column, for tables.
-        cells: the contents of the row, in order, for diagrams.
-        marks: named offsets between the cells.
-        badges: short texts about the row, shown separately.
-        standing: short texts about what other rows know about this row. A change of these texts is not an event of the
-            row.
-        up: whether the process that the row represents is running; otherwise its lane is dotted.
+        columns: the text in each column of a table, by the name of the column.
+        cells: the cells of the row in order, for diagrams.
+        marks: named positions between the cells.
+        badges: short texts about the row, such as the role of a broker.
+        standing: short texts about the row that other rows determine, such as whether the controller has fenced a
+            broker. A change of these texts is not shown as an event of the row.
+        up: whether the process that the row represents is running. If not, its lane in a diagram is dotted.
     """
 
     columns: Mapping[str, str] = attrs.field(factory=dict, converter=_visible_columns)
@@ -79,12 +84,13 @@ class Row:
 
 @attrs.frozen
 class Message:
-    """A message from one row to another.
+    """A message from one row to another row.
 
     Attributes:
-        source, target: the names of the rows.
-        text: a short text, the label of the arrow.
-        detail: additional text, shown if there is enough space.
+        source: the name of the row that sent the message.
+        target: the name of the row that receives the message.
+        text: a short text, which labels the arrow.
+        detail: a longer text, which is shown where there is enough space.
     """
 
     source: str = attrs.field(converter=visible)
@@ -94,20 +100,20 @@ class Message:
 
     @property
     def whole(self) -> str:
-        """The text, followed by the detail if there is one."""
+        """The text, followed by the detail in parentheses if there is one."""
         return f"{self.text} ({self.detail})" if self.detail else self.text
 
 
 @attrs.frozen
 class Event:
-    """The effect of a step on the outcome of a trace, and its reason.
+    """An explanation of what a step contributed to the outcome of a trace.
 
     Attributes:
-        state: the index of the state that the step led to, from 0.
-        text: a description of what happened and why, as a clause without a full stop. Step numbers in it count the
-            initial state as 1.
-        label: one or two words for the diagram, for example ``committed`` or ``lost``; empty if the step is not a
-            turning point.
+        state: the index of the state after the step. The initial state has the index 0.
+        text: a clause without a full stop that says what happened and why. If it mentions the number of a step, the
+            initial state counts as 1.
+        label: one or two words for a diagram, for example ``committed`` or ``lost``. Empty if the step is not a turning
+            point.
         good: whether the label describes a desired outcome.
     """
 
@@ -128,12 +134,12 @@ class Drawing(Generic[S]):
     Attributes:
         rows: returns the rows of a state by name, in the order in which they are shown.
         messages: returns the messages that are in flight in a state.
-        arrivals: returns the messages that arrive in a step. A message that was not in flight before was sent in the
-            same step. A message that is no longer in flight and did not arrive is lost. A message that arrived and is
-            still returned by `messages` waits at its receiver.
-        events: takes the steps of a behaviour and returns the events that decided its outcome. Views show them as the
-            explanation of a trace. Without events, views list the steps that wrote the values that the property and
-            later steps read.
+        arrivals: returns the messages that arrive in a step. If such a message was not in flight before the step, it
+            was sent in the same step. If `messages` still returns it after the step, it waits at its receiver. A
+            message that disappears from `messages` without arriving is lost.
+        events: takes the steps of a trace in order and returns the events that decided its outcome. Reports show them
+            as the explanation of the trace. If there are no events, reports instead list the steps that wrote the
+            values that the property and later steps read.
         legend: an explanation of the notation.
 
     Example:

@@ -1,4 +1,7 @@
-"""Errors that a user can cause. Each message is one line that names the cause and says how to correct it."""
+"""The errors that a user can cause.
+
+Each message is one line that says what is wrong and how to correct it.
+"""
 
 from __future__ import annotations
 
@@ -7,39 +10,46 @@ import traceback
 from pathlib import Path
 
 _OBSERVING = Path(__file__).parent / "observing"
-_LIBRARIES = (  # including the modules that replace `attrs.evolve`, tuples and collections
+_LIBRARIES = (  # including the modules that call a spec's code in place of `attrs.evolve`, tuples and collections
     *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
     *(str(_OBSERVING / f"{name}.py") for name in ("lazy", "recording", "tuple_views", "collection_views")),
 )
 
 
 class LeadlineError(Exception):
-    """An error that the user can correct. Its message is one line; the command line exits with code 2."""
+    """The base class of the errors that a user can correct.
+
+    The message is one line. The command line prints it and exits with code 2.
+    """
 
 
 class SpecError(LeadlineError):
-    """A spec, action, property or bound is invalid, or failed while it ran."""
+    """A spec, an action, a property or a bound is invalid, or its code raised an exception."""
 
 
 class Damaged(LeadlineError):
-    """A file of a saved search is missing, or its content has changed since it was written."""
+    """A file of a saved search is missing or has been changed since it was written."""
 
 
 class TraceError(LeadlineError):
-    """A trace file cannot be read, or the model no longer allows its trace."""
+    """A trace file cannot be read, or its steps are not possible in the model."""
 
 
 def raised(error: BaseException) -> str:
-    """Describe an exception, for the end of a sentence.
+    """Return a description of an exception for the end of a sentence, such as ``raised ValueError: ...``.
 
-    The exception can be any `BaseException`: ``sys.exit`` and ``pytest.fail`` do not raise an `Exception`, and a spec
-    must not terminate the checker.
+    Parameters:
+        error: any exception that the code of a spec raised. `sys.exit` and ``pytest.fail`` raise exceptions that are
+            not instances of `Exception`, and they must not end the checker.
     """
     return f"{'must not exit, but raised' if isinstance(error, SystemExit) else 'raised'} {error_line(error)}"
 
 
 def error_text(error: BaseException) -> str:
-    """The message of an exception in one line. The exception's ``__str__`` may itself raise an exception."""
+    """Return the message of an exception in one line.
+
+    If ``str(error)`` itself raises an exception, return a fixed text.
+    """
     try:
         return " ".join(str(error).split())
     except Exception:
@@ -47,7 +57,10 @@ def error_text(error: BaseException) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """Describe an exception in one line, with the innermost source line that is not in a library or generated code."""
+    """Return the type, the message and the source line of an exception in one line of text.
+
+    The source line is the innermost line of the traceback that is not in a library or in generated code.
+    """
     places = traceback.extract_tb(error.__traceback__)
     where = next((p for p in reversed(places) if not p.filename.startswith(("<", *_LIBRARIES))), places[-1])
     return f"{type(error).__name__}: {error_text(error)} ({where.filename.rsplit('/', 1)[-1]}, line {where.lineno})"

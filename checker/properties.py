@@ -1,4 +1,4 @@
-"""Properties: predicates that must be true in every state, in every step, or in at least one state or step."""
+"""Properties: conditions that must be true in every state or step, or in at least one state or step."""
 
 from __future__ import annotations
 
@@ -13,55 +13,56 @@ from leadline.checker.errors import SpecError, raised
 
 
 class Kind(enum.Enum):
-    """The kind of a property. It determines whether the property is about states or steps, and when it must be true."""
+    """The kind of a property: whether it is about states or steps, and whether it must be true always or once."""
 
     INVARIANT = "invariant"
-    """True in every reachable state."""
+    """The predicate must be true in every reachable state."""
     STEP_INVARIANT = "step invariant"
-    """True for the states before and after every step."""
+    """The predicate must be true for every step. It takes the states before and after the step."""
     WITNESS = "witness"
-    """True in at least one reachable state. Otherwise, a run proves nothing."""
+    """The predicate must be true in at least one reachable state. It shows that the spec can reach such a state."""
     STEP_WITNESS = "step witness"
-    """True for the states before and after at least one step."""
+    """The predicate must be true for at least one step. It takes the states before and after the step."""
     CONSTRAINT = "constraint"
-    """True in every state whose next states are searched. See `Spec.within`."""
+    """The predicate is true in the states whose next states are searched. See `Spec.within`."""
     PREMISE = "premise"
-    """True in at least one reachable state. Otherwise, the properties with this premise are vacuous. See `Property`."""
+    """The predicate must be true in at least one reachable state. Otherwise, properties with this premise are vacuous.
+    """
     DEADLOCK = "deadlock"
-    """Every reachable state has a next state. Enabled by ``Spec(check_deadlock=True)``."""
+    """Every reachable state must have a next state. ``Spec(check_deadlock=True)`` enables this check."""
 
     @property
     def is_witness(self) -> bool:
-        """Whether the property only needs to be true once."""
+        """Whether the property must be true only once, in at least one state or step."""
         return self in (Kind.WITNESS, Kind.STEP_WITNESS, Kind.PREMISE)
 
     @property
     def of_steps(self) -> bool:
-        """Whether the property is about steps rather than states."""
+        """Whether the property is about steps. Otherwise, it is about states."""
         return self in (Kind.STEP_INVARIANT, Kind.STEP_WITNESS)
 
 
 Predicate = Callable[..., bool | Iterator[str]]
-"""Returns whether the property is true, or yields a sentence for each reason why it is false."""
+"""A function that returns whether a property is true, or yields a sentence for each reason why it is false."""
 
 Premise = Callable[[Any], bool]
-"""Returns whether a property applies to a state, or to the steps from it."""
+"""A function of a state that returns whether a property applies to the state or to the steps from it."""
 
 
 @attrs.frozen(eq=False)
 class Property:
-    """A predicate with a name, a sentence and a source. Calling it returns whether it is true.
+    """A condition on states or steps, with a name and a description. Calling a property returns whether it is true.
 
     Attributes:
         name: the name of the function.
         kind: the kind of the property.
         sentence: a one-sentence description of the property.
-        function: the predicate. It takes a state or, for a property of steps, the states before and after a step.
+        function: the predicate. It takes a state. For a property of steps, it takes the states before and after a step.
         source: the source of the rule, such as an article, a KIP or a ticket.
-        fails_in: the names of specs that are known to violate the property within some bounds.
-        premise: a predicate of a state; for a step invariant, of the state before the step. Where it is false, the
-            property does not apply; if it is false in every state, the property is vacuous. None: the property is never
-            vacuous.
+        fails_in: the names of specs that are known to violate the property for some values of their bounds.
+        premise: a predicate of a state, or None. The property applies only to states in which the premise is true. A
+            step invariant applies only to steps from such states. If no reachable state satisfies the premise, the
+            property is vacuous.
     """
 
     name: str
@@ -76,11 +77,17 @@ class Property:
         return self.complaint(*states) is None
 
     def complaint(self, *states: object) -> str | None:
-        """The reason why the property is false for a state or step: the first of `complaints`; None if it is true.
+        """Return the first reason why the property is false, or None if it is true.
+
+        Parameters:
+            states: a state; for a property of steps, the states before and after a step.
+
+        Returns:
+            A sentence, or an empty string if the predicate does not give a reason.
 
         Raises:
-            SpecError: see `complaints`; or the predicate raised something other than an `Exception`, as
-                ``pytest.fail`` does.
+            SpecError: if the predicate returned something other than a bool or an iterator of sentences, or raised an
+                exception that is not an `Exception`, as ``pytest.fail`` does.
         """
         try:
             return next(self.complaints(*states), None)
@@ -90,13 +97,16 @@ class Property:
             raise SpecError(f"{self.kind.value} {self.name} {raised(error)}") from error
 
     def complaints(self, *states: object) -> Iterator[str]:
-        """Yield the reasons why the property is false for a state or step, a sentence for each offending value.
+        """Yield the reasons why the property is false, a sentence for each value that violates it.
+
+        Parameters:
+            states: a state; for a property of steps, the states before and after a step.
 
         Yields:
-            One empty string if the predicate does not give a reason; nothing if the property is true.
+            A single empty string if the predicate does not give a reason. Nothing if the property is true.
 
         Raises:
-            SpecError: the predicate returned neither a bool nor an iterator of sentences.
+            SpecError: if the predicate returned something other than a bool or an iterator of sentences.
         """
         outcome = self.function(*states)
         if outcome is False:
@@ -115,20 +125,19 @@ class Property:
 def invariant(
     sentence: str, *, source: str = "", fails_in: tuple[str, ...] = (), premise: Premise | None = None
 ) -> Callable[[Predicate], Property]:
-    """Decorate a predicate of one state as an invariant.
+    """Return a decorator that makes an invariant from a predicate of a state.
+
+    The predicate returns a bool. It can instead yield a sentence for each value that violates the property, which
+    reports show with a counterexample.
 
     Parameters:
         sentence: a one-sentence description of the property.
-        source: the source of the rule.
+        source: the source of the rule, such as an article, a KIP or a ticket.
         fails_in: the names of specs that are known to violate the property.
-        premise: a predicate of a state, or a witness; see `Property`.
-
-    Returns:
-        A decorator. The predicate returns a bool, or yields a sentence for each offending value, so
-        that a counterexample can say what is wrong.
+        premise: a predicate of a state, or a witness. The property applies only where it is true; see `Property`.
 
     Raises:
-        SpecError: the function is not a valid invariant.
+        SpecError: if an argument is not valid, or if the function does not take exactly one parameter.
 
     Example:
         >>> @invariant("no counter is above nine")
@@ -143,17 +152,43 @@ def invariant(
 def step_invariant(
     sentence: str, *, source: str = "", fails_in: tuple[str, ...] = (), premise: Premise | None = None
 ) -> Callable[[Predicate], Property]:
-    """Decorate a predicate of the states before and after a step as a step invariant. See `invariant`."""
+    """Return a decorator that makes a step invariant from a predicate of the states before and after a step.
+
+    A step invariant must be true for every step. The parameters are those of `invariant`.
+
+    Raises:
+        SpecError: if an argument is not valid, or if the function does not take exactly two parameters.
+    """
     return _property(Kind.STEP_INVARIANT, sentence, source, fails_in, premise)
 
 
 def witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
-    """Decorate a predicate that some reachable state must satisfy as a witness. See `invariant`."""
+    """Return a decorator that makes a witness from a predicate of a state.
+
+    A witness must be true in at least one reachable state.
+
+    Parameters:
+        sentence: a one-sentence description of the property.
+        source: the source of the rule, such as an article, a KIP or a ticket.
+
+    Raises:
+        SpecError: if the sentence is missing, or if the function does not take exactly one parameter.
+    """
     return _property(Kind.WITNESS, sentence, source)
 
 
 def step_witness(sentence: str, *, source: str = "") -> Callable[[Predicate], Property]:
-    """Decorate a predicate of the states before and after some step as a step witness. See `invariant`."""
+    """Return a decorator that makes a step witness from a predicate of the states before and after a step.
+
+    A step witness must be true for at least one step.
+
+    Parameters:
+        sentence: a one-sentence description of the property.
+        source: the source of the rule, such as an article, a KIP or a ticket.
+
+    Raises:
+        SpecError: if the sentence is missing, or if the function does not take exactly two parameters.
+    """
     return _property(Kind.STEP_WITNESS, sentence, source)
 
 
@@ -164,18 +199,18 @@ DEADLOCK = Property(
     function=lambda state: True,
     source="",
 )
-"""The property that `Spec(check_deadlock=True)` adds. Engines check the state's successors, not this predicate."""
+"""The property that ``Spec(check_deadlock=True)`` adds. Engines check for next states and do not call its function."""
 
 
 def _bare(function: Callable[..., object]) -> str:
-    """The signature of a function, without annotations."""
+    """Return the signature of a function as text, without annotations."""
     signature = _signature(function)
     bare = [item.replace(annotation=item.empty) for item in signature.parameters.values()]
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))
 
 
 def premise_property(premise: Premise) -> Property:
-    """Convert a premise to a property that, like a witness, some reachable state must satisfy."""
+    """Return a property of kind `Kind.PREMISE` for a premise."""
     if isinstance(premise, Property):
         return attrs.evolve(premise, kind=Kind.PREMISE)
     name = getattr(premise, "__name__", "premise")
@@ -183,7 +218,11 @@ def premise_property(premise: Premise) -> Property:
 
 
 def _signature(function: Callable[..., object]) -> inspect.Signature:
-    """The signature of a function. Raises SpecError: Python does not know the signature, as for `bool`."""
+    """Return the signature of a function.
+
+    Raises:
+        SpecError: if the function has no signature that Python can return, as is the case for `bool`.
+    """
     try:
         return inspect.signature(function)
     except ValueError:
@@ -192,13 +231,17 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
 
 
 def _takes(function: Callable[..., object], count: int) -> bool:
-    """Whether a function takes exactly `count` states."""
+    """Return whether a function takes exactly `count` positional parameters."""
     parameters = _signature(function).parameters.values()
     return len(parameters) == count and all(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)
 
 
 def _check_premise(premise: object) -> None:
-    """Check a premise. Raises SpecError: it is invalid."""
+    """Check that a premise is a witness or a function of a state that returns a bool.
+
+    Raises:
+        SpecError: if it is not.
+    """
     if isinstance(premise, Property):
         if premise.kind is not Kind.WITNESS:
             raise SpecError(f"a premise must be a predicate of a state, not the {premise.kind.value} {premise.name}")

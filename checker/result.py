@@ -1,4 +1,4 @@
-"""Results: the types that every engine returns."""
+"""Results: the classes of the objects that every engine returns, and the limits of a run."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from leadline.checker.spec import Spec
 from leadline.checker.trace import Trace
 
 MOST_TRACES = 10_000
-"""The largest number of counterexamples that can be requested: memory for all of them is allocated at the start."""
+"""The maximum of `Limits.traces`. It is limited because the engine allocates memory for all traces at the start."""
 
 
 class Verdict(enum.Enum):
-    """The conclusion of a run."""
+    """The conclusion of a run, about one property or about all of them."""
 
     HOLDS = "holds"
-    """The entire state space was searched. For a witness: some state satisfies it."""
+    """The search was exhaustive and found no violation, or it found a state or step that satisfies the witness."""
     VIOLATED = "violated"
-    """There is a counterexample. For a witness: the entire state space was searched and no state satisfies it."""
+    """The search found a counterexample, or it was exhaustive and nothing satisfies the witness."""
     INCOMPLETE = "incomplete"
-    """The search ended early, for example at a limit. Nothing is known about the states that were not searched."""
+    """The search ended early, for example at a limit. States that it did not reach may change the verdict."""
 
 
 class StopKind(enum.Enum):
-    """The reason why a run stopped before every reachable state was searched."""
+    """The reason why a run stopped before it had searched every reachable state."""
 
     VIOLATION = "violation"
-    """The run found the first violation, and `Limits.keep_going` is not set."""
+    """The run found a violation, and `Limits.keep_going` is not set."""
     DEPTH = "depth"
     STATES = "states"
     TIME = "time"
     MEMORY = "memory"
-    """The run reached the memory limit, used up the free memory, or exceeded the capacity of the engine."""
+    """The run reached the memory limit, ran out of memory, or exceeded the capacity of the engine."""
     INTERRUPT = "interrupt"
-    """The process received Ctrl-C or another signal to terminate."""
+    """The process received a signal to terminate, for example because the user pressed Ctrl-C."""
     SAMPLE = "sample"
-    """The run was a random search and reached its end."""
+    """A random search completed all its behaviours. It does not search every reachable state."""
 
 
 @attrs.frozen
 class Stop:
-    """The reason why a run stopped early.
+    """The reason why a run stopped early, with a description.
 
     Attributes:
-        kind: the kind of reason.
+        kind: the reason.
         text: a description of the reason, for the end of a sentence.
     """
 
@@ -66,16 +66,19 @@ FIRST_VIOLATION = Stop(StopKind.VIOLATION, "stopped at the first violation")
 
 @attrs.frozen
 class Limits:
-    """Limits of a search, and options for its results.
+    """The limits of a search, and options for its results. A limit of None means that there is no limit.
 
     Attributes:
-        depth: the maximum number of states on a path, including the initial state; None: no limit.
-        max_states: the maximum number of distinct states; None: no limit.
-        max_seconds: the maximum duration of the search in seconds; None: no limit.
-        max_memory: the maximum memory that the process may use, in bytes; None: most of the machine's free memory.
-        keep_going: whether to continue after a violation until the state space is exhausted.
+        depth: the maximum number of states on a path from an initial state, including the initial state.
+        max_states: the maximum number of distinct states.
+        max_seconds: the maximum duration of the search in seconds.
+        max_memory: the maximum memory of the process in bytes. None means most of the free memory of the machine.
+        keep_going: whether to continue the search after a violation.
         traces: the number of different shortest counterexamples to find for each property.
-        coverage: whether to collect `Statistics.covered`, which about doubles the time.
+        coverage: whether to collect `Statistics.covered`. This approximately doubles the duration of a search.
+
+    Raises:
+        SpecError: if a limit is not a positive number, or if `traces` is greater than `MOST_TRACES`.
     """
 
     depth: int | None = None
@@ -101,7 +104,12 @@ class Limits:
 
 @attrs.define
 class ActionCount:
-    """The number of steps that one action generated, and the number of new distinct states among them."""
+    """The counts of the steps of one action.
+
+    Attributes:
+        generated: the number of steps.
+        distinct: the number of steps that led to a new state.
+    """
 
     generated: int = 0
     distinct: int = 0
@@ -109,12 +117,12 @@ class ActionCount:
 
 @attrs.frozen
 class Widest:
-    """The part of the state with the most values, among the parts that are not split.
+    """The part of the state with the most distinct values, among the parts that are not split further.
 
     Attributes:
-        path: the path of the part, for example ``State.messages``.
+        path: the location of the part, for example ``State.messages``.
         values: the number of distinct values found.
-        type: the name of the values' type.
+        type: the name of the type of the values.
     """
 
     path: str
@@ -124,17 +132,20 @@ class Widest:
 
 @attrs.frozen
 class WholeRead:
-    """Code that is not understood, so that more of a state is recorded as read and less is learned from each call.
+    """Code that the compiled engine does not understand and therefore learns less from.
+
+    The engine records which parts of a state a call reads. For such code, it has to assume that the call reads
+    everything that the code could read.
 
     Attributes:
         construct: the code, for example ``import``, ``json.dumps`` or ``the condition is_old(m)``.
         function: the function that contains the code.
         file: the name of the source file.
         line: the line of the code, or the first line of the function if the line is unknown.
-        reads: the part of a state that counts as read, for example ``whole states``.
+        reads: a description of what is assumed to be read, for example ``whole states``.
         used_by: the names of the actions and properties that use the code.
-        calls: the number of calls of these actions and properties, including calls that the engine did not learn from.
-            Some of these calls would be necessary in any case.
+        calls: the number of calls of these actions and properties. Some of these calls would be necessary even if the
+            code were understood.
     """
 
     construct: str
@@ -148,14 +159,15 @@ class WholeRead:
 
 @attrs.frozen
 class Learning:
-    """Statistics on the calls that the compiled engine learned from. See `leadline.checker.engines.compiled`.
+    """Statistics of the compiled engine, which learns the results of calls. See `leadline.checker.engines.compiled`.
 
     Attributes:
-        actions, properties: the number of calls that the engine learned from, by name of the action or property.
-        called: the number of calls that the engine did not learn from, because few states would have benefited.
-        by_oracle: the number of calls that the oracle would have made for the same states.
+        actions: the number of calls that the engine learned from, by the name of the action.
+        properties: the number of calls that the engine learned from, by the name of the property.
+        called: the number of calls that the engine did not learn from, because too few states would have benefited.
+        by_oracle: the number of calls that the oracle engine would have made for the same states.
         memory: the size of the learned results in bytes.
-        widest: the part with the most values; None if all parts are split.
+        widest: the part of the state with the most distinct values, or None if all parts are split.
     """
 
     actions: dict[str, int]
@@ -167,20 +179,20 @@ class Learning:
 
     @property
     def share(self) -> float:
-        """The number of calls made, as a fraction of the calls that the oracle would have made."""
+        """The number of calls made, as a fraction of the number of calls that the oracle engine would have made."""
         learned = sum(self.actions.values()) + sum(self.properties.values())
         return (learned + self.called) / max(self.by_oracle, 1)
 
 
 @attrs.frozen
 class Verified:
-    """The number of learned results that a search compared with calls on real states. None of them was wrong.
+    """The number of learned results that a search compared with the results of calls. All compared results were equal.
 
     Attributes:
-        checked: the number of applications of learned paths that were compared.
-        drawn: the number of compared applications that were chosen at random from all applications.
-        made: the total number of applications of learned paths; None for a search that does not count them. States for
-            which the function was called instead are not included.
+        checked: the number of uses of a learned result that were compared.
+        drawn: the number of compared uses that were chosen at random among all uses.
+        made: the total number of uses of learned results, or None if the search does not count them. States for which
+            the engine called the function are not included.
     """
 
     checked: int
@@ -189,30 +201,33 @@ class Verified:
 
     @property
     def one_in(self) -> int:
-        """A number n such that the search detects, with probability 99 %, that one in n applications is wrong.
+        """If one in this number of uses of learned results were wrong, the search would probably have found an error.
 
-        It is 0 if there were too few comparisons. Errors that are concentrated in a part of the search may be detected
-        less often.
+        The probability is 99 %. The number is 0 if there were too few comparisons. An error that occurs only in a part
+        of the search can be missed more often.
         """
         return int(self.drawn / 4.605)  # n draws miss errors at a rate of 4.605 / n with probability exp(-4.605) = 0.01
 
 
 @attrs.frozen
 class WalkCounts:
-    """Counts of the behaviours of a random search.
+    """The counts of a random search, which searches random behaviours.
+
+    A behaviour is a sequence of steps from an initial state.
 
     Attributes:
         behaviours: the number of behaviours started.
         steps: the number of steps taken.
-        expanded: the number of states expanded in random order. All their next states were checked, except for states
-            at the maximum number of steps.
-        waiting: the number of states that were found by expanding a state but were not expanded themselves.
-        is_exact: whether the counts of distinct states are exact; otherwise they are estimates.
-        lengths: for each number of steps, the number of behaviours with this length.
-        depths: for each number of steps, the number of distinct states that no behaviour reached in fewer steps.
-        dead_ends: the number of behaviours that ended in a state without a step to a different state.
-        outside: the number of behaviours that ended in a state outside of `Spec.within`.
-        enabled: for each action, how often it was enabled, whether or not it was taken.
+        expanded: the number of states that were expanded in random order. The search checked all their next states,
+            except those of states at the maximum number of steps.
+        waiting: the number of states that were found by expanding another state and were not expanded.
+        is_exact: whether the numbers of distinct states are exact. Otherwise, they are estimates.
+        lengths: the number of behaviours with 0, 1, 2 ... steps.
+        depths: the number of distinct states that behaviours first reached after 0, 1, 2 ... steps. A state counts for
+            the smallest number of steps.
+        dead_ends: the number of behaviours that ended in a state from which no step leads to another state.
+        outside: the number of behaviours that ended in a state for which `Spec.within` is false.
+        enabled: for each action, the number of times that it was enabled, whether or not the step was taken.
     """
 
     behaviours: int
@@ -229,42 +244,45 @@ class WalkCounts:
 
 @attrs.define
 class Statistics:
-    """Counts of a run, as TLC counts them.
+    """The counts of a run. They are defined as in TLC.
 
     Attributes:
-        distinct: the number of distinct states reached, including initial states.
-        outside: the number of distinct states reached outside of `Spec.within`, not included in `distinct`.
-        generated: the number of next states generated, including initial states and repetitions.
-        depth: the largest number of states on a shortest path, including the initial state. If a limit ended the
-            search, it may have found states one step deeper.
-        queue: the number of states found whose next states were not all generated; None for a random search, which has
-            no queue.
+        distinct: the number of distinct states found, including initial states.
+        outside: the number of distinct states found for which `Spec.within` is false. They are not included in
+            `distinct`.
+        generated: the number of next states generated, including initial states and states that were already known.
+        depth: the largest number of states on a shortest path from an initial state, including the initial state. If a
+            limit ended the search, the search may have found states one step deeper.
+        queue: the number of states whose next states were not all generated, or None for a random search.
         expanded: the number of states whose next states were all generated.
         successors: the total number of steps from expanded states.
-        out_degree_min, out_degree_max: the smallest and largest number of steps from an expanded state. Every step
-            counts; the outdegree that TLC reports counts only steps to new states.
-        deadlocks: the number of expanded states without a step.
-        seconds: wall-clock time in seconds.
-        actions: counts by action name, in the spec's order.
-        level_done: the fraction of the last level started that is expanded; None if the engine does not know.
-        memory: the size of the states found in bytes; 0 if the engine does not know.
-        calls: the number of calls of actions and properties that the engine learned from; 0 for engines that do not
+        out_degree_min: the smallest number of steps from an expanded state. All steps count, whereas the outdegree that
+            TLC reports includes only steps to new states.
+        out_degree_max: the largest number of steps from an expanded state.
+        deadlocks: the number of expanded states that have no step.
+        seconds: the duration in seconds of wall-clock time.
+        actions: the counts of each action, by name, in the order of the spec.
+        level_done: the expanded fraction of the last level that was started, or None if the engine does not know it. A
+            level is the set of states at the same depth.
+        memory: the memory in bytes that the states occupy, or 0 if the engine does not know it.
+        calls: the number of calls of actions and properties that the engine learned from, or 0 if the engine does not
             learn.
-        learning: details of what was learned; None for all engines except the compiled engine.
-        compared: the number of comparisons of a result learned from one state with a call on a different state.
-        whole_reads: code that is not understood, sorted by the number of calls, largest first; empty for engines that
-            do not learn. The Spark engine reports only the code and the calls of its driver.
-        verified: comparisons of a random sample of all applications of learned results; None for engines that do not
+        learning: details of what the compiled engine learned. None for other engines.
+        compared: the number of results learned from one state that were compared with a call on a different state.
+        whole_reads: the code that the engine does not understand, with the most frequently called first. Empty if the
+            engine does not learn. The Spark engine reports only the code and the calls of its driver.
+        verified: the comparison of a random sample of the learned results with calls. None if the engine does not
             learn.
-        levels: the number of distinct states found at each depth; empty for a random search.
-        samples: pairs of elapsed seconds and distinct states found by then, in order; empty unless recorded by `paced`.
-        shards: the number of shards that the states are distributed over; 0 if the engine does not use shards.
-        skew: by how much the largest shard's number of new states in the last level exceeds the mean, as a fraction:
-            0.1 for 10 %.
+        levels: the number of distinct states at each depth. Empty for a random search.
+        samples: pairs of a number of seconds and the number of distinct states found by then, in order. Empty unless
+            `paced` recorded them.
+        shards: the number of shards across which the states are distributed, or 0 if the engine has no shards.
+        skew: the amount by which the number of new states of the last level in the largest shard exceeds the mean, as a
+            fraction of the mean. For example, 0.1 means 10 %.
         spilled: the number of bytes written to files.
-        walked: the counts of a random search; None for other engines.
-        covered: the coverage; None unless `Limits.coverage` is set.
-        activity: the current work after the search itself, such as shortening, for progress reports; empty during the
+        walked: the counts of a random search. None for other engines.
+        covered: the coverage, or None unless `Limits.coverage` is set.
+        activity: for progress reports, the work that follows the search, such as shortening a trace. Empty during the
             search and in results.
     """
 
@@ -298,18 +316,22 @@ class Statistics:
 
     @property
     def out_degree_mean(self) -> float:
-        """The mean number of steps from an expanded state; 0 if no state was expanded."""
+        """The mean number of steps from an expanded state, or 0 if no state was expanded."""
         return self.successors / self.expanded if self.expanded else 0.0
 
     @property
     def never_enabled(self) -> list[str]:
-        """The actions that no state enabled."""
+        """The names of the actions that were not enabled in any state."""
         if self.walked is not None:
             return [name for name, states in self.walked.enabled.items() if not states]
         return [name for name, count in self.actions.items() if not count.generated]
 
     def count_expanded(self, steps: int) -> None:
-        """Count one more expanded state, with `steps` steps from it."""
+        """Count one more expanded state.
+
+        Parameters:
+            steps: the number of steps from the state.
+        """
         self.out_degree_min = min(self.out_degree_min, steps) if self.expanded else steps
         self.out_degree_max = max(self.out_degree_max, steps)
         self.expanded += 1
@@ -324,8 +346,9 @@ class PropertyResult:
     Attributes:
         property: the property.
         verdict: the verdict on the property.
-        traces: shortest counterexamples; for a witness, shortest traces to a state that satisfies it.
-        premise: whether the premise was true in any searched state; None if the property has no premise.
+        traces: shortest counterexamples. For a witness, shortest traces to a state or step that satisfies it.
+        premise: whether the premise of the property was true in any state searched. None if the property has no
+            premise.
     """
 
     property: Property
@@ -335,7 +358,7 @@ class PropertyResult:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the property is vacuous: it holds only because its premise is never true."""
+        """Whether the property is vacuous: it holds, but only because its premise is never true."""
         return self.verdict is Verdict.HOLDS and self.premise is False
 
 
@@ -346,11 +369,11 @@ class Result:
     Attributes:
         spec: the spec that was searched, with its bounds.
         engine: the name of the engine.
-        stop: the reason why the run stopped early; None if every reachable state was searched.
+        stop: the reason why the run stopped early, or None if every reachable state was searched.
         statistics: the counts.
-        properties: a result for each property checked, in the spec's order.
-        settings: the engine's own settings in this run, by name.
-        note: an additional remark; usually empty.
+        properties: the result for each property checked, in the order of the spec.
+        settings: the settings of the engine in this run, by name.
+        note: an additional remark. It is usually empty.
     """
 
     spec: Spec[Any]
@@ -368,7 +391,7 @@ class Result:
 
     @property
     def reason(self) -> str | None:
-        """The reason why the run stopped early, in words; None if every reachable state was searched."""
+        """The reason why the run stopped early as text, or None if every reachable state was searched."""
         return None if self.stop is None else self.stop.text
 
     @property
@@ -378,13 +401,21 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """`VIOLATED` if any property is violated; otherwise `HOLDS` if the search was exhaustive, else `INCOMPLETE`."""
+        """The conclusion of the run.
+
+        It is `VIOLATED` if any property is violated. Otherwise, it is `HOLDS` if the search was exhaustive and
+        `INCOMPLETE` if it was not.
+        """
         if any(item.verdict is Verdict.VIOLATED for item in self.properties):
             return Verdict.VIOLATED
         return Verdict.HOLDS if self.exhausted else Verdict.INCOMPLETE
 
     def of(self, name: str) -> PropertyResult:
-        """Return the result for the property with this name."""
+        """Return the result for the property with this name.
+
+        Raises:
+            StopIteration: if no such property was checked.
+        """
         return next(item for item in self.properties if item.property.name == name)
 
 
@@ -393,7 +424,8 @@ def judge(item: Property, seen: bool, exhausted: bool) -> Verdict:
 
     Parameters:
         item: the property.
-        seen: whether a counterexample was found; for a witness, a state or step that satisfies it.
+        seen: whether the search found a counterexample. For a witness, whether it found a state or step that satisfies
+            it.
         exhausted: whether every reachable state was searched.
     """
     if seen:

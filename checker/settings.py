@@ -1,4 +1,4 @@
-"""Settings of the engines, in addition to the spec and the limits. Only those of random search affect its results."""
+"""The settings of the engines. Apart from those of random search, they do not affect the results."""
 
 from __future__ import annotations
 
@@ -14,64 +14,72 @@ __all__ = ["CompiledSettings", "RandomSettings", "SparkSettings"]
 
 @attrs.frozen(kw_only=True)
 class Tuning:
-    """Sizes and times of the engines. The defaults are right for every spec; tests use smaller ones.
+    """Sizes and times that engines use internally. The defaults suit every spec. Tests use smaller values.
+
+    Some terms: *direct calls* are calls of the spec's actions and properties on states. The compiled engine *learns*
+    from calls: it records which values a call read and what it returned. A *path* is the sequence of values that a call
+    read. A result that was learned for a path is *applied* to other states with the same values instead of calling
+    again. The compiled engine searches states in *blocks*, which it divides into *chunks* for its threads.
 
     Attributes:
         block: the number of states that each thread expands between two checks of the limits.
-        chunks: the number of chunks of a block per thread; an idle thread takes the next chunk.
-        alone: the number of states below which a second thread is not used.
-        asked: the number of unknown paths of a chunk that are learned before its compiled loop continues.
-        waiting: the number of states of a chunk that may wait for unknown paths.
-        pays: the number of states in a block that must need a path for it to be learned in any case.
-        always: the number of calls of each action instance and property that are recorded in any case.
-        many_values: the number of values from which a part of the state is split, if possible.
-        searched_again: the number of expanded states above which a search is not restarted to split parts.
-        compared_calls: one in this number of recorded calls of predicates is compared with a call on the states
-            themselves; 0: none.
-        compared_paths: the number of states of a block that are searched for paths to compare before the block is
-            expanded.
+        chunks: the number of chunks of a block for each thread. A thread that is idle takes the next chunk.
+        alone: the number of states below which the engine uses only one thread.
+        asked: the number of unknown paths in a chunk that are learned before its compiled loop continues.
+        waiting: the maximum number of states in a chunk that wait for unknown paths.
+        pays: the number of states in a block that must need a path before the engine learns it in any case.
+        always: the number of calls of each action instance and property that the engine learns from in any case.
+        many_values: a part of the state that has at least this number of values is split into smaller parts if
+            possible.
+        searched_again: the number of expanded states above which a search does not restart in order to split a part.
+        compared_calls: one in this number of calls of predicates from which the engine learns is compared with a direct
+            call. 0 means that no calls are compared.
+        compared_paths: the number of states of a block in which paths are compared before the block is expanded.
         compared_states: the number of states of a level on which all known paths are compared.
-        made_again, made_again_later: calls that may depend on the identity of objects are repeated on equal objects:
-            the first `made_again` calls, and then one in `made_again_later`.
-        shared: the number of calls below which work is not shared with other processes.
+        made_again: calls that may depend on the identity of objects are repeated with equal objects to find out whether
+            they do. The first calls, up to this number, are all repeated.
+        made_again_later: after the first `made_again` calls, one in this number of calls is repeated.
+        shared: the number of calls below which the calls are not shared with other processes.
         helped_after: the number of calls after which a search may use other processes.
-        renewed_after: the number of calls that the other processes could not make, because they did not know a value,
-            after which they are replaced by newly forked processes.
-        in_order: whether to sort the next states that one call of an action yields by their content. If so, traces do
-            not depend on the order of sets, which differs between processes.
-        look_seconds: CPU seconds of direct calls before the size of the state space is forecast; 0: the search begins
-            with learning, even if the state space is small.
-        small_seconds: a state space is small if direct calls can probably explore it within this many CPU seconds.
-        sample: the number of initial states on which direct calls are timed first, if there are more.
-        first_look: seconds of learning before a search may return to direct calls.
-        behind: a search is behind if it expands less than this fraction of the states that direct calls would expand.
-        level_seconds: the minimum duration of a round of compiled loops in seconds, even for a small level.
-        narrow_levels: the number of levels after which the levels can be judged to be small. The first levels of any
-            state space are small.
-        known_states: the number of expanded states after which the fraction of calls that are new can be judged. The
-            first calls are always new.
-        verify, verify_seed: the fraction of applications of learned results that are compared with calls on real
-            states, and the seed of their random choice. If `verify` is None, verification takes about 3 % of the time.
-            See `leadline.checker.engines.learning.verification`.
-        progress_seconds, progress_states: seconds, and in the oracle also expanded states, between two calls of the
-            progress function.
-        watch_seconds: seconds between two checks of the limits by the thread that interrupts a search.
-        grace_seconds: seconds beyond the time limit after which a search that has not stopped by itself is interrupted.
-        again_seconds: seconds after which a search is interrupted again, if the spec caught the first interrupt.
-        pure_states, pure_growth: the first `pure_states` states of a search are checked for purity, and then one state
-            each time that the number of states has grown by the factor `pure_growth`. This detects nearly all impure
-            functions, and takes almost no time in a long search.
-        interruptible: the number of states that are added to a table, or checked, between two checks for Ctrl-C.
+        renewed_after: the number of calls that the other processes could not make because they lacked a value. After
+            this number, the processes are replaced by newly forked processes.
+        in_order: whether to sort the next states that a call of an action yields by their contents. Traces then do not
+            depend on the iteration order of sets, which differs between processes.
+        look_seconds: the CPU seconds of direct calls after which the size of the state space is forecast. With 0, the
+            search starts to learn at once, even if the state space is small.
+        small_seconds: the CPU seconds within which direct calls must probably be able to search a state space for it to
+            count as small.
+        sample: the number of initial states that are used first to measure the speed of direct calls.
+        first_look: the seconds of learning after which a search may return to direct calls.
+        behind: a search that learns is behind if it expands less than this fraction of the states that direct calls
+            would expand in the same time.
+        level_seconds: the time in seconds that the compiled loops take for a level, however small the level is.
+        narrow_levels: the number of levels after which the engine decides whether levels are small. The first levels of
+            every state space are small.
+        known_states: the number of expanded states after which the engine estimates the fraction of calls that are new.
+            At first, all calls are new.
+        verify: the fraction of applications of learned results that are compared with direct calls. None means as many
+            as take about 3 % of the time. See `leadline.checker.engines.learning.verification`.
+        verify_seed: the seed of the random choice of the applications to compare.
+        progress_seconds: the seconds between two calls of the progress function.
+        progress_states: the number of expanded states between two calls of the progress function in the oracle engine.
+        watch_seconds: the seconds between two checks of the limits by the thread that interrupts a search.
+        grace_seconds: the seconds after the time limit at which a search that has not stopped is interrupted.
+        again_seconds: the seconds after which a search is interrupted again if the spec caught the first interrupt.
+        pure_states: the number of states at the start of a search that are all checked for functions that are not pure.
+        pure_growth: after the first `pure_states` states, another state is checked each time that the number of states
+            has grown by this factor. These checks detect almost all functions that are not pure and take little time.
+        interruptible: the number of states to add to a table, or to check, between two checks for Ctrl-C.
         field_values: the maximum number of distinct values of a field that are counted.
-        frontier: the maximum number of states in the frontier of a random search. If there are more, those that would
-            be expanded last are dropped.
-        remembered: the number of entries in a random search's table of found states; a power of 2.
-        sampled: the size of the sample from which a random search estimates the number of distinct states. If there are
-            more states, the standard error of the estimate is 1 / sqrt(sampled - 2), or 0.8 %.
-        tried: the number of steps that are tried to find steps of a trace that can be left out. It takes about ten
-            seconds.
-        shortening_seconds: seconds for leaving out steps even if a random search has used up its time or was
-            interrupted. Otherwise, counterexamples would be as long as the random behaviours.
+        frontier: the maximum number of states that a random search keeps for expansion. If there are more, it drops
+            those that it would expand last.
+        remembered: the number of entries in the table of found states of a random search. It must be a power of 2.
+        sampled: the size of the sample from which a random search estimates the number of distinct states. The standard
+            error of the estimate is 1 / sqrt(sampled - 2), which is 0.8 % for the default.
+        tried: the maximum number of steps that are executed to find steps of a trace that can be left out. This takes
+            about ten seconds.
+        shortening_seconds: the seconds for leaving out steps even if a random search has used up its time or was
+            interrupted. Without this time, counterexamples would be as long as the random behaviours.
     """
 
     block: int = 32_768
@@ -123,16 +131,18 @@ DEFAULT = Tuning()
 
 @attrs.frozen(kw_only=True)
 class CompiledSettings:
-    """Settings of the compiled engine.
+    """The settings of the compiled engine.
 
     Attributes:
-        workers: the number of threads; None: one for each core.
-        checkpoint: a new folder in which the search is saved at regular intervals and at the end.
-        checkpoint_every: seconds between two checkpoints.
-        resume: the folder in which an earlier run saved its search. This run continues the search and saves it there.
-        verify: the fraction of learned results that are compared with calls on real states, from 0 to 1; None:
-            verification takes about 3 % of the time.
-        tuning: sizes and times.
+        workers: the number of threads. None means one for each core.
+        checkpoint: the path of a new folder. The search is saved in it at regular intervals and at the end. None means
+            that the search is not saved.
+        checkpoint_every: the seconds between two saves.
+        resume: the folder in which an earlier run saved its search. This run continues that search and saves it in the
+            same folder.
+        verify: the fraction of applications of learned results that are compared with direct calls, from 0 to 1. None
+            means as many as take about 3 % of the time.
+        tuning: internal sizes and times.
     """
 
     workers: int | None = None
@@ -145,10 +155,10 @@ class CompiledSettings:
 
 @attrs.frozen(kw_only=True)
 class OracleSettings:
-    """Settings of the oracle.
+    """The settings of the oracle engine.
 
     Attributes:
-        tuning: sizes and times.
+        tuning: internal sizes and times.
     """
 
     tuning: Tuning = DEFAULT
@@ -156,17 +166,17 @@ class OracleSettings:
 
 @attrs.frozen(kw_only=True)
 class SparkTuning:
-    """Sizes and times of the Spark engine. The defaults are right for every spec; tests use smaller ones.
+    """Sizes and times that the Spark engine uses internally. The defaults suit every spec. Tests use smaller values.
 
     Attributes:
-        large: the number of states from which Spark expands a level. The driver alone searches the levels before the
-            first such level.
-        small: after this first level, the driver expands levels with fewer states than this number.
-        task: the maximum number of states that one task expands, which limits its memory.
+        large: the number of states from which a level is expanded by Spark. The driver itself expands the levels before
+            the first such level.
+        small: after the first large level, the driver itself expands levels with fewer states than this number.
+        task: the maximum number of states that one task expands. It limits the memory of the task.
         compiled: the tuning of the compiled engine, which the driver and the workers use.
-        rewritten_seconds: on a file system without locks, the interval in seconds at which the owner of a work
-            directory rewrites its file.
-        watched_seconds: the number of seconds without a change of this file after which the owner is presumed dead.
+        rewritten_seconds: the seconds between two updates of the file that marks a work directory as in use, on a file
+            system without locks.
+        watched_seconds: the seconds without an update of this file after which the work directory counts as not in use.
     """
 
     large: int = 200_000
@@ -179,20 +189,21 @@ class SparkTuning:
 
 @attrs.frozen(kw_only=True)
 class SparkSettings:
-    """Settings of the Spark engine.
+    """The settings of the Spark engine.
 
     Attributes:
-        master: the URL of Spark's master; None: the one given to `spark-submit`, or all cores of this machine.
-        shards: the number of shards that the states are distributed over; None: one for each core.
-        work_dir: a local path or a URI that the driver and the executors can access; None: a temporary folder, which
-            works on a single machine only.
-        resume: the work directory of an earlier run. The search continues from its last complete level.
-        keep_files: whether to keep the files of levels after the search has finished. After a limit or an interrupt,
-            they are always kept for `resume`.
+        master: the URL of the Spark master. None means the master that was passed to `spark-submit`, or all cores of
+            this machine.
+        shards: the number of shards across which the states are distributed. None means one for each core.
+        work_dir: a local path or a URI that the driver and the executors can access. None means a temporary folder,
+            which works only on a single machine.
+        resume: the work directory of an earlier run. This run continues the search from its last complete level.
+        keep_files: whether to keep the files of the levels after the search has finished. After a limit or an
+            interrupt, they are always kept for `resume`.
         conf: Spark configuration properties.
-        verbose: whether to show Spark's log and progress bar.
+        verbose: whether to show the log and the progress bar of Spark.
         verify: see `CompiledSettings`.
-        tuning: sizes.
+        tuning: internal sizes and times.
     """
 
     master: str | None = None
@@ -207,26 +218,28 @@ class SparkSettings:
 
 
 MOST_EXAMPLES, MOST_STEPS, MOST_WORKERS = 10**15, 1_000_000, 256
-"""The maximum numbers of behaviours (more than any run has time for), of steps in a behaviour, and of threads."""
+"""The maximum values of `RandomSettings.examples`, `RandomSettings.steps` and `RandomSettings.workers`."""
 
 
 @attrs.frozen(kw_only=True)
 class RandomSettings:
-    """Settings of random search.
+    """The settings of random search.
 
     Attributes:
         examples: the number of behaviours, at most `MOST_EXAMPLES`.
-        steps: the maximum number of steps in a behaviour, at most `MOST_STEPS`. States that are further than this from
-            an initial state are not expanded.
-        seed: the seed. The same seed searches the same behaviours, whatever the number of workers.
-        uniform: whether all behaviours are walks from initial states, in which only the steps taken are checked. By
-            default, most steps expand states in random order; see `leadline.checker.engines.random.frontier`.
-        workers: the number of threads, at most `MOST_WORKERS`; None: one for each core.
+        steps: the maximum number of steps in a behaviour, at most `MOST_STEPS`. States that need more steps are not
+            expanded.
+        seed: the seed of the random choices. Runs with the same seed search the same behaviours, whatever the number of
+            threads.
+        uniform: whether all behaviours are random walks from initial states, of which only the steps taken are checked.
+            By default, most steps instead expand states in random order; see
+            `leadline.checker.engines.random.frontier`.
+        workers: the number of threads, at most `MOST_WORKERS`. None means one for each core.
         verify: see `CompiledSettings`. It does not change which behaviours are searched.
-        tuning: sizes and times.
+        tuning: internal sizes and times.
 
     Raises:
-        SpecError: a number is out of range.
+        SpecError: if a number is out of range.
     """
 
     examples: int = 10_000
@@ -253,7 +266,7 @@ class RandomSettings:
 
     @property
     def tuning_used(self) -> Tuning:
-        """The tuning, with the value of `verify` if it is given."""
+        """The tuning, in which `verify` replaces the value of the tuning if it is not None."""
         return self.tuning if self.verify is None else attrs.evolve(self.tuning, verify=self.verify)
 
     @property

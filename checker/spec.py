@@ -1,4 +1,4 @@
-"""Specs: the input of every engine."""
+"""Specs: the models that engines search."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_COMPLAINTS = 100
-"""The largest number of sentences of a property that are shown for one state or step."""
+"""The maximum number of reasons that `Spec.complaints` returns."""
 
 
 def as_tuple(values: Iterable[object]) -> tuple[object, ...]:
-    """Convert an iterable to a tuple; an attrs converter, so that callers can pass lists.
+    """Convert an iterable to a tuple. It is an attrs converter, which allows callers to pass lists.
 
     Raises:
-        SpecError: the value is not iterable.
+        SpecError: if the value is not iterable.
     """
     if not isinstance(values, Iterable):
         raise SpecError(f"pass a list, even for one value: [{_name(values)}]")
@@ -41,27 +41,27 @@ def as_tuple(values: Iterable[object]) -> tuple[object, ...]:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Spec(Generic[S]):
-    """Initial states, actions, properties and bounds.
+    """A model to search: initial states, actions, properties and bounds.
 
     Attributes:
-        name: the name of the spec on the command line: a catalog name, or ``path/to/file.py:name``.
-        summary: one sentence on what the spec models.
-        note: an explanation of the name, shown below the name of a run; empty for most specs.
+        name: the name of the spec on the command line: a name from `leadline specs`, or ``path/to/file.py:name``.
+        summary: a sentence that says what the spec models.
+        note: an explanation of the name, which reports show below the name. Empty for most specs.
         initial_states: a function of the bounds that returns the initial states.
-        actions: the transition rules, with unique names.
-        properties: the invariants, step invariants and witnesses to check.
+        actions: the actions. Their names must be unique.
+        properties: the properties to check. Their names must be unique.
         bounds: a frozen attrs value whose fields were declared with `bound`.
         check_deadlock: whether a state without a next state is a violation.
-        within: a predicate of states that limits the search, like ``CONSTRAINT`` in TLC. A state for which it is false
-            is outside: the state is generated, and all properties are checked for it and for the step into it, but it
-            has no next states, does not count as a distinct state, and is not a deadlock.
-        distance: a function that estimates how far a state is from a violation. It returns a finite number that is at
-            least 0; smaller is nearer. It guides `leadline.checker.stateful.state_machine` and random searches, and
-            never changes the result of an exhaustive search.
-        drawing: describes how views display the states; by default, they show components and fields.
+        within: a predicate of a state that limits the search, like ``CONSTRAINT`` in TLC, or None. A state for which it
+            is false is outside: the properties are checked for the state and for the step to it, but the search does
+            not continue from it. It does not count as a distinct state and is not a deadlock.
+        distance: a function that estimates how far a state is from a violation, or None. It returns a finite number
+            that is at least 0. It guides `leadline.checker.stateful.state_machine` and random searches. It never
+            changes the result of an exhaustive search.
+        drawing: a description of how reports display the states. By default, they display components and fields.
 
     Raises:
-        SpecError: a part is invalid; the message names it.
+        SpecError: if an attribute is invalid. The message names the attribute.
     """
 
     name: str
@@ -107,12 +107,12 @@ class Spec(Generic[S]):
 
     @property
     def checks(self) -> tuple[Property, ...]:
-        """The properties, and `DEADLOCK` if `check_deadlock` is set."""
+        """The properties, followed by `DEADLOCK` if `check_deadlock` is set."""
         return (*self.properties, DEADLOCK) if self.check_deadlock else self.properties
 
     @functools.cached_property
     def _premises(self) -> dict[Premise, Property]:
-        """Map the premise of each property, as it was passed to the decorator, to a property of kind `Kind.PREMISE`."""
+        """The distinct premises of the properties, each mapped to a property of kind `Kind.PREMISE`."""
         given = dict.fromkeys(item.premise for item in self.properties if item.premise is not None)
         return {premise: premise_property(premise) for premise in given}
 
@@ -122,26 +122,31 @@ class Spec(Generic[S]):
         return tuple(self._premises.values())
 
     def premise_of(self, item: Property) -> Property | None:
-        """The premise of a property, as in `premises`; None if the property has no premise."""
+        """Return the premise of a property as a property of kind `Kind.PREMISE`, or None if it has no premise."""
         return None if item.premise is None else self._premises[item.premise]
 
     @functools.cached_property
     def constraint(self) -> Property | None:
-        """The predicate `within` as a property; None if the spec does not have one."""
+        """The predicate `within` as a property of kind `Kind.CONSTRAINT`, or None if there is no such predicate."""
         if self.within is None:
             return None
         name = getattr(self.within, "__name__", "within")
         return Property(name=name, kind=Kind.CONSTRAINT, sentence="", function=self.within, source="")
 
     def is_within(self, state: S) -> bool:
-        """Whether `within` is true for a state. Raises SpecError: it raised an exception or did not return a bool."""
+        """Return whether `within` is true for a state. If the spec does not have this predicate, return True.
+
+        Raises:
+            SpecError: if `within` raised an exception or did not return a bool.
+        """
         return self.constraint is None or self.complaint(self.constraint, state) is None
 
     def distance_of(self, state: S) -> float:
-        """The `distance` of a state. The spec must have one.
+        """Return the result of `distance` for a state. The spec must have this function.
 
         Raises:
-            SpecError: `distance` raised an exception, or returned something other than a finite number >= 0.
+            SpecError: if `distance` raised an exception, or returned something other than a finite number that is at
+                least 0.
         """
         assert self.distance is not None
         function = self.distance
@@ -156,15 +161,15 @@ class Spec(Generic[S]):
 
     @property
     def named_bounds(self) -> str:
-        """The bounds in the notation of the option ``-b``, or ``no bounds``, for the end of a sentence."""
+        """The bounds in the form that the option ``-b`` accepts, or ``no bounds``."""
         return bounds_text(attrs.asdict(self.bounds)) or "no bounds"
 
     @functools.cached_property
     def instances(self) -> tuple[ActionInstance[S], ...]:
-        """The instances of all actions, one for each combination of parameter values, in the spec's order.
+        """The instances of all actions, one for each combination of parameter values, in the order of the spec.
 
         Raises:
-            SpecError: a domain is invalid, or no action has a combination of parameter values.
+            SpecError: if the values of a parameter are invalid, or if there are no instances at all.
         """
         found = tuple(instance for action in self.actions for instance in action.instances(self.bounds))
         if not found:
@@ -176,14 +181,24 @@ class Spec(Generic[S]):
         return found
 
     def with_bounds(self, changes: Mapping[str, object]) -> Spec[S]:
-        """Return the spec with some bounds changed. Raises SpecError: a name is unknown, or a value is not allowed."""
+        """Return a copy of the spec with some bounds changed.
+
+        Parameters:
+            changes: the new values, by the name of the bound.
+
+        Raises:
+            SpecError: if there is no bound with a name in `changes`, or if a value is not allowed.
+        """
         return attrs.evolve(self, bounds=change_bounds(self.bounds, changes))
 
     def with_properties(self, names: Iterable[str]) -> Spec[S]:
-        """Return the spec with only the named properties.
+        """Return a copy of the spec that has only some of its properties.
+
+        Parameters:
+            names: the names of the properties to keep.
 
         Raises:
-            SpecError: a name is not a property of this spec; the message suggests the nearest names.
+            SpecError: if the spec has no property with one of the names.
         """
         wanted = list(dict.fromkeys(names))
         known = [item.name for item in self.checks]
@@ -198,19 +213,26 @@ class Spec(Generic[S]):
 
     @property
     def checks_and_premises(self) -> tuple[Property, ...]:
-        """All properties that a search checks: `checks`, then `premises`."""
+        """All properties that a search checks: `checks`, followed by `premises`."""
         return (*self.checks, *self.premises)
 
     def checks_of(self, *kinds: Kind) -> tuple[Property, ...]:
-        """The properties of the given kinds, taken from `checks`, `premises` and `constraint`, in this order."""
+        """Return the properties of certain kinds.
+
+        Parameters:
+            kinds: the kinds.
+
+        Returns:
+            The properties of these kinds in `checks`, `premises` and `constraint`, in this order.
+        """
         constraint = () if self.constraint is None else (self.constraint,)
         return tuple(item for item in (*self.checks_and_premises, *constraint) if item.kind in kinds)
 
     def initials(self) -> list[S]:
-        """The distinct initial states.
+        """Return the distinct initial states, in the order in which `initial_states` returns them.
 
         Raises:
-            SpecError: there are no initial states, or one is not a valid state.
+            SpecError: if there are no initial states, or if one of them is not a valid state.
         """
         return list(self._initials)
 
@@ -230,10 +252,17 @@ class Spec(Generic[S]):
         return tuple(map(canonical, dict.fromkeys(states)))
 
     def take(self, instance: ActionInstance[S], state: S) -> list[S]:
-        """The `canonical` next states of one action instance; empty if it is not enabled.
+        """Return the next states of a state for one action instance, in canonical form (see `canonical`).
+
+        Parameters:
+            instance: the action instance.
+            state: the state.
+
+        Returns:
+            The next states. Empty if the action is not enabled in the state.
 
         Raises:
-            SpecError: the action raised an exception, or yielded something that is not a valid next state.
+            SpecError: if the action raised an exception, or yielded something that is not a valid state.
         """
         try:
             successors = list(instance.successors(state))
@@ -247,7 +276,7 @@ class Spec(Generic[S]):
             try:
                 check_shape(successor, state)
                 if not _hashable(successor):
-                    check_state(successor, state)  # raises an error that names the field
+                    check_state(successor, state)  # it raises an error that names the field
             except SpecError as error:
                 raise SpecError(f"action {instance}: {error}") from error
             except RecursionError as error:
@@ -255,9 +284,13 @@ class Spec(Generic[S]):
         return [canonical(successor, state) for successor in successors]
 
     def successors(self, state: S) -> Iterator[tuple[ActionInstance[S], S]]:
-        """Yield every step from a state, as the action instance and the next state; none if the state is outside.
+        """Yield every step from a state: pairs of an action instance and a next state.
 
-        See `take` and `within`.
+        Yields:
+            Nothing if `within` is false for the state.
+
+        Raises:
+            SpecError: see `take` and `is_within`.
         """
         if not self.is_within(state):
             return
@@ -266,18 +299,29 @@ class Spec(Generic[S]):
                 yield instance, successor
 
     def complaint(self, item: Property, *states: S) -> str | None:
-        """The reason why a property is false for a state or step; None if it is true. See `Property.complaint`.
+        """Return the first reason why a property is false, or None if it is true. See `Property.complaint`.
+
+        Parameters:
+            item: the property.
+            states: a state; for a property of steps, the states before and after a step.
 
         Raises:
-            SpecError: the predicate raised an exception.
+            SpecError: if the predicate raised an exception or returned a value of the wrong type.
         """
         return _guarded(f"{item.kind.value} {item.name}", lambda: item.complaint(*states))
 
     def complaints(self, item: Property, *states: S) -> list[str]:
-        """At most `MOST_COMPLAINTS` reasons why a property is false for a state or step. See `Property.complaints`.
+        """Return the reasons why a property is false. See `Property.complaints`.
+
+        Parameters:
+            item: the property.
+            states: a state; for a property of steps, the states before and after a step.
+
+        Returns:
+            At most `MOST_COMPLAINTS` reasons. Empty if the property is true.
 
         Raises:
-            SpecError: the predicate raised an exception.
+            SpecError: if the predicate raised an exception or returned a value of the wrong type.
         """
         return _guarded(
             f"{item.kind.value} {item.name}",
@@ -285,10 +329,10 @@ class Spec(Generic[S]):
         )
 
     def rows(self, state: S) -> dict[str, Row]:
-        """The rows of a state, from the drawing; empty if the spec has no drawing.
+        """Return the rows that display a state, by name. Without a drawing, there are none.
 
         Raises:
-            SpecError: the drawing raised an exception, or returned a value of the wrong type.
+            SpecError: if the drawing raised an exception, or returned a value of the wrong type.
         """
         rows = _guarded("the drawing's rows", lambda: dict(self.drawing.rows(state)) if self.drawing else {})
         for row in rows.values():
@@ -296,18 +340,33 @@ class Spec(Generic[S]):
         return {visible(name): row for name, row in rows.items()}
 
     def messages(self, state: S) -> list[Message]:
-        """The messages in flight in a state, from the drawing. Raises SpecError: see `rows`."""
+        """Return the messages that are in flight in a state. Without a drawing, there are none.
+
+        Raises:
+            SpecError: if the drawing raised an exception, or returned a value of the wrong type.
+        """
         return self._drawn_messages("messages", lambda drawing: drawing.messages(state))
 
     def arrivals(self, step: Step[S]) -> list[Message]:
-        """The messages that arrive in a step, from the drawing. Raises SpecError: see `rows`."""
+        """Return the messages that arrive in a step. Without a drawing, there are none.
+
+        Raises:
+            SpecError: if the drawing raised an exception, or returned a value of the wrong type.
+        """
         return self._drawn_messages("arrivals", lambda drawing: drawing.arrivals(step))
 
     def events(self, steps: Sequence[Step[S]]) -> list[Event]:
-        """The events that decided the outcome of a behaviour, from the drawing, in the order of the steps.
+        """Return the events that decided the outcome of a behaviour. Without a drawing, there are none.
+
+        Parameters:
+            steps: the steps of the behaviour.
+
+        Returns:
+            The events in the order of the steps.
 
         Raises:
-            SpecError: see `rows`; or an event refers to a state that the behaviour does not have.
+            SpecError: if the drawing raised an exception, or returned a value of the wrong type, or if an event refers
+                to a state that is not in the behaviour.
         """
         events = _guarded("the drawing's events", lambda: list(self.drawing.events(steps)) if self.drawing else [])
         for event in events:

@@ -1,9 +1,9 @@
-"""States: a state is a frozen attrs value, whose fields define its parts.
+"""States: frozen attrs values. The fields of a state are its parts.
 
-A field marked with `component` is a separate part: a nested attrs value, or a tuple of fixed length, for example with
-one replica per broker. Engines split states into components, and views draw a lane for each component. A field marked
-with `constant` has the same value in every state, such as bounds or the rules of a protocol, and is ignored when states
-are compared. Every other field is a leaf, which is usually not split.
+A field that is declared with `component` is a separate part: a nested attrs value, or a tuple whose length never
+changes, for example with one replica for each broker. Engines handle each component separately, and reports draw a row
+for each component. A field that is declared with `constant` has the same value in every state of a run, for example the
+bounds. It is ignored when states are compared. Any other field is usually handled as a whole.
 """
 
 from __future__ import annotations
@@ -21,56 +21,64 @@ _CONSTANT = "leadline.constant"
 
 
 def component(*, each: str = "", default: Any = attrs.NOTHING) -> Any:
-    """Mark an attrs field as a component of the state.
+    """Return an attrs field for a component of a state.
+
+    The value of the field must be an attrs value or a tuple whose length never changes.
 
     Parameters:
-        each: the name of an element of the tuple, such as ``"broker"`` for one replica per broker.
-        default: the field's default value, as in `attrs.field`.
-
-    Returns:
-        The attrs field. Its value must be an attrs value, or a tuple whose length never changes.
+        each: the name of one element of the tuple, for example ``"broker"`` if there is one replica for each broker.
+        default: the default value of the field, as for `attrs.field`.
     """
     return attrs.field(default=default, metadata={_COMPONENT: each or True})
 
 
 def constant(*, default: Any = attrs.NOTHING) -> Any:
-    """Mark an attrs field as constant in all states of a run. Actions can read it; comparisons ignore it.
+    """Return an attrs field whose value is the same in all states of a run.
+
+    Actions can read the field. It is excluded from the equality, the hash and the `repr` of states.
 
     Parameters:
-        default: the field's default value, as in `attrs.field`.
-
-    Returns:
-        The attrs field, excluded from equality, hash and repr.
+        default: the default value of the field, as for `attrs.field`.
     """
     return attrs.field(default=default, eq=False, repr=False, metadata={_CONSTANT: True})
 
 
 def is_component(field: attrs.Attribute[object]) -> bool:
-    """Whether an attrs field is marked as a component."""
+    """Return whether an attrs field was declared with `component`."""
     return _COMPONENT in field.metadata
 
 
 def is_constant(field: attrs.Attribute[object]) -> bool:
-    """Whether an attrs field is marked as a constant."""
+    """Return whether an attrs field was declared with `constant`."""
     return _CONSTANT in field.metadata
 
 
 def element_name(field: attrs.Attribute[object]) -> str:
-    """The name of one element of a component tuple; by default, the name of the field."""
+    """Return the name of one element of a component that is a tuple. By default, it is the name of the field."""
     each = field.metadata.get(_COMPONENT)
     return each if isinstance(each, str) else field.name
 
 
 def variables(value: object) -> tuple[attrs.Attribute[Any], ...]:
-    """The fields of an attrs value, or of its class, that are not constants."""
+    """Return the fields that are not constants.
+
+    Parameters:
+        value: an attrs value or an attrs class.
+    """
     cls = value if isinstance(value, type) else type(value)
     return tuple(field for field in attrs.fields(cls) if not is_constant(field))
 
 
 def changed_parts(before: object, after: object) -> set[str]:
-    """The names of the components that a step changed, such as ``broker 0``.
+    """Return the names of the parts of a state that a step changed.
 
-    An empty name represents all fields outside of components. It is also returned for a step that changes nothing.
+    Parameters:
+        before: the state before the step.
+        after: the state after the step.
+
+    Returns:
+        The names of the changed components, such as ``broker 0``. An empty name means a field that is not a component.
+        It is also returned for a step that changes nothing.
     """
     changed = set()
     for field in variables(before):
@@ -86,10 +94,10 @@ def changed_parts(before: object, after: object) -> set[str]:
 
 
 def check_state_class(cls: type) -> None:
-    """Check that instances of a class can be states.
+    """Check that the instances of a class can be states.
 
     Raises:
-        SpecError: the class is not an attrs class, is not frozen, or does not compare its fields by value.
+        SpecError: if the class is not a frozen attrs class, or if it does not compare its instances field by field.
     """
     if not attrs.has(cls):
         raise SpecError(f"a state must be a frozen attrs value, but {cls.__name__} is not an attrs class")
@@ -111,14 +119,14 @@ def check_state_class(cls: type) -> None:
 
 
 def check_state(state: object, initial: object) -> None:
-    """Check that a state is hashable, and that its class and components match those of an initial state.
+    """Check that a state is hashable and has the same structure as an initial state.
 
     Parameters:
         state: the state to check.
         initial: an initial state of the same run.
 
     Raises:
-        SpecError: the state is not valid; the message names the field or class.
+        SpecError: if the state is not valid. The message names the field or the class.
     """
     if type(state) is not type(initial):
         raise SpecError(f"a state must be a {type(initial).__name__}, not {_described(state)}")
@@ -134,14 +142,14 @@ def check_state(state: object, initial: object) -> None:
 
 
 def check_shape(value: object, first: object) -> None:
-    """Check that the shapes of a state's components, and its constants, are the same as in an earlier state.
+    """Check that a state has the same constants, and components of the same kind and length, as an earlier state.
 
     Parameters:
-        value: the state.
-        first: a state of the same class; parts that the two share are skipped.
+        value: the state to check.
+        first: an earlier state of the same class. Parts that are the same object in both states are not checked again.
 
     Raises:
-        SpecError: the state is not valid; the message names the field.
+        SpecError: if the state is not valid. The message names the field.
     """
     cls: type = type(value)
     may_share = value is not first
@@ -165,13 +173,23 @@ def check_shape(value: object, first: object) -> None:
 
 @functools.cache
 def roles(cls: type) -> tuple[tuple[str, bool, bool], ...]:
-    """Return, for each field of an attrs class, its name, whether it is a constant, and whether it is a component."""
+    """Return the name of each field of an attrs class, whether it is a constant, and whether it is a component.
+
+    For a class that is not an attrs class, return an empty tuple.
+    """
     fields = attrs.fields(cls) if attrs.has(cls) else ()
     return tuple((field.name, is_constant(field), is_component(field)) for field in fields)
 
 
 def identity_leaf(state: object, copied: object) -> str | None:
-    """The path of the first leaf that differs between a state and a deep copy of it; None if no leaf differs."""
+    """Return the path of the first value in a state that does not equal its deep copy, or None if all are equal.
+
+    Values that are compared by identity do not equal their copies.
+
+    Parameters:
+        state: the state.
+        copied: a deep copy of the state.
+    """
     pairs = zip(_leaves(state), _leaves(copied), strict=True)
     return next((f"{type(state).__name__}.{path}" for (path, one), (_, other) in pairs if one != other), None)
 

@@ -1,7 +1,7 @@
-"""Hypothesis stateful testing: any spec as a state machine.
+"""Testing a spec with Hypothesis, as a state machine.
 
-Hypothesis draws steps, and the properties are checked after each step. In a test suite, Hypothesis shrinks the failing
-behaviours with the user's own settings.
+Hypothesis draws steps of the spec, and the properties are checked after each step. When a property is violated,
+Hypothesis shrinks the steps. It uses the settings of the user's test suite.
 """
 
 from __future__ import annotations
@@ -27,11 +27,15 @@ __all__ = ["PropertyViolated", "state_machine"]
 S = TypeVar("S")
 
 Moves = dict[ActionInstance[object], list[object]]
-"""The steps from a state: for each enabled action instance, the next states."""
+"""The steps from a state: the next states of each action instance that is enabled."""
 
 
 class PropertyViolated(AssertionError):
-    """A state machine found a violation. The text shows the steps of the trace; `trace` is the trace itself."""
+    """A state machine found a violation. The message lists the steps.
+
+    Attributes:
+        trace: the trace that violates the property.
+    """
 
     def __init__(self, trace: Trace[Any]) -> None:
         self.trace = trace
@@ -44,7 +48,7 @@ class PropertyViolated(AssertionError):
 
 
 CHOICES = 256
-"""The number of orders of preference over a spec's action instances; a drawn byte selects one of them."""
+"""The number of orders of preference of a spec's action instances. A byte that Hypothesis draws selects an order."""
 
 
 class Printer(Protocol):
@@ -55,7 +59,12 @@ class Printer(Protocol):
 
 @attrs.frozen(eq=False, repr=False)
 class Move:
-    """A step that is possible now; without an instance, the first state of a new behaviour."""
+    """A step of a behaviour, or the beginning of a new behaviour.
+
+    Attributes:
+        instance: the action instance of the step, or None for the beginning of a behaviour.
+        state: the state after the step, or the initial state.
+    """
 
     instance: ActionInstance[object] | None
     state: object
@@ -69,7 +78,10 @@ class Move:
 
 @st.composite
 def bursts(draw: st.DrawFn) -> list[Move]:
-    """Consecutive steps: each is enabled in the state that the previous one leads to."""
+    """Draw several steps. Each step is enabled in the state that the previous step leads to.
+
+    The overhead of Hypothesis occurs once for each draw, so drawing several steps at once is faster.
+    """
     machine: SpecMachine = draw(st.runner())
     moves: list[Move] = []
     state, taken = machine.states[-1], len(machine.instances)
@@ -81,17 +93,19 @@ def bursts(draw: st.DrawFn) -> list[Move]:
 
 
 class SpecMachine(RuleBasedStateMachine):
-    """The base class of the machines that `state_machine` makes: behaviours of one spec, step by step.
+    """The base class of the state machines that `state_machine` returns. A machine runs behaviours of one spec.
 
-    A behaviour ends when no action leads to another state, or after `longest` steps. Then a new behaviour begins, so
-    that no drawn step is wasted. Steps that lead back to the same state are checked but not taken.
+    A behaviour ends when no action leads to another state, or after `longest` steps. Then the next behaviour begins
+    with the same initial state, so that no drawn byte is wasted. A step that leads back to the same state is checked
+    but not taken.
 
     Attributes:
-        longest: the maximum number of steps in a behaviour; None: no limit.
-        burst: the minimum and maximum number of steps that are drawn at once; the overhead of Hypothesis is per draw.
-        sought: the properties to find evidence for.
-        visited: the states that the behaviours of the class have visited.
-        states, instances: the current behaviour.
+        longest: the maximum number of steps in a behaviour, or None if there is no limit.
+        burst: the minimum and maximum number of steps that are drawn at once.
+        sought: the properties to check.
+        visited: the states that behaviours of this class have visited.
+        states: the states of the current behaviour.
+        instances: the action instances of the current behaviour.
     """
 
     spec: ClassVar[Spec[object]]
@@ -110,11 +124,17 @@ class SpecMachine(RuleBasedStateMachine):
         self._least_distance = math.inf
 
     def choose(self, choice: int, state: object, taken: int) -> Move:
-        """The step that `choice` selects in `state`, `taken` steps into the behaviour.
+        """Return the next step of a behaviour, or the beginning of a new behaviour if the behaviour has ended.
 
-        It is the first enabled step in an order of preference over all instances. So it stays the same when Hypothesis
-        shrinks the behaviour and leaves out an earlier, independent step. If the spec has a distance, the upper half of
-        the numbers select steps that lead to the smallest distance.
+        `choice` selects an order of preference of the action instances, and the step is the first one in this order
+        that is enabled. The same step is therefore still chosen when Hypothesis shrinks the behaviour and removes an
+        earlier, independent step. If the spec has a distance, the upper half of the choices allow only steps that lead
+        to the smallest distance.
+
+        Parameters:
+            choice: a number below `CHOICES`.
+            state: the current state.
+            taken: the number of steps that the behaviour has taken.
         """
         enabled = self.moves(choice, state)
         if not enabled or taken == self.longest:
@@ -123,12 +143,12 @@ class SpecMachine(RuleBasedStateMachine):
         return Move(instance, enabled[instance][choice % len(enabled[instance])])
 
     def moves(self, choice: int, state: object) -> Moves:
-        """The steps that `choice` can select in a state."""
+        """Return the steps from a state that a choice allows."""
         guided = self.spec.distance is not None and choice >= CHOICES // 2
         return self._nearest(state) if guided else self.visited.steps(state).moves
 
     def _nearest(self, state: object) -> Moves:
-        """The steps from a state that lead to the smallest distance."""
+        """Return the steps from a state that lead to the smallest distance."""
         if state not in self._nearest_moves:
             moves = self.visited.steps(state).moves
             distances = {after: self.spec.distance_of(after) for states in moves.values() for after in states}
@@ -155,12 +175,12 @@ class SpecMachine(RuleBasedStateMachine):
                 self._look()
 
     def _look(self) -> None:
-        """Look for evidence in the last state and step of the behaviour, once for each state and step."""
+        """Check the properties of the last state and step of the behaviour, unless they were checked before."""
         self.arrived()
         state, step = self.states[-1], tuple(self.states[-2:])
         if self.spec.distance is not None:
             self._least_distance = min(self._least_distance, self.spec.distance_of(state))
-        if step not in self._checked:  # in an initial state, it is only the state
+        if step not in self._checked:  # for an initial state, `step` contains only the state
             self._look_at(self.states, self.instances, steps=True)
             self._checked.add(step)
         if state not in self._checked:
@@ -175,32 +195,36 @@ class SpecMachine(RuleBasedStateMachine):
                 self.met(Trace(self.spec, states, instances, item))
 
     def teardown(self) -> None:
-        """Report the smallest distance in the test case to Hypothesis as a target."""
+        """Report the smallest distance of the test case to Hypothesis, which tries to minimize it."""
         if self._least_distance < math.inf:
-            target(0 - self._least_distance, label="distance")  # `0 -`, because plain negation would report 0 as -0
+            target(0 - self._least_distance, label="distance")  # unlike `-x`, `0 - x` is not -0.0 for 0.0
 
     def arrived(self) -> None:
-        """Called when the behaviour has reached a state, before the properties are checked there."""
+        """Do nothing. Subclasses can override this method, which is called before a state is checked."""
 
     def met(self, trace: Trace[object]) -> None:
-        """Called with a behaviour that gives evidence for one of the properties in `sought`."""
+        """Raise `PropertyViolated`. Subclasses can override this method, which is called with evidence for a property.
+
+        Parameters:
+            trace: the behaviour, and the property that it violates or the witness that it satisfies.
+        """
         raise PropertyViolated(trace)
 
 
 def state_machine(spec: Spec[S]) -> type[SpecMachine]:
-    """A Hypothesis state machine of a spec.
+    """Return a Hypothesis state machine for a spec.
 
-    Only enabled action instances are drawn. After each step, the invariants, the step invariants and, if the spec asks
-    for it, the absence of deadlock are checked. Witnesses are not, because a single behaviour need not satisfy them.
-    If the spec has a distance, about half of the steps lead to the smallest distance, and the smallest distance in a
-    test case is a target for Hypothesis; see `hypothesis.target`.
+    Hypothesis draws only steps that are enabled. After each step, the machine checks the invariants, the step
+    invariants and, if the spec requires it, that there is no deadlock. It does not check witnesses, because a single
+    behaviour need not satisfy them. If the spec has a distance, about half of the steps lead to the smallest distance,
+    and Hypothesis tries to minimize the smallest distance of a test case; see `hypothesis.target`.
 
     Parameters:
         spec: the spec, with its bounds.
 
     Returns:
-        A class. In pytest, ``TestLock = state_machine(spec).TestCase`` is a test, whose ``settings`` are those of
-        Hypothesis.
+        A subclass of `hypothesis.stateful.RuleBasedStateMachine`. ``TestLock = state_machine(spec).TestCase`` is a test
+        that pytest runs.
     """
     name = "".join(part.capitalize() for part in spec.name.replace("/", " ").replace("-", " ").split())
     orders = [random.Random(choice).sample(spec.instances, len(spec.instances)) for choice in range(CHOICES)]

@@ -1,4 +1,4 @@
-"""Traces: behaviours of a spec, step by step from an initial state."""
+"""Traces: sequences of steps from an initial state, such as counterexamples."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ S = TypeVar("S")
 
 @attrs.frozen(eq=False)
 class Trace(Generic[S]):
-    """A sequence of steps from an initial state, and the property that it is evidence for or against.
+    """A sequence of steps from an initial state, and the property that it violates or satisfies.
 
     Attributes:
-        spec: the spec of the behaviour, with its bounds.
-        states: the states in order; at least one.
+        spec: the spec, with its bounds.
+        states: the states in order. There is at least one.
         instances: the action instances between the states. There is one fewer than there are states.
-        about: the property that the last state (or step) violates, or the witness that it satisfies;
-            None if the behaviour is not evidence about a property.
+        about: the property that the last state or step violates, or the witness that it satisfies. None if the trace
+            was not recorded for a property.
+
+    Raises:
+        ValueError: if the number of action instances does not match the number of states.
     """
 
     spec: Spec[S]
@@ -36,12 +39,12 @@ class Trace(Generic[S]):
             raise ValueError(f"{len(self.states)} states need {len(self.states) - 1} steps, not {len(self.instances)}")
 
     def __len__(self) -> int:
-        """The number of states, including the initial state, as in TLC."""
+        """Return the number of states, including the initial state, as TLC does."""
         return len(self.states)
 
     @property
     def steps(self) -> Iterator[Step[S]]:
-        """The steps in order."""
+        """An iterator over the steps, in order."""
         return (
             Step(before, instance, after)
             for before, instance, after in zip(self.states, self.instances, self.states[1:], strict=False)
@@ -49,12 +52,12 @@ class Trace(Generic[S]):
 
     @property
     def complaint(self) -> str:
-        """The reason why the end of the trace violates the property; empty if the property does not give a reason."""
+        """The reason why the last state or step violates the property. Empty if the property gives no reason."""
         return next(iter(self.complaints), "")
 
     @property
     def complaints(self) -> list[str]:
-        """The reasons why the end of the trace violates the property, a sentence for each offending value."""
+        """The reasons why the last state or step violates the property: a sentence for each value that violates it."""
         if self.about is None:
             return []
         return list(filter(None, complaints_at_end(self.spec, self.about, self.states)))
@@ -63,9 +66,14 @@ class Trace(Generic[S]):
 def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str | None:
     """Return the reason why the last state or step of a behaviour violates a property.
 
+    Parameters:
+        spec: the spec of the behaviour.
+        item: the property.
+        states: the states of the behaviour.
+
     Returns:
-        The reason, which may be empty; None if the property is not violated. For a witness: an empty string if it is
-        satisfied, else None.
+        The reason, or an empty string if the property does not give a reason. None if the property is not violated. For
+        a witness, an empty string if it is satisfied, and None if it is not.
     """
     if item.kind is Kind.DEADLOCK:
         dead = spec.is_within(states[-1]) and next(spec.successors(states[-1]), None) is None
@@ -79,7 +87,11 @@ def complaint_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> str 
 
 
 def complaints_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> list[str]:
-    """Return all reasons instead of only the first one that `complaint_at_end` returns."""
+    """Return all reasons why the last state or step of a behaviour violates a property. See `complaint_at_end`.
+
+    Returns:
+        At most `MOST_COMPLAINTS` sentences. Empty if the property is not violated.
+    """
     first = complaint_at_end(spec, item, states)
     if first is None or item.kind.is_witness or item.kind is Kind.DEADLOCK:
         return [] if first is None else [first]
@@ -87,5 +99,5 @@ def complaints_at_end(spec: Spec[S], item: Property, states: Sequence[S]) -> lis
 
 
 def _end(item: Property, states: Sequence[S]) -> Sequence[S]:
-    """The states that a property is checked on: the last state, or the states before and after the last step."""
+    """Return the states that a property is checked on: the last state, or the states before and after the last step."""
     return states[-2:] if item.kind.of_steps else states[-1:]

@@ -1,4 +1,4 @@
-"""A function that replaces one part of a value, like ``EXCEPT`` in TLA+."""
+"""The function `put`, which replaces a part of a value, like ``EXCEPT`` in TLA+."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ T = TypeVar("T")
 
 
 def put(value: T, /, *path_and_new: Any) -> T:
-    """Return a copy of a value with one part, at any depth, replaced.
+    """Return a copy of a tuple or an attrs value with one part replaced. The part can be at any depth.
 
-    ``put(grid, 1, 2, 0)`` is equivalent to ``[grid EXCEPT ![1][2] = 0]`` in TLA+. In the compiled engine, parts that
-    are only copied do not count as read.
+    ``put(grid, 1, 2, 0)`` is like ``[grid EXCEPT ![1][2] = 0]`` in TLA+. The compiled engine does not count the parts
+    that are only copied as read by the action.
 
     Parameters:
         value: a tuple or an attrs value.
-        path_and_new: the index in the tuple, from 0, or the name of the attrs field at each level; then the new part.
-
-    Returns:
-        The copy, of the same type.
+        path_and_new: the path of the part, followed by its new value. The path is, for each level, an index of a tuple
+            (from 0) or the name of a field of an attrs value.
 
     Raises:
-        IndexError: an index is out of range. Negative indices are not supported.
-        TypeError: the path is missing, or something on the path is neither a tuple nor an attrs value.
+        IndexError: if an index is negative or too large.
+        TypeError: if the path is missing, or if a value on the path is neither a tuple nor an attrs value.
 
     Example:
         >>> put(((0, 0), (0, 0)), 1, 0, 7)

@@ -1,7 +1,8 @@
-"""Values that are equal but distinguishable, such as ``True`` and ``1``.
+"""Checks for values that are equal but distinguishable, such as ``True`` and ``1``.
 
-Two states that differ only in such values count as one state, so the next steps would depend on which of them was found
-first. TLC stops when it compares such values. Here, every engine rejects a spec if a part of the state takes both.
+Two states that differ only in such values count as one state. The next steps would then depend on which of the two a
+search reached first. TLC stops when it compares such values. Here, every engine rejects a spec in which a part of the
+state takes both values.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ from leadline.checker.errors import SpecError
 from leadline.checker.state import roles
 
 _PLAIN = frozenset((int, bool, str, bytes, type(None)))
-"""Types whose equal values are indistinguishable."""
+"""The types whose equal values are indistinguishable."""
 
 
 def difference(one: Any, other: Any) -> tuple[str, str] | None:
-    """Find the first difference between two equal values, at any depth, such as ``True`` and ``1``.
+    """Return the first difference between two equal values, such as ``True`` and ``1``, or None if there is none.
+
+    Values are compared at any depth. The order of the elements of a set, and fields declared with `constant`, are
+    ignored.
 
     Parameters:
-        one, other: values that are equal.
+        one: a value.
+        other: a value that is equal to `one`.
 
     Returns:
-        The two parts that differ, as text; None if the values are indistinguishable. The order of a set's elements and
-        fields marked `constant` are ignored.
+        The two parts that differ, as text.
     """
     if one is other:
         return None
@@ -70,11 +74,12 @@ def _told_apart(one: object, other: object) -> tuple[str, str]:
 
 
 def refusal(place: str, one: object, other: object) -> SpecError | None:
-    """Return an error if a part of the state takes two values that are equal but distinguishable; otherwise None.
+    """Return an error if two equal values of a part of the state are distinguishable, or None if they are not.
 
     Parameters:
-        place: the path of the part, for example ``State.replicas[0].epoch``.
-        one, other: values that are equal.
+        place: the location of the part, for example ``State.replicas[0].epoch``.
+        one: a value of the part.
+        other: a value that is equal to `one`.
     """
     found = difference(one, other)
     if found is None:
@@ -85,10 +90,10 @@ def refusal(place: str, one: object, other: object) -> SpecError | None:
 
 
 class Values:
-    """The values that each part of the state takes in a search.
+    """Collects the values of a part of the state during a search, and rejects distinguishable values that are equal.
 
     Parameters:
-        place: the path of the part, for messages.
+        place: the location of the part in the state, for messages.
     """
 
     def __init__(self, place: str) -> None:
@@ -97,15 +102,16 @@ class Values:
         self._within: dict[str | int, Values] = {}
 
     def check(self, value: Any, before: Any = None, is_part: bool = True) -> None:
-        """Reject a value if it, or a part of it, equals an earlier value of the same part but is distinguishable.
+        """Check that a value, and each of its parts, does not equal an earlier value from which it is distinguishable.
 
         Parameters:
-            value: a state or a part of one.
-            before: the value of this part in a state that was checked; parts that the two share are skipped.
-            is_part: whether the value is split into its parts, as states and components are.
+            value: a state or a part of a state.
+            before: the value of the same part in a state that was already checked, or None. Parts that are the same
+                object in both values are not checked again.
+            is_part: whether to check the parts of the value separately, as for states and components.
 
         Raises:
-            SpecError: the value is rejected; the message names the part and both values.
+            SpecError: if the value is rejected. The message names the part and both values.
         """
         cls: type = type(value)
         within, fields = self._within, roles(cls) if is_part else ()

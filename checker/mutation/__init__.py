@@ -1,1 +1,1 @@
-"""Mutation testing of specs, which shows the mistakes in a spec that its properties detect."""
+"""Mutation testing: making mistakes in a spec on purpose, to find out which of them the properties detect."""

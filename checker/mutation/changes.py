@@ -1,8 +1,8 @@
-"""Mutations of a spec: one action is skipped, or one function that the actions reach has a mistake.
+"""The mutations of a spec: each skips an action, or makes a mistake in a function that the actions use.
 
-A function is changed in place: it gets the code object of the same function in the changed file, and keeps its name,
-globals, defaults and closure. Everything that refers to the function therefore has the mistake, so each mutant is
-searched in its own process: see `leadline.checker.mutation.processes`.
+A function is changed in place: its code object is replaced by the code object of the same function in a changed copy of
+its file. The function keeps its name, globals, defaults and closure, and everything that refers to it has the mistake.
+Each mutated spec is therefore searched in its own process; see `leadline.checker.mutation.processes`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_HELD = 1_000
-"""The maximum number of elements of a collection that are searched for functions."""
+"""The maximum number of elements of a collection to search for functions."""
 
 
 class NotMutated(LeadlineError):
-    """Raised when a mistake cannot be made in a function. The message gives the reason."""
+    """Raised if a function cannot be changed. The message gives the reason."""
 
 
 class Replacement(Protocol):
@@ -45,19 +45,21 @@ class Replacement(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Mutation:
-    """One way to make a spec wrong.
+    """A change that makes a spec wrong.
+
+    Exactly one of `change` and `replace` is usually set.
 
     Attributes:
-        name: the name, unique among the mutations of a spec. It does not contain a line number, so that the explanation
-            of a survivor, which names the mutation, stays valid when lines move.
-        kind: ``action`` if an action is skipped; ``code`` if a function has a mistake; any word for other mutations.
-        sentence: a description of the mistake; empty if the name describes it.
-        source: the source of the correct rule or of the mistake, such as a KIP or a ticket; empty if there is none.
-        file: the file of `change`; None if `change` is None.
-        change: a mistake in a file; None if the mutation uses `replace`.
-        replace: a function that returns the mutated spec; None if the mutation uses `change`.
-        bounds: the bounds for the search of the mutant, as far as they differ from the bounds of the spec.
-        harmless: the reason why the mutation is harmless; empty if a property should be violated.
+        name: a name that is unique among the mutations of a spec. It does not contain line numbers, so it stays the
+            same when lines of the file move.
+        kind: ``action`` if an action is skipped, ``code`` if a function has a mistake, or any word for other mutations.
+        sentence: a description of the mistake, or an empty string if the name is sufficient.
+        source: the source of the correct rule or of the mistake, such as a KIP or a ticket, or an empty string.
+        file: the file that `change` changes, or None.
+        change: the change of the file, or None.
+        replace: a function that takes the spec and returns the mutated spec, or None.
+        bounds: the values of the bounds that the search of the mutated spec changes, by name.
+        harmless: the reason why no property has to detect the mutation, or an empty string if one should.
     """
 
     name: str
@@ -72,25 +74,25 @@ class Mutation:
 
     @property
     def line(self) -> int | None:
-        """The line of `file` with the mistake; None if the mutation is not in a file."""
+        """The line number of the mistake in `file`, or None if the mutation does not change a file."""
         return None if self.change is None else self.change.line
 
     @property
     def text(self) -> str:
-        """The description of the mistake, with its source; empty if the name describes the mistake."""
+        """A description of the mistake with its source, or an empty string if the name is sufficient."""
         return f"{self.sentence} ({self.source})" if self.source else self.sentence
 
     def made(self, spec: Spec[S]) -> Spec[S]:
-        """Return the mutated spec. Functions stay changed until this process ends.
+        """Return the mutated spec. Functions that the mutation changes stay changed until the process ends.
 
         Raises:
-            NotMutated: Python does not allow the change.
+            NotMutated: if Python does not allow the change.
         """
         if self.replace is not None:
             return self.replace(spec)
         if self.change is not None and self.file is not None:
             _change_functions(self.file, self.change)
-        return attrs.evolve(spec)  # a copy without cached values
+        return attrs.evolve(spec)  # a copy, because cached properties of the old object must not be used
 
 
 @attrs.frozen
@@ -98,8 +100,8 @@ class Mutations:
     """The mutations of a spec.
 
     Attributes:
-        possible: the mutations that can be made.
-        refused: the functions that are not changed, each with the reason.
+        possible: the mutations.
+        refused: the names of the functions that cannot be changed, each with the reason.
     """
 
     possible: tuple[Mutation, ...]
@@ -107,12 +109,14 @@ class Mutations:
 
 
 def mutations_of(spec: Spec[S]) -> Mutations:
-    """Find the mutations of a spec in the source of its actions and of the functions that they reach.
+    """Return the mutations of a spec: of its actions, and of the functions that the actions and the initial states use.
 
-    This includes the functions that return the values of action parameters. Properties and `Spec.within` are not
-    changed, because they define the correct behaviour and the states to search.
+    The functions that return the values of action parameters are included. Properties and `Spec.within` are not
+    changed, because they define the correct behaviour and the states to search. A function is changed only if it is in
+    the same package as an action. If the action's file is not in a package, the function must be in the same folder.
 
-    Only functions in the same package as an action are changed or, if its file is not in a package, in the same folder.
+    Parameters:
+        spec: the spec.
     """
     reached = _Functions([*spec.actions, spec.initial_states])
     roots = {_root(file) for action in spec.actions for file in [_file(action.function)] if file is not None}
@@ -167,13 +171,17 @@ def _never(*_: object) -> Iterator[Never]:
 
 
 class _Functions:
-    """The functions that some values reach: functions that they contain or call, and methods that they name.
+    """The functions that some values use.
 
-    This may include functions that are not called, because the class of a value is unknown: a method counts as reached
-    if its class is reached and any reached function uses its name.
+    They are the functions that the values contain or call, and the methods whose names occur in the code. The class of
+    an object is not known from the code. A method therefore counts as used if its class is used and any code uses its
+    name, even if it is never called.
+
+    Parameters:
+        values: the values.
 
     Attributes:
-        found: each function once, in the order of discovery.
+        found: the functions, each once.
     """
 
     def __init__(self, values: Iterable[object]) -> None:
@@ -183,7 +191,7 @@ class _Functions:
         self._walk.run()
 
     def _methods(self, cls: type | ModuleType) -> list[object]:
-        """The members of a class or module whose names have been used so far, and all special methods of a class."""
+        """Return the members of a class or module whose names occur in the code, and all special methods of a class."""
         is_class = is_a(cls, type)
         return [
             _bare(value)
@@ -225,7 +233,7 @@ class _Functions:
 
 
 def _bare(value: object) -> object:
-    """The function inside a method, property or decorated function; otherwise the value itself."""
+    """Return the function inside a method, a property or a decorated function. Return any other value unchanged."""
     for name in ("__func__", "fget", "func", "__wrapped__"):
         inner = stored(value, name) if not is_a(value, FunctionType) else None
         if is_a(inner, FunctionType):
@@ -241,13 +249,13 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _file(function: object) -> Path | None:
-    """The source file of a function; None if there is none."""
+    """Return the path of the source file of a function, or None if it has no source file."""
     path = Path(cast(FunctionType, function).__code__.co_filename) if is_a(function, FunctionType) else Path()
     return path.resolve() if path.suffix == ".py" and path.is_file() else None
 
 
 def _root(file: Path) -> Path:
-    """The folder whose files are changed: the outermost package that contains a file, or else the file's folder."""
+    """Return the folder of the outermost package that contains a file, or the file's own folder."""
     folder = file.parent
     while (folder.parent / "__init__.py").is_file() and (folder / "__init__.py").is_file():
         folder = folder.parent
@@ -255,7 +263,7 @@ def _root(file: Path) -> Path:
 
 
 def _shown(file: Path, roots: set[Path]) -> str:
-    """The path of a file in the names of mutations: relative to the folder that contains its package."""
+    """Return the path of a file relative to the folder that contains its package, for the names of mutations."""
     root = next(root for root in roots if file.is_relative_to(root))
     start = root.parent if (root / "__init__.py").is_file() else root
     return file.relative_to(start).as_posix()
@@ -265,9 +273,9 @@ def _shown(file: Path, roots: set[Path]) -> str:
 
 
 def _change_functions(file: Path, change: Change) -> None:
-    """Replace the code of functions in a file by the code with a mistake. See `Mutation.made`."""
+    """Replace the code of the functions in a file by the code with a mistake. See `Mutation.made`."""
     text = change.text(file.read_bytes())
-    name = f"{file} (mutant)"  # so that the engines, which look up source by file name, find the changed source
+    name = f"{file} (mutant)"  # the engines look up source by file name and must find the changed source
     lines = text.decode().splitlines(keepends=True)
     linecache.cache[name] = (len(text), None, lines, name)
     try:

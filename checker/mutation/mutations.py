@@ -1,7 +1,8 @@
-"""Small mistakes in a function, made by changing its syntax tree.
+"""Small mistakes in the functions of a file.
 
-A guard is dropped or negated, a field that `evolve` or `put` sets keeps its value, a constant is off by one, or a
-comparison or operator is replaced by another. `leadline.checker.mutation.run` searches specs with such mistakes.
+Examples are a condition that is removed or negated, a field that `evolve` or `put` no longer changes, an integer that
+is changed by one, and a comparison or operator that is replaced by another one. Each mistake is a change of the syntax
+tree.
 """
 
 from __future__ import annotations
@@ -28,23 +29,26 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 NEGATED_BY_COMPARISON = (ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 Replaced = ast.expr | ast.stmt
-"""A node that is replaced."""
+"""A node of the syntax tree that a change replaces."""
 
 LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
 
 @attrs.frozen
 class Change:
-    """One mistake in the source of a file.
+    """A mistake in the source of a file: a range of the text and its replacement.
 
     Attributes:
-        function: the qualified name of the function: ``Log.append``.
-        start, end: the range that is replaced, in bytes from the beginning of the file.
-        old, new: the text that is replaced, and its replacement.
-        is_expression: whether `old` and `new` are expressions. If so, `new` is put in parentheses.
-        line: the first line of the replaced text, from 1.
-        begins: the first lines, including decorators, of the enclosing functions, from the outermost to `function`.
-        number: a number, from 1, that distinguishes changes with the same function, `old` and `new`.
+        function: the qualified name of the function, for example ``Log.append``.
+        start: the position of the replaced text in the file, in bytes.
+        end: the position of the end of the replaced text, in bytes.
+        old: the replaced text.
+        new: the replacement.
+        is_expression: whether the texts are expressions. If so, parentheses are added to the replacement.
+        line: the number of the first line of the replaced text, from 1.
+        begins: the numbers of the first lines, including decorators, of the functions around the replaced text, from
+            the outermost function to `function`.
+        number: a number from 1 that distinguishes changes with the same function and the same texts.
     """
 
     function: str
@@ -59,27 +63,31 @@ class Change:
 
     @property
     def name(self) -> str:
-        """The name of the change, to which explanations of survivors refer. It does not change when lines move."""
+        """A name that identifies the change in the file. It does not depend on line numbers."""
         old, new = (" ".join(text.split()) for text in (self.old, self.new))
         again = f" ({self.number})" if self.number > 1 else ""
         return f"{self.function}: {old} => {new}{again}"
 
     def text(self, original: bytes) -> bytes:
-        """The content of the file with the mistake."""
+        """Return the content of the changed file.
+
+        Parameters:
+            original: the content of the file.
+        """
         new = f"({self.new})" if self.is_expression else self.new
         return original[: self.start] + new.encode() + original[self.end :]
 
 
 def changes_of(source: bytes) -> list[Change]:
-    """Find all mistakes that can be made in a file, in the order of its lines.
+    """Return all changes that can be made to a file, in the order of its lines.
 
-    Only statements of functions are changed, not their decorators, defaults, annotations or assertions.
+    Only the statements of functions are changed. Decorators, default values, annotations and assertions are not.
 
     Parameters:
-        source: the text of a Python file, in UTF-8.
+        source: the content of a Python file in UTF-8.
 
     Raises:
-        SyntaxError: the text is not valid Python.
+        SyntaxError: if the content is not valid Python.
     """
     line_starts = [0, *itertools.accumulate(len(line) for line in source.splitlines(keepends=True))]
     seen: Counter[tuple[str, str, str]] = Counter()
@@ -109,11 +117,11 @@ def changes_of(source: bytes) -> list[Change]:
 
 @attrs.frozen
 class _Inside:
-    """The location of a change.
+    """The function in which a change is made.
 
     Attributes:
         function: the qualified name of the function.
-        begins: the first lines of the enclosing functions, from the outermost to the function itself.
+        begins: the numbers of the first lines of the functions around the change, from the outermost to the innermost.
     """
 
     function: str = ""
@@ -132,7 +140,7 @@ class _Inside:
 
 
 def _changes(node: ast.AST, inside: _Inside) -> Iterator[tuple[_Inside, Replaced, str]]:
-    """Yield every change below a node, as its location, the node that is replaced, and the replacement."""
+    """Yield every change below a node: its function, the node that is replaced, and the replacement."""
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.ClassDef(name=name):
@@ -184,7 +192,7 @@ def _changed_statement(node: ast.AST, known: set[str]) -> Iterator[tuple[Replace
 
 
 def _negated(test: ast.expr) -> Iterator[tuple[Replaced, str]]:
-    """Yield the negation of a condition, unless a different change has the same result."""
+    """Yield the negation of a condition, unless another change already negates it."""
     match test:
         case ast.UnaryOp(op=ast.Not()):
             pass

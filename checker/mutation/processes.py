@@ -1,7 +1,6 @@
 """Calls in forked processes, several at a time.
 
-A forked process has copies of the caller's objects, so its changes do not affect the caller. If a process does not end
-in time, or ends without an answer, the answer is a sentence that describes this.
+A forked process works on a copy of the caller's objects, so its changes do not affect the caller.
 """
 
 from __future__ import annotations
@@ -24,11 +23,12 @@ from leadline.checker.errors import LeadlineError, SpecError, error_line
 T = TypeVar("T")
 
 Call = Callable[[int], T]
-"""Makes one call. The argument is a number below the number of workers; calls that run at the same time have different
-numbers."""
+"""The function to call. Its argument is a number below the number of workers. Calls that run at the same time get
+different numbers.
+"""
 
 GRACE_SECONDS = 10.0
-"""Seconds that a process may take in addition to its limit before it is killed."""
+"""The number of seconds that a process may take to stop after its time limit."""
 
 
 @attrs.frozen
@@ -37,8 +37,9 @@ class Answer(Generic[T]):
 
     Attributes:
         name: the name of the call.
-        found: the result of the call, the leadline error that it raised, or a sentence that says why there is neither.
-        seconds: the duration of the call.
+        found: the result of the call, or the `LeadlineError` that it raised. If the process ended without a result or
+            raised another exception, a sentence that says so.
+        seconds: the duration of the call in seconds.
         is_late: whether the process was killed because it exceeded the time limit.
         worker: the argument of the call.
     """
@@ -51,14 +52,14 @@ class Answer(Generic[T]):
 
 
 def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) -> Iterator[Answer[T]]:
-    """Make calls in forked processes, and yield each answer as soon as it is known.
+    """Make calls in forked processes, and yield each answer as soon as it arrives.
 
-    If the caller closes the generator early, the running processes are killed.
+    If the caller closes the generator, the running processes are killed.
 
     Parameters:
-        calls: pairs of a name and a call.
-        workers: the number of processes that run at the same time.
-        seconds: the time limit for each call.
+        calls: pairs of a name and a function to call.
+        workers: the maximum number of processes that run at the same time.
+        seconds: the time limit of each call in seconds.
     """
     waiting, running = iter(calls), dict[Connection, Process[T]]()
     free = list(range(workers))
@@ -86,7 +87,7 @@ def answers(calls: Iterable[tuple[str, Call[T]]], workers: int, seconds: float) 
 
 
 class Process(Generic[T]):
-    """A forked process that makes one call, and sends the result or the error to the caller.
+    """A forked process that makes one call and sends the result, or the error, to the caller.
 
     Parameters:
         name: the name of the call.
@@ -94,8 +95,8 @@ class Process(Generic[T]):
         worker: the argument of the function.
 
     Attributes:
-        pipe: the connection on which the answer arrives.
-        began: when the process was started, on the monotonic clock.
+        pipe: the connection from which the answer is read.
+        began: the time at which the process was started, as `time.monotonic` returns it.
     """
 
     def __init__(self, name: str, call: Call[T], worker: int) -> None:
@@ -105,18 +106,18 @@ class Process(Generic[T]):
         self._process = context.Process(target=_run, args=(end, call, worker), daemon=True)
         sys.stdout.flush()
         with warnings.catch_warnings():
-            # Python warns that threads may hold locks at the fork; the call does not acquire any of these locks
+            # Python warns about a fork while other threads may hold locks. The call does not use these locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
         end.close()
 
     @property
     def has_answered(self) -> bool:
-        """Whether there is an answer, or the process has ended without one."""
+        """Whether the process has sent an answer or has ended without an answer."""
         return self.pipe.poll()
 
     def answer(self) -> T | LeadlineError | str:
-        """Return the answer of the process, or a sentence if the process has ended without an answer."""
+        """Return the answer of the process, or a sentence that says that it ended without an answer."""
         try:
             received: T | LeadlineError | str = self.pipe.recv()
         except (EOFError, OSError):
@@ -125,7 +126,7 @@ class Process(Generic[T]):
         return received
 
     def end(self) -> None:
-        """If the process is still running, kill it and all processes that it has started."""
+        """Kill the process and all processes that it started, if it is still running."""
         self.pipe.close()
         pid = self._process.pid
         if self._process.is_alive() and pid is not None:
@@ -136,11 +137,11 @@ class Process(Generic[T]):
 
 
 def _run(pipe: Connection, call: Call[T], worker: int) -> None:
-    """Make a call in the new process."""
+    """Make the call in the forked process, and send the answer."""
     with suppress(OSError):
         os.setsid()  # Ctrl-C must reach only the parent, which ends this process
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):  # a spec may print
+    for stream in (0, 1, 2):  # the output of a spec is discarded
         os.dup2(nowhere, stream)
     answer: T | LeadlineError | str
     try:

@@ -1,4 +1,7 @@
-"""Search of a spec's mutants, each in its own process and, by default, up to the first violation."""
+"""Searching the mutants of a spec, which are copies of the spec with one mistake each.
+
+Each mutant is searched in its own process. By default, its search ends at the first violation.
+"""
 
 from __future__ import annotations
 
@@ -30,27 +33,28 @@ from leadline.checker.traces.itf import encode_state
 S = TypeVar("S")
 
 EXACT = 20_000
-"""The maximum number of distinct states for which the steps of a survivor are compared with those of the original."""
+"""The maximum number of distinct states of a mutant whose steps are compared with those of the original."""
 
 TIMES, FEWEST = 10, 10_000
-"""The default limit on the states of a mutant: `TIMES` times the number of the original, but at least `FEWEST`."""
+"""By default, a mutant may have `TIMES` times as many states as the original spec, and always at least `FEWEST`."""
 
 
 class Fate(enum.Enum):
-    """The fate of a mutant."""
+    """The conclusion about a mutant."""
 
     KILLED = "killed"
-    """A property is violated, or no state satisfies a witness."""
+    """The mutant violates a property."""
     ERROR = "error"
-    """An action or a property raised an exception, or broke a rule for specs."""
+    """The search of the mutant failed, for example because an action raised an exception."""
     EQUIVALENT = "equivalent"
-    """No property is violated, and the state graph within the bounds is the same as that of the original."""
+    """The mutant violates no property, and its state graph is the same as that of the original spec."""
     SURVIVED = "survived"
-    """No property is violated, and the state graph differs from that of the original, or is too large to compare."""
+    """The mutant violates no property. Its state graph differs from that of the original, or is too large to compare.
+    """
     INCOMPLETE = "incomplete"
-    """A limit was reached before a verdict."""
+    """A limit ended the search before the mutant violated a property."""
     NOT_MUTATED = "not mutated"
-    """Python does not allow the change."""
+    """Python does not allow the change of the code."""
 
 
 @attrs.frozen(kw_only=True)
@@ -58,14 +62,16 @@ class Outcome:
     """The outcome of the search of one mutant.
 
     Attributes:
-        name, kind: the name and the kind of the mutation.
-        fate: the fate of the mutant.
-        violated: the properties that the mutant violates, each with the number of states in a shortest counterexample;
-            0 for a witness that no state satisfies.
-        is_partial: whether more properties may be violated, because a limit was reached with `Way.all_properties`.
-        text: an explanation of the fate; empty if the other attributes are sufficient.
-        bounds: the bounds of the search.
-        distinct, generated: the numbers of distinct and of generated states.
+        name: the name of the mutation.
+        kind: the kind of the mutation; see `Mutation.kind`.
+        fate: the conclusion.
+        violated: the properties that the mutant violates, each with the number of states in a shortest counterexample.
+            The number is 0 for a witness that no state satisfies.
+        is_partial: whether the mutant may violate more properties, because a limit ended a search for all of them.
+        text: an explanation of the conclusion, or an empty string if the other attributes are sufficient.
+        bounds: the bounds of the search, as text.
+        distinct: the number of distinct states.
+        generated: the number of states generated.
         seconds: the duration of the search in seconds.
     """
 
@@ -83,11 +89,15 @@ class Outcome:
 
 @attrs.frozen
 class Counts:
-    """The counts of a search that are the same in every run.
+    """The counts of a search that are the same in every run, which are compared between a mutant and the original spec.
 
     Attributes:
-        distinct, generated, outside, deadlocks, levels: see `Statistics`.
-        actions: for each action, its name and the number of its steps.
+        distinct: see `Statistics`.
+        generated: see `Statistics`.
+        outside: see `Statistics`.
+        deadlocks: see `Statistics`.
+        levels: see `Statistics`.
+        actions: pairs of the name of an action and the number of its steps.
     """
 
     distinct: int
@@ -110,19 +120,17 @@ class Counts:
 
 @attrs.frozen(kw_only=True)
 class Original:
-    """The unmutated spec within some bounds, with which its mutants are compared.
+    """The spec without mistakes, with which its mutants are compared.
 
     Attributes:
-        bounds: the bounds of the search.
-        changes: the bounds that differ from those of the spec.
-        properties: the names of the properties that hold and of the witnesses that are satisfied. Mutants are checked
-            against these.
-        left_out: the names of the properties that are violated by the original, and of the witnesses that it does not
-            satisfy.
-        vacuous: the names of those properties in `properties` whose premise is never true. Only a mutant that makes the
-            premise true can violate them.
+        bounds: the bounds of the search, as text.
+        changes: the bounds that differ from those of the spec, as text.
+        properties: the names of the properties that hold. The mutants are checked against these properties.
+        left_out: the names of the properties that the original itself violates.
+        vacuous: the names of the properties that hold only because their premise is never true. Only a mutant that
+            makes the premise true can violate them.
         counts: the counts of the search.
-        steps: a digest of each step; None if there are more than `EXACT` states.
+        steps: a digest of each step, or None if there are more than `EXACT` states.
         code: a digest of the code of the spec.
     """
 
@@ -160,19 +168,19 @@ _SMALL: Spec[_Bit] = Spec(name="small", initial_states=lambda _: [_Bit()], actio
 
 
 class NotSearched(LeadlineError):
-    """Raised when the original was not searched completely, so that mutants cannot be compared with it."""
+    """Raised if the original spec was not searched completely. Its mutants then cannot be compared with it."""
 
 
 @attrs.frozen(kw_only=True)
 class Way:
-    """Settings for the search of mutants.
+    """The settings for searching mutants.
 
     Attributes:
         engine: the name of the engine.
-        max_seconds: the time limit in seconds for each mutant, and for the original.
-        max_states: the maximum number of distinct states of each mutant and of the original; None: see `TIMES`, and no
-            limit for the original.
-        all_properties: whether to continue after a violation, to find every property that a mutant violates.
+        max_seconds: the time limit in seconds of each search.
+        max_states: the maximum number of distinct states of each search. None means no limit for the original spec, and
+            a limit relative to the original for a mutant; see `TIMES`.
+        all_properties: whether to continue after a violation in order to find every property that a mutant violates.
         workers: the number of mutants that are searched at the same time.
     """
 
@@ -188,7 +196,13 @@ class Way:
         return 2 * self.max_seconds + GRACE_SECONDS
 
     def search(self, spec: Spec[S], keep_going: bool, max_states: int | None) -> Result:
-        """Search a spec in this process."""
+        """Search a spec in this process and return the result.
+
+        Parameters:
+            spec: the spec.
+            keep_going: whether to continue after a violation.
+            max_states: the maximum number of distinct states, or None.
+        """
         bytes_each = int(memory.SHARE * psutil.virtual_memory().available / self.workers)
         limits = Limits(
             max_states=max_states, max_seconds=self.max_seconds, keep_going=keep_going, max_memory=bytes_each
@@ -198,17 +212,22 @@ class Way:
 
 
 def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[str, Original]:
-    """Search the unmutated spec once for each set of bounds that its mutations use.
+    """Search the spec without mistakes, once for each set of bounds that the mutations use.
+
+    Parameters:
+        spec: the spec.
+        mutations: the mutations.
+        way: the settings of the searches.
 
     Returns:
-        The originals, keyed by the text of the bounds.
+        The results, by the text of the bounds.
 
     Raises:
-        SpecError: the spec is invalid or failed during the search.
-        NotSearched: a limit was reached before the search was complete.
-        KeyboardInterrupt: the user pressed Ctrl-C.
+        SpecError: if the spec is invalid or failed during a search.
+        NotSearched: if a limit was reached before a search was complete.
+        KeyboardInterrupt: if the user pressed Ctrl-C.
     """
-    # load the modules that forked processes need, including those for counterexamples
+    # This search imports the modules that the forked processes need. They then do not each import them again.
     if way.search(_SMALL, True, None).interrupted:
         raise KeyboardInterrupt
     found: dict[str, Original] = {}
@@ -226,13 +245,13 @@ def originals(spec: Spec[S], mutations: Sequence[Mutation], way: Way) -> dict[st
 
 
 def judged(spec: Spec[S], mutations: Sequence[Mutation], originals: dict[str, Original], way: Way) -> Iterator[Outcome]:
-    """Search mutants, and yield the outcome of each as soon as it is known.
+    """Search the mutants of a spec, and yield the outcome of each search as soon as it ends.
 
     Parameters:
-        spec: the unmutated spec.
+        spec: the spec without mistakes.
         mutations: the mutations, one for each mutant.
-        originals: the result of `originals`.
-        way: the settings of the search.
+        originals: the dict that `originals` returned.
+        way: the settings of the searches.
     """
     by_name = {mutation.name: mutation for mutation in mutations}
 
@@ -315,7 +334,7 @@ def _judge(mutation: Mutation, spec: Spec[S], original: Original, way: Way, _: i
 
 
 def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate, str]:
-    """Return the fate of a mutant that violates no property, and a sentence about its difference from the original."""
+    """Return the conclusion about a mutant that violates no property, with a sentence that explains it."""
     states, counts = counted(original.distinct, "state"), Counts.of(result)
     if original.steps is None or result.statistics.distinct > EXACT:
         if counts == original.counts:
@@ -334,10 +353,10 @@ def _compared(mutant: Spec[S], result: Result, original: Original) -> tuple[Fate
 
 
 def _steps(spec: Spec[S]) -> dict[bytes, str]:
-    """Map a digest of each reachable step to the name of its action.
+    """Return a dict from a digest of each reachable step to the name of its action.
 
-    The digest is computed from the two states and the action instance. An initial state counts as a step of an action
-    with an empty name.
+    The digest is computed from the action instance and the states before and after the step. An initial state counts as
+    a step of an action whose name is empty.
     """
     first, texts, waiting = spec.initials()[0], dict[S, str](), list[S]()
 

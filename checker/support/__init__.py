@@ -1,1 +1,1 @@
-"""Small helpers for files, locks, text and objects. They do not depend on specs."""
+"""Helper functions and classes for files, locks, text and objects. They do not depend on specs."""

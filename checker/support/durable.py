@@ -1,4 +1,4 @@
-"""Durable files, which are written completely or not at all and contain a checksum to detect damage."""
+"""Durable files: files with a checksum, which are replaced atomically."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _CHECKSUM = "checksum"
 
 
 def sealed(data: bytes) -> bytes:
-    """Return the data, preceded by a line with its checksum."""
+    """Return the data with a first line that contains its checksum."""
     return b"leadline, CRC-32 %08x\n" % zlib.crc32(data) + data
 
 
 def unsealed(data: bytes, path: Path | str) -> bytes:
-    """Check the checksum, and return the data that was passed to `sealed`.
+    """Verify the checksum in the data, and return the data that was passed to `sealed`.
 
     Parameters:
         data: the content of a file.
-        path: the path of the file, for the message.
+        path: the path of the file, for the error message.
 
     Raises:
-        Damaged: the checksum is missing or does not match.
+        Damaged: if the checksum is missing or does not match.
     """
     header = _HEADER.match(data)
     if header is None:
@@ -41,12 +41,20 @@ def unsealed(data: bytes, path: Path | str) -> bytes:
 
 
 def sealed_json(content: Mapping[str, object]) -> bytes:
-    """Encode an object as JSON, with its checksum as an additional entry. The result remains readable JSON."""
+    """Encode a mapping as JSON, with its checksum as an additional entry."""
     return json.dumps({**content, _CHECKSUM: _checksum(content)}, indent=1).encode() + b"\n"
 
 
 def unsealed_json(data: bytes, path: Path | str) -> dict[str, Any]:
-    """Check the checksum, and return the object that was passed to `sealed_json`. See `unsealed`."""
+    """Decode JSON, verify its checksum, and return the mapping that was passed to `sealed_json`.
+
+    Parameters:
+        data: the content of a file.
+        path: the path of the file, for the error message.
+
+    Raises:
+        Damaged: if the data is not JSON, or if the checksum is missing or does not match.
+    """
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -61,12 +69,16 @@ def _checksum(content: Mapping[str, object]) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file atomically, and wait until the new file is on the disk.
+    """Replace a file atomically, and wait until the new file is stored on the disk.
 
-    A device or a pipe, for example ``/dev/null``, is written to but not replaced.
+    If the path is a device or a pipe, for example ``/dev/null``, the data is written to it instead.
+
+    Parameters:
+        path: the path of the file. It does not have to exist.
+        data: the new content.
 
     Raises:
-        OSError: the file cannot be written; the old file is unchanged.
+        OSError: if the file cannot be written. The old file is then unchanged.
     """
     if path.exists() and not path.is_file():
         path.write_bytes(data)
@@ -85,7 +97,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path | str) -> None:
-    """Wait until the entries of a folder are on the disk, if the file system supports that."""
+    """Wait until the entries of a folder are stored on the disk, if the file system supports this."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

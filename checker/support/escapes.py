@@ -1,22 +1,23 @@
-"""Escapes: safely displaying names and values that can contain any character."""
+"""Escapes: how to display names and values that may contain control characters."""
 
 from __future__ import annotations
 
 import unicodedata
 
 _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""The Unicode categories of characters that control how text is displayed: C0, DEL and C1; format characters, for
-example those that change the direction of text or have no width; surrogates; line and paragraph separators."""
+"""The Unicode categories of the characters that are replaced: control characters; format characters, such as those that
+change the direction of text; surrogates; and line and paragraph separators.
+"""
 
 _NOT_XML = "\ufffe\uffff"
-"""The noncharacters that XML cannot contain."""
+"""The noncharacters, which XML does not allow."""
 
 
 def visible(text: str) -> str:
-    r"""Return the text as one line, with control characters and other hidden characters replaced by Python's escapes.
+    r"""Return the text with control characters and invisible characters replaced by Python escapes.
 
-    Names and values come from specs and from trace files. They must not control a terminal, start a new line, which a
-    CI system may interpret as a command, or change the order in which text is displayed.
+    Names and values come from specs and from trace files. When they are displayed, they must not control the terminal,
+    start a new line that a CI system interprets as a command, or change the direction of text.
 
     Example:
         >>> print(visible("a\x1b[2J\n\u202e"))

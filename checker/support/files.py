@@ -1,4 +1,4 @@
-"""Reading files that a user specifies. Only regular files of limited size are read."""
+"""Reading files whose paths a user specifies. The files must be regular and of limited size."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ import stat
 from pathlib import Path
 
 MOST_BYTES = 256 * 2**20
-"""The maximum size in bytes of a file that is read completely, such as a trace, a result or a suite."""
+"""The maximum size of a file in bytes."""
 
 
 def file_text(path: Path) -> str:
-    """Return the text of a regular file.
+    """Return the text of a regular file that contains UTF-8.
+
+    Devices and pipes are rejected, because reading them may never end.
 
     Parameters:
-        path: the path of the file. Devices and pipes are rejected, because reading them might never end.
+        path: the path of the file.
 
     Raises:
-        OSError: the file cannot be read, is not a regular file, or has more than `MOST_BYTES` bytes.
-        UnicodeDecodeError: the file is not UTF-8 text.
+        OSError: if the file cannot be read, is not a regular file, or has more than `MOST_BYTES` bytes.
+        UnicodeDecodeError: if the file is not UTF-8 text.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # opening a pipe must not wait
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # O_NONBLOCK: opening a pipe must not block
     with open(descriptor, "rb") as file:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):

@@ -1,7 +1,8 @@
-"""Inspection of objects without running their code.
+"""Inspecting objects without running their code.
 
-The modules of a spec can contain any object, for example a proxy whose `__class__` raises an exception outside of a
-request, or an object that imports a library on first use. `isinstance` and `getattr` run the code of such objects.
+The modules of a spec can contain any object. An example is a proxy object whose `__class__` attribute raises an
+exception outside of a web request, or a module object that imports a library when it is first used. `isinstance` and
+`getattr` run the code of such objects. The functions of this module do not.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from typing import Any
 
 
 def is_a(value: object, *kinds: type) -> bool:
-    """Return the result of `isinstance`, but without reading the value's `__class__`."""
+    """Return whether a value is an instance of one of `kinds`. Unlike `isinstance`, do not read its `__class__`."""
     return issubclass(type(value), kinds)
 
 
 def stored(value: object, name: str, default: object = None) -> Any:
-    """Return an attribute, without calling a `__getattribute__` or `__getattr__` that the value's class defines.
+    """Return an attribute without calling a `__getattribute__` or `__getattr__` method that the value's class defines.
 
     Parameters:
-        value: the object or class with the attribute.
+        value: the object or class.
         name: the name of the attribute.
-        default: the value to return if the attribute does not exist.
+        default: the value to return if there is no such attribute.
     """
     find: Any = type.__getattribute__ if issubclass(type(value), type) else object.__getattribute__
     try:

@@ -1,7 +1,8 @@
-"""Locks on folders, so that only one search at a time writes to a folder.
+"""Locks on folders, which prevent two searches from writing to the same folder.
 
-A lock is a `flock`, which the operating system releases when the process ends, for whatever reason. On a network file
-system, it works between machines if the file system supports this (NFS since Linux 2.6.12; Lustre and GPFS if enabled).
+A lock is a `flock` on a file in the folder. The operating system releases it when the process ends for any reason. On a
+network file system, it also excludes processes on other machines if the file system supports this: NFS does since Linux
+2.6.12, Lustre and GPFS do if it is enabled.
 """
 
 from __future__ import annotations
@@ -18,17 +19,18 @@ from leadline.checker.errors import LeadlineError
 
 
 class FolderLock:
-    """A lock on a folder.
+    """A lock on a folder, which is acquired when the object is created.
 
     Parameters:
         folder: the folder, which must exist.
         name: the name of the lock file in the folder.
 
     Attributes:
-        note: the reason why the folder could not be locked; empty if it was locked.
+        note: an empty string, or a sentence that says why the folder could not be locked, because the file system does
+            not support locks.
 
     Raises:
-        LeadlineError: another process has locked the folder, or no file can be written to it.
+        LeadlineError: if another process holds the lock, or if the lock file cannot be written.
     """
 
     def __init__(self, folder: Path, name: str = "lock") -> None:
@@ -55,27 +57,37 @@ class FolderLock:
                     os.truncate(descriptor, 0)
                     os.write(descriptor, owner())
                 return descriptor
-            os.close(descriptor)  # its owner removed the file after it was opened here
+            os.close(descriptor)  # another process deleted the file after this process had opened it
 
     def release(self) -> None:
-        """Unlock the folder. This has no effect if it is already unlocked, or in a forked process."""
+        """Release the lock and delete the lock file.
+
+        This has no effect if the lock was released before, or in a forked child process.
+        """
         if self in _held:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
             self.close()
 
     def close(self) -> None:
-        """Close the lock file. The folder stays locked if a parent process still has the file open."""
+        """Close the lock file without deleting it.
+
+        The folder stays locked while another process, such as the parent of a forked process, has the same file open.
+        """
         _held.discard(self)
         os.close(self._descriptor)
 
 
 _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
-"""The locks that this process holds. A forked child must not keep them."""
+"""The locks that this process holds. A forked child process closes them."""
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process has locked a file. Raises OSError: the file does not exist or cannot be opened."""
+    """Return whether a process holds a lock on a file.
+
+    Raises:
+        OSError: if the file does not exist or cannot be opened.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -87,17 +99,27 @@ def is_locked(path: Path) -> bool:
 
 
 def owner(**more: object) -> bytes:
-    """Return the id and the host of this process as JSON, so that messages of other processes can name it."""
+    """Return JSON with the id and the host of this process.
+
+    It is the content of a lock file, so that the error messages of other processes can name this process.
+
+    Parameters:
+        more: additional entries.
+    """
     return json.dumps({"process": os.getpid(), "host": socket.gethostname(), **more}).encode()
 
 
 def owner_named(data: bytes) -> str:
-    """Return a description of the process that `owner` encoded as `data`, for a message."""
+    """Return a description of the process that wrote a lock file, for the beginning of a sentence.
+
+    Parameters:
+        data: the content of the lock file, as `owner` returned it.
+    """
     try:
         found = json.loads(data)
         return f"another search, process {int(found['process'])} on {ascii(str(found['host']))[1:-1][:100]},"
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return "another search"  # it has just started
+        return "another search"  # the owner has not written its name yet
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:

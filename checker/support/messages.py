@@ -1,4 +1,4 @@
-"""Helpers that build parts of messages from names and numbers."""
+"""Parts of messages: suggestions of names, and numbers with their nouns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterable
 
 
 def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = repr) -> str:
-    """Return the end of a message about an unknown name, which suggests the nearest names, or all if there are few."""
+    """Return a suggestion of similar names, for the end of an error message about an unknown name.
+
+    Parameters:
+        name: the unknown name.
+        known: the names that exist.
+        describe: a function that returns how to display a name.
+
+    Returns:
+        A clause that suggests similar names. If there are none, a clause that lists all names, or an empty string if
+        there are more than twelve.
+    """
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or (names if len(names) == 1 else [])
     if close:
@@ -16,5 +26,5 @@ def nearest(name: str, known: Iterable[str], describe: Callable[[str], str] = re
 
 
 def counted(number: int, name: str, plural: str = "") -> str:
-    """Return a number with its noun in the singular or plural, for example ``1 state`` or ``1,177 states``."""
+    """Return a number and a noun in the singular or plural, for example ``1 state`` or ``1,177 states``."""
     return f"{number:,} {name if number == 1 else plural or f'{name}s'}"

@@ -1,4 +1,4 @@
-"""Ownership: rejecting files that another user may have written."""
+"""Protection from files that another user of the machine may have written."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ _OPEN_TO_OTHERS = stat.S_IXGRP | stat.S_IXOTH
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder that only this user can access, and its parent folders. An existing folder is left unchanged.
+    """Create a folder that only this user can access, and its parent folders if they do not exist.
+
+    A folder that already exists is left unchanged.
 
     Raises:
-        OSError: the folder cannot be created.
+        OSError: if the folder cannot be created.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def refuse_others(folder: Path) -> None:
-    """Reject a folder if another user owns the folder or a file in it, or can write to any of them.
+    """Check that no other user owns, or can write to, a folder or a file in it.
 
-    If other users cannot enter the folder, they cannot write to its files, whatever the permissions of the files.
+    If other users cannot enter the folder, the permissions of its files are not checked, because they have no effect.
 
     Raises:
-        LeadlineError: the folder is rejected; the message says what to do.
-        OSError: the folder cannot be read.
+        LeadlineError: if the check fails. The message says how to correct this.
+        OSError: if the folder cannot be read.
     """
     is_open = bool(folder.stat().st_mode & (_OPEN_TO_OTHERS | _WRITABLE_BY_OTHERS))
     for path in (folder, *sorted(folder.iterdir())):

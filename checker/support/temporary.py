@@ -1,4 +1,7 @@
-"""Private temporary folders, removed after use. If a process is killed, a later process removes its folder."""
+"""Temporary folders that only this user can access.
+
+A folder is removed after use. If its process is killed, a later process removes the folder.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,18 @@ from leadline.checker.support.locks import FolderLock, is_locked
 _PREFIX = "leadline-temporary-"
 
 _LOCK = "temporary.lock"
-"""The lock file of these folders. Only folders that contain it are removed, never a folder that a user created."""
+"""The name of the lock file. Only folders that contain a file with this name are removed, and no folder of the user."""
 
 _YOUNG_SECONDS = 60
-"""Folders younger than this are not removed, because their process may not have locked them yet."""
+"""Folders that were created fewer seconds ago are not removed. Their process may not have locked them yet."""
 
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """Create a folder that no other user can read or write, and remove it at the end of the block.
+    """Return a context manager that creates a private folder and removes it at the end of the block.
 
     Raises:
-        OSError: the folder cannot be created.
+        OSError: if the folder cannot be created.
     """
     _remove_abandoned()
     folder, owner = Path(tempfile.mkdtemp(prefix=_PREFIX)), os.getpid()
@@ -42,7 +45,7 @@ def private_folder() -> Iterator[Path]:
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders that killed processes of this user left behind."""
+    """Remove the folders of processes of this user that were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError, LeadlineError):
             found = folder.lstat()
@@ -52,13 +55,15 @@ def _remove_abandoned() -> None:
 
 
 def own_folder(name: str) -> Path:
-    """Return a temporary folder that all processes of this user on this host share. No other user can access it.
+    """Return the path of a temporary folder that all processes of this user on this machine share.
+
+    The folder is created if it does not exist. No other user can access it.
 
     Parameters:
-        name: a part of the folder's name. It must be the same in all processes.
+        name: a part of the folder's name.
 
     Raises:
-        LeadlineError: another user created the folder, or can access it.
+        LeadlineError: if another user owns the folder or can access it.
     """
     folder = Path(tempfile.gettempdir()) / f"leadline-{name}-{os.getuid()}"
     with suppress(FileExistsError):

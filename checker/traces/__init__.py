@@ -1,5 +1,11 @@
-"""Finding, ordering, saving, replaying and comparing traces.
+"""Functions that find, reorder, save, replay and compare traces.
 
-Read the modules in this order: `graph` finds shortest traces; `reordering` chooses the order of their steps; `itf`
-saves traces in files; `replay` executes saved traces; `deliveries` follows messages; `divergence` compares two specs.
+The modules are best read in this order:
+
+- `graph` finds the shortest traces to a state.
+- `reordering` changes the order of the steps of a trace to make it easier to read.
+- `itf` saves traces in files.
+- `replay` executes saved traces.
+- `deliveries` follows the messages of a trace.
+- `divergence` compares the behaviours of two specs.
 """

@@ -1,4 +1,7 @@
-"""Deliveries: the steps in which each message of a trace is sent, and arrives or is lost, from the spec's drawing."""
+"""The messages of a trace, and the steps in which each message is sent and arrives.
+
+The drawing of the spec says which messages there are; see `leadline.checker.drawing.Drawing`.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ class Delivery:
 
     Attributes:
         message: the message.
-        sent: the index of the first state after it was sent, from 0.
-        ended: the index of the first state after it arrived or was lost; None if it is in flight at the end.
-        lost: whether the message is lost.
+        sent: the index of the first state after the message was sent, from 0.
+        ended: the index of the first state after the message arrived or was lost. None if it is in flight at the end.
+        lost: whether the message was lost.
     """
 
     message: Message
@@ -28,24 +31,27 @@ class Delivery:
 
     @property
     def arrives(self) -> bool:
-        """Whether the message arrives in the trace."""
+        """Whether the message arrives before the trace ends."""
         return self.ended is not None and not self.lost
 
     @property
     def at_once(self) -> bool:
-        """Whether the message arrives in the step that sends it."""
+        """Whether the message arrives in the same step in which it is sent."""
         return self.arrives and self.sent == self.ended
 
 
 def deliveries(trace: Trace[Any]) -> tuple[Delivery, ...]:
-    """The deliveries of all messages of a trace, in the order in which the messages were sent.
+    """Return the deliveries of all messages of a trace, in the order in which the messages are sent.
+
+    Parameters:
+        trace: the trace. Its spec's drawing returns the messages.
 
     Raises:
-        SpecError: the drawing raised an exception, or returned a value of the wrong type.
+        SpecError: if the drawing raised an exception, or returned a value of the wrong type.
     """
     spec, found = trace.spec, list[Delivery]()
     on_their_way = dict.fromkeys(spec.messages(trace.states[0]), 0)
-    waiting = set[Message]()  # arrived, and kept at the receiver for a later step
+    waiting = set[Message]()  # messages that have arrived but that the receiver has not processed yet
     for number, step in enumerate(trace.steps, start=1):
         arrived = spec.arrivals(step)
         new = [message for message in arrived if message not in waiting]

@@ -1,6 +1,6 @@
-"""Comparing two specs by the states that the same sequence of actions reaches in each of them.
+"""Comparing two specs: which states the same sequence of actions leads to in each of them.
 
-The states of both specs must have the same class, as in variants of a protocol. Constants are not compared.
+The states of both specs must be of the same class, as is the case for variants of a protocol. Constants are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ S = TypeVar("S")
 
 
 class NoPartingYet(LeadlineError):
-    """Raised when no difference between the specs was found within the maximum number of states."""
+    """Raised if no difference between two specs was found within the maximum number of states."""
 
 
 @attrs.frozen(eq=False)
@@ -29,8 +29,8 @@ class Parting:
 
     Attributes:
         first: the behaviour of the first spec.
-        second: the behaviour of the second spec, up to the first action instance that is not enabled.
-        refused: the action instance that is not enabled in the last state of `second`; None if all were enabled.
+        second: the behaviour of the second spec. It ends before the first action that is not enabled.
+        refused: the action instance that is not enabled in the last state of `second`, or None if all are enabled.
     """
 
     first: Trace[Any]
@@ -45,17 +45,19 @@ class Parting:
 
 
 def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
-    """Take the actions of a trace of one spec in a second spec, one by one.
+    """Take the actions of a trace of one spec in a second spec.
+
+    If an action leads to several states in the second spec, the state that is also in the trace is preferred.
 
     Parameters:
-        trace: a behaviour of the first spec.
+        trace: a trace of the first spec.
         spec: the second spec.
 
     Returns:
-        Both behaviours. If an action leads to several states, the one that is also in the trace is preferred.
+        The behaviours of both specs. The second one ends early if an action is not enabled.
 
     Raises:
-        SpecError: the specs have no initial state in common.
+        SpecError: if the first state of the trace is not an initial state of the second spec.
     """
     twins = {repr(instance): instance for instance in spec.instances}
     states = [state for state in spec.initials() if state == trace.states[0]]
@@ -75,19 +77,20 @@ def follow(trace: Trace[S], spec: Spec[S]) -> Parting:
 
 
 def first_parting(first: Spec[S], second: Spec[S], max_states: int | None = None) -> Parting | None:
-    """Find a shortest behaviour of the first spec that the second spec does not have, by searching their shared states.
+    """Return a shortest behaviour of one spec that another spec does not have, or None if there is no such behaviour.
 
     Parameters:
-        first, second: the specs.
-        max_states: the maximum number of shared states to search; None: no limit.
+        first: the spec that has the behaviour.
+        second: the spec that does not have it.
+        max_states: the maximum number of states to search, or None for no limit. Only states that both specs reach with
+            the same actions are searched.
 
     Returns:
-        The behaviour of the first spec and that of the second for the same actions; None if the second spec has all
-        behaviours of the first.
+        The behaviour of the first spec, and the behaviour of the second spec for the same actions.
 
     Raises:
-        SpecError: the specs have no initial state in common.
-        NoPartingYet: the limit was reached before a difference was found.
+        SpecError: if the specs have no initial state in common.
+        NoPartingYet: if the limit was reached before a difference was found.
     """
     twins = {repr(instance): instance for instance in second.instances}
     other = {state: state for state in second.initials()}

@@ -1,4 +1,4 @@
-"""State graphs in networkx, and the shortest traces in them."""
+"""State graphs, as networkx graphs, and the shortest traces in them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from leadline.checker.trace import Trace
 S = TypeVar("S")
 
 StateGraph: TypeAlias = "nx.MultiDiGraph[Any]"
-"""The nodes are states. Each edge has its action instance as the attribute ``instance``."""
+"""A graph whose nodes are states and whose edges are steps. The attribute ``instance`` is the action instance."""
 
 Arrivals = Mapping[S, list[tuple[S, ActionInstance[S]]]]
-"""For each state found, the last steps of its shortest paths, as pairs of the state before and the action instance."""
+"""For each state that was found, the last steps of its shortest paths: pairs of a previous state and an instance."""
 
 
 def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
-    """Build the state graph of some states, with a node for each state and an edge for each step between two of them.
+    """Return a graph with a node for each of some states and an edge for each step between two of these states.
 
     Parameters:
         spec: the spec.
-        states: the states. Pass all reachable states of a small spec to get its complete graph.
+        states: the states, for example all reachable states of a small spec.
 
     Returns:
-        The graph, see `StateGraph`.
+        A graph as described at `StateGraph`.
     """
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
     graph.add_nodes_from(states)
@@ -41,20 +41,20 @@ def state_graph(spec: Spec[S], states: Iterable[S]) -> StateGraph:
 
 
 def neighbourhood(trace: Trace[S]) -> StateGraph:
-    """The state graph around a trace: the states of the trace and their next states. See `state_graph`."""
+    """Return the graph of the states of a trace and all their next states. See `state_graph`."""
     near = {after: None for state in trace.states for _, after in trace.spec.successors(state)}
     return state_graph(trace.spec, {**dict.fromkeys(trace.states), **near})
 
 
 def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> StateGraph:
-    """Build the subgraph of all shortest paths to some states.
+    """Return the graph of all shortest paths from initial states to some states.
 
     Parameters:
-        arrivals: the result of a breadth-first search.
-        targets: the states at the ends of the paths.
+        arrivals: the last steps of the shortest paths to each state, which a breadth-first search recorded.
+        targets: the states to which the paths lead.
 
     Returns:
-        An acyclic graph whose sources are initial states; see `StateGraph`.
+        A graph as described at `StateGraph`. It has no cycles.
     """
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
     waiting = list(dict.fromkeys(targets))
@@ -63,20 +63,21 @@ def shortest_path_graph(arrivals: Arrivals[S], targets: Iterable[S]) -> StateGra
         for before, instance in arrivals[state]:
             if before not in graph:
                 waiting.append(before)
-            graph.add_edge(before, state, key=instance, instance=instance)  # once, even if yielded twice
+            # because of `key`, a step that an action yields twice is a single edge
+            graph.add_edge(before, state, key=instance, instance=instance)
     return graph
 
 
 def shortest_traces(graph: StateGraph, target: S, spec: Spec[S]) -> Iterator[Trace[S]]:
-    """Generate every shortest trace to a state.
+    """Yield every shortest trace to a state.
 
     Parameters:
-        graph: a result of `shortest_path_graph`.
-        target: a state in the graph.
-        spec: the spec that the traces belong to.
+        graph: a graph that `shortest_path_graph` returned.
+        target: the state, which must be in the graph.
+        spec: the spec of the traces.
 
     Yields:
-        Traces that differ in at least one state or action instance.
+        Traces, each of which differs from the others in at least one state or action instance.
     """
     for initial in [state for state, before in graph.in_degree() if not before]:
         if initial == target:

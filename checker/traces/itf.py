@@ -1,10 +1,14 @@
-"""Trace files in the Informal Trace Format (ITF, Apalache ADR-015), the canonical format of leadline.
+"""Trace files in the Informal Trace Format (ITF), as described in ADR-015 of Apalache.
 
-A state or a component is encoded as a record of its variables. Any other attrs value or dataclass is a variant
-whose tag is its class; an Enum member is a variant whose value is its name; None is the variant ``Nil`` without
-a value. A tuple is a `#tup`, a frozenset a `#set`, a mapping a `#map`, and an integer a `#bigint`. Any other
-value is `#unserializable`. ``#meta`` contains the spec and its bounds, the property, and for each state the
-action, with its parameters, that led to it.
+Values are encoded as follows:
+
+- A state is a record of its variables, and so is a component of a state.
+- Any other attrs value, and a dataclass value, is a variant whose tag is the name of its class.
+- A member of an `Enum` is a variant whose value is its name. None is the variant ``Nil`` without a value.
+- A tuple is a `#tup`, a frozenset a `#set`, a mapping a `#map`, and an integer a `#bigint`.
+- Any other value is `#unserializable`.
+
+``#meta`` contains the spec with its bounds, the property and, for each state, the action that led to it.
 """
 
 from __future__ import annotations
@@ -32,12 +36,12 @@ Json = Any
 SUFFIX = ".itf.json"
 
 MOST_DEPTH = 100
-"""The maximum nesting of values in a trace file. Functions that display values recurse, and the stack is limited."""
+"""The maximum depth of nested values in a trace file. It limits the depth of recursive calls."""
 
 _UNIT = "U_OF_UNIT"
 _NONE = "Nil"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-"""The memory address in the text of an object, which differs from run to run."""
+"""Matches the memory address in the `repr` of an object, which is different in each run."""
 
 
 @attrs.frozen
@@ -45,9 +49,9 @@ class RecordedState:
     """One state of a trace file.
 
     Attributes:
-        values: the value of each variable, in ITF notation as `canonical` returns it.
-        action: the name of the action that led to the state; None for the first state.
-        arguments: the values of the action's parameters, in the same notation.
+        values: the value of each variable in ITF, in the form that `canonical` returns.
+        action: the name of the action that led to the state. None for the first state.
+        arguments: the values of the action's parameters, in the same form.
     """
 
     values: dict[str, Json]
@@ -56,20 +60,20 @@ class RecordedState:
 
     @property
     def label(self) -> str:
-        """The action with its parameters, in the notation of an action instance."""
+        """The action and its arguments as text, for example ``replicate(leader=0, follower=1)``."""
         return f"{self.action}({', '.join(f'{name}={shown(value)}' for name, value in self.arguments.items())})"
 
 
 @attrs.frozen
 class TraceFile:
-    """The contents of a trace file, before they are compared with a model.
+    """The contents of a trace file.
 
     Attributes:
-        spec: the name of the spec; None in a file that was not written by leadline.
-        bounds: the spec's bounds by name.
-        about: the name of the property that the trace is about; None if there is none.
-        sentence: the property in one sentence.
-        states: the states in order; at least one.
+        spec: the name of the spec, or None if the file was not written by leadline.
+        bounds: the bounds of the spec, by name.
+        about: the name of the property that the trace is about, or None if there is no such property.
+        sentence: the description of the property.
+        states: the states in order. There is at least one.
     """
 
     spec: str | None
@@ -80,7 +84,10 @@ class TraceFile:
 
 
 def encode(value: Any) -> Json:
-    """Encode a value in ITF notation. Two encodings are equal if and only if the values and their classes are equal."""
+    """Return a value in ITF.
+
+    The results for two values are equal if and only if the values and their classes are equal.
+    """
     match value:
         case None:
             return {"tag": _NONE, "value": _UNIT}
@@ -105,11 +112,11 @@ def encode(value: Any) -> Json:
 
 
 def encode_state(state: Any, first: Any) -> dict[str, Json]:
-    """Encode the variables of a state.
+    """Return the variables of a state in ITF, by name.
 
     Parameters:
         state: the state.
-        first: the first state of its trace. A component is a record if it has the same class as in that state.
+        first: the first state of the trace. A component is encoded as a record if it has the same class in both states.
     """
     variables_of_first = {field.name: getattr(first, field.name) for field in variables(first)}
     encoded = {}
@@ -128,11 +135,11 @@ def _encode_component(value: Any, first: Any) -> Json:
 
 
 def _class_name(value: Any) -> str:
-    return type(value).__qualname__.rpartition("<locals>.")[2].replace(".", "_")  # a tag must be an identifier
+    return type(value).__qualname__.rpartition("<locals>.")[2].replace(".", "_")  # a tag must not contain dots
 
 
 def _field_names(value: Any) -> list[str] | None:
-    """The names of the compared fields of an attrs value or a dataclass; None for any other value."""
+    """Return the names of the fields that ``==`` compares, or None for a value without fields."""
     if attrs.has(type(value)):
         return [field.name for field in variables(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -141,13 +148,13 @@ def _field_names(value: Any) -> list[str] | None:
 
 
 def _sorted(encoded: Iterable[Json]) -> list[Json]:
-    """Sort elements and remove duplicates, so that the result does not depend on the order of the set."""
+    """Return the elements in a fixed order, without duplicates."""
     return list({_order(item): item for item in sorted(encoded, key=_order)}.values())
 
 
 def _order(encoded: Json) -> tuple[int, str]:
     text = json.dumps(encoded, sort_keys=True)
-    return len(text), text  # so that 9 sorts before 10
+    return len(text), text  # shorter texts first, so that 9 is before 10
 
 
 def _by_key(pair: list[Json]) -> tuple[int, str]:
@@ -155,10 +162,10 @@ def _by_key(pair: list[Json]) -> tuple[int, str]:
 
 
 def canonical(encoded: Json) -> Json:
-    """Convert an expression in ITF notation to the form that `encode` returns.
+    """Convert a value in ITF to the form that `encode` returns.
 
     Raises:
-        TraceError: the expression is not valid in ITF.
+        TraceError: if the value is not valid in ITF.
     """
     match encoded:
         case bool() | str():
@@ -181,7 +188,11 @@ def canonical(encoded: Json) -> Json:
 
 
 def shown(encoded: Json) -> str:
-    """Return a canonical expression as text, in a notation similar to Python's."""
+    """Return a value in ITF as text, in a notation similar to that of Python.
+
+    Parameters:
+        encoded: a value in the form that `canonical` returns.
+    """
     match encoded:
         case {"#bigint": digits}:
             return str(digits)
@@ -205,7 +216,7 @@ def shown(encoded: Json) -> str:
 
 
 def encode_trace(trace: Trace[Any]) -> Json:
-    """Encode a trace as an ITF object, ready for `json.dump`."""
+    """Return a trace in ITF, as an object that `json.dump` accepts."""
     about = trace.about
     meta = {
         "format": "ITF",
@@ -227,15 +238,20 @@ def encode_trace(trace: Trace[Any]) -> Json:
 
 
 def write_trace(trace: Trace[Any], path: Path) -> None:
-    """Write a trace to an ITF file, whose name should end in ``.itf.json``."""
+    """Write a trace to a file in ITF. The name of the file should end with ``.itf.json``.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
     replace_file(path, json.dumps(encode_trace(trace), indent=1).encode() + b"\n")
 
 
 def read_trace(path: Path) -> TraceFile:
-    """Read an ITF file.
+    """Read a trace file in ITF.
 
     Raises:
-        TraceError: the file cannot be read, is truncated, or is not in ITF; the message gives the location.
+        TraceError: if the file cannot be read, or if its content is not a trace in ITF. The message says where the
+            error is.
     """
     try:
         content = json.loads(file_text(path))
@@ -257,7 +273,7 @@ def read_trace(path: Path) -> TraceFile:
 
 
 def _depth(content: Json) -> int:
-    """The nesting depth of an expression."""
+    """Return the depth of nested lists and dicts in a JSON value."""
     depth, level = 0, [content]
     while level:
         depth += 1
@@ -267,10 +283,13 @@ def _depth(content: Json) -> int:
 
 
 def decode_trace(content: Json) -> TraceFile:
-    """Decode an ITF object.
+    """Convert the content of a trace file in ITF to a `TraceFile`.
+
+    Parameters:
+        content: the content, as `json.load` returns it.
 
     Raises:
-        TraceError: a part is missing or malformed.
+        TraceError: if the content is not a trace in ITF.
     """
     match content:
         case {"vars": list(names), "states": [_, *_] as states} if all(isinstance(name, str) for name in names):

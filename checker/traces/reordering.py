@@ -1,7 +1,8 @@
-"""Reordering: finding the order of a trace's steps with the fewest switches between parts of the state.
+"""Reordering the steps of a trace so that they switch less often between parts of the state.
 
-A breadth-first search finds the first of many shortest traces, in which independent steps alternate. A trace is easier
-to read if each broker takes as many steps in a row as possible.
+A part is a component of the state, for example one broker. A breadth-first search finds one of many shortest traces, in
+which independent steps of different brokers alternate. A trace is easier to read if each broker takes many steps in a
+row.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from leadline.checker.trace import Trace
 S = TypeVar("S")
 
 WIDTH = 100
-"""The maximum number of states that are kept after each number of steps, because there are too many orders."""
+"""The number of partial reorderings to keep for each length. There are too many to keep all of them."""
 
 
 @attrs.frozen(eq=False)
 class _Way(Generic[S]):
-    """A partial reordering whose last step belongs to a given part.
+    """A partial reordering: the first steps of the new trace.
 
     Attributes:
-        switches: the number of switches between parts.
+        switches: the number of times that a step belongs to a different part from the step before.
         steps: the numbers of the action instances, in order.
-        states: the states, from the initial state on.
+        states: the states, in order, starting with the initial state.
     """
 
     switches: int
@@ -39,26 +40,26 @@ class _Way(Generic[S]):
 
     @property
     def rank(self) -> tuple[int, tuple[int, ...]]:
-        """The sort key: the number of switches, then the order in which a search finds the steps."""
+        """The sort key. Fewer switches come first, then smaller numbers of the action instances."""
         return self.switches, self.steps
 
 
 _Ways = dict[str | None, _Way[S]]
-"""The best partial reordering for each part that the last step can belong to. The key is None before the first step."""
+"""The best partial reordering for each part to which the last step can belong. The key None is for no steps."""
 
 
 def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
-    """Reorder the steps of a trace so that there are few switches between parts and the last state stays the same.
+    """Return a trace with the same actions and the same last state, and few switches between parts.
 
-    A step belongs to a part that it changes, which is a component of the state, for example one broker. If it changes
-    several parts, it belongs to the one that results in fewer switches. See `component` for how parts are defined.
+    A part is a component of the state; see `component`. A step belongs to a part that it changes. If a step changes
+    several parts, it belongs to the part that results in fewer switches. The result is the best order that the search
+    finds, which is not always the best possible order.
 
     Parameters:
-        trace: a behaviour. If it is about a property of steps, its last step remains the last.
+        trace: the trace. If it is about a property of steps, its last step remains the last step.
 
     Returns:
-        A trace of the same length. Among equally good orders, the first in the spec's order of actions is chosen, so
-        that the result does not depend on the engine that found the trace.
+        A trace of the same length. It does not depend on the engine that found the trace.
     """
     numbers = {instance: number for number, instance in enumerate(trace.spec.instances)}
     own = [numbers[instance] for instance in trace.instances]
@@ -86,7 +87,16 @@ def with_fewest_switches(trace: Trace[S]) -> Trace[S]:
 
 
 def _next(spec: Spec[S], state: S, left: tuple[int, ...]) -> Iterator[tuple[int, S]]:
-    """Yield the steps of the distinct remaining action instances; none if the state is outside of `Spec.within`."""
+    """Yield the steps from a state for the action instances that have not been taken.
+
+    Parameters:
+        spec: the spec.
+        state: the state. If `Spec.within` is false for it, there are no steps.
+        left: the numbers of the action instances.
+
+    Yields:
+        Pairs of the number of an action instance and a next state.
+    """
     if not spec.is_within(state):
         return
     for number in dict.fromkeys(left):
@@ -100,7 +110,14 @@ def _ends_alike(trace: Trace[S], before: S, after: S) -> bool:
 
 
 def _longer(ways: _Ways[S], part: str, number: int, successor: S) -> _Way[S]:
-    """The best partial reordering whose last step belongs to `part` and leads to `successor`."""
+    """Return the best partial reordering with one more step.
+
+    Parameters:
+        ways: the partial reorderings to extend.
+        part: the part to which the step belongs.
+        number: the number of the step's action instance.
+        successor: the state after the step.
+    """
     chosen = min(
         (_Way(way.switches + (last not in (None, part)), way.steps, way.states) for last, way in ways.items()),
         key=lambda way: way.rank,

@@ -1,4 +1,4 @@
-"""Replay: executing a recorded trace on the model, and reporting where they diverge."""
+"""Replaying a trace file: executing its actions in the model, and reporting the first difference."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ S = TypeVar("S")
 
 
 def replay(spec: Spec[S], recorded: TraceFile) -> Trace[S]:
-    """Execute a recorded trace on the model, from its initial state through every action.
+    """Execute the actions of a trace file in the model, starting from the recorded initial state.
 
     Parameters:
-        spec: the spec, with the bounds that the trace was recorded with.
+        spec: the spec, with the bounds of the trace.
         recorded: the contents of the trace file.
 
     Returns:
         The trace, with the states of the model.
 
     Raises:
-        TraceError: the model diverges from the trace (the message names the step and the variable), or
-            the end of the trace is no longer evidence about its property.
+        TraceError: if a state of the model differs from the recorded state (the message names the step and the
+            variable), or if the last state no longer violates or satisfies the property.
     """
     about = _property(spec, recorded)
     states = [_initial(spec, recorded.states[0])]
@@ -88,7 +88,16 @@ def _follow(spec: Spec[S], index: int, instance: ActionInstance[S], states: list
 
 
 def _difference(state: object, first: object, target: RecordedState) -> str:
-    """Describe the first variable whose value differs from the recorded value; empty if there is none."""
+    """Return a description of the first variable whose value is not the recorded value.
+
+    Parameters:
+        state: the state of the model.
+        first: the first state of its trace.
+        target: the recorded state.
+
+    Returns:
+        The description, or an empty string if there is no difference.
+    """
     values = encode_state(state, first)
     for name in [*values, *target.values]:
         if name not in target.values or name not in values:
@@ -99,7 +108,13 @@ def _difference(state: object, first: object, target: RecordedState) -> str:
 
 
 def _where(path: str, ours: Json, theirs: Json) -> str:
-    """Describe the innermost part that differs."""
+    """Return a description of the innermost part in which two different values differ.
+
+    Parameters:
+        path: the name of the variable, followed by the path of the values in it.
+        ours: the value in the model.
+        theirs: the value in the file.
+    """
     for name, inner, other in _parts(ours, theirs):
         if inner != other:
             return _where(f"{path}{name}", inner, other)
