@@ -37,8 +37,8 @@ LONG = 20
 step at a time is left out."""
 
 MOST_GROUPS = 250
-"""The maximum number of groups of steps. Hypothesis leaves out or keeps each group as a whole. With 200 groups, it takes
-0.4 seconds; with 700 groups, 1.8 seconds."""
+"""The maximum number of groups of steps. Hypothesis leaves out or keeps each group as a whole. It takes 0.4 seconds for
+200 groups, and 1.8 seconds for 700 groups."""
 
 SHRINKING = settings(
     max_examples=1_000,

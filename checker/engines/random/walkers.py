@@ -66,14 +66,14 @@ FIRST, SHARE = 8, 16
 one in 16. Because the first rounds are short, a violation that is found early stops the search early."""
 
 FEWEST, STEPS_EACH = 2, 2
-"""The minimum number of walkers that walk in a round, and the number of steps for which a further walker walks."""
+"""A round of n steps of random walks moves n / `STEPS_EACH` walkers, but at least `FEWEST`."""
 
 EXPANDERS, EXPANSIONS = 4096, 192
 """The maximum number of states that are expanded at the same time, and the number of steps out of 256 that expand a
 state."""
 
 FROM_FRONTIER, STARTS = 192, 1024
-"""The number of walks out of 256 that begin at a state of the frontier, and the number of states where they may begin."""
+"""The number of walks out of 256 that begin at a state of the frontier, and the number of states to choose from."""
 
 ALONE = 64
 """If fewer walkers than this move, the loop runs in one thread, because waking other threads would take longer."""
@@ -474,7 +474,7 @@ class Walks(Generic[S]):
         walkers.seen[:] = -1
 
     def _trace(self, walker: int, column: int, item: Property) -> Trace[S]:
-        """Reconstruct the trace that violates a property (for a witness, satisfies it) by calls of the spec's functions.
+        """Reconstruct the trace that violates a property (for a witness, satisfies it) by calling the spec's functions.
 
         Parameters:
             walker: the index of the walker that found the evidence.
