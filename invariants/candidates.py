@@ -1,4 +1,4 @@
-"""Leader candidates: the members of the controller's ISR and, with KIP-966, of its ELR."""
+"""Properties of leader candidates, which are the members of the controller's ISR and, with KIP-966, of its ELR."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def leader_candidates_complete(state: Partition) -> Iterator[str]:
 
 
 def outside_of_isr(state: Partition) -> bool:
-    """A broker is outside the ISR and could join it."""
+    """Return whether a broker is outside the ISR, so that it could join the ISR."""
     return len(state.quorum.isr) < state.bounds.brokers
 
 
 def elr_has_members(state: Partition) -> bool:
-    """Some broker is in the ELR."""
+    """Return whether a broker is in the ELR."""
     return bool(state.quorum.elr)
 
 
@@ -93,7 +93,7 @@ def quorum_in_maximal_isr(state: Partition) -> Iterator[str]:
 
 @invariant("all members of the ISR and the ELR are replicas of the partition", source="KIP-497, KIP-966; KAFKA-9672")
 def isr_within_replicas(state: Partition) -> bool:
-    """Compares broker numbers.
+    """Checks that the members of the ISR and the ELR are numbers of existing replicas.
 
     It stays because it names the fault: if a broker in the ISR is not a replica, other properties and actions raise an
     error when they read its log.

@@ -78,7 +78,10 @@ KAFKA_PROPERTIES = (
 
 
 def atomic(protocol: Protocol) -> Spec[Partition]:
-    """Return the spec of a protocol of the `atomic` family, which is shipped or has a changed rule."""
+    """Return the spec of a protocol of the `atomic` family.
+
+    The protocol is a shipped one, or one with a changed rule.
+    """
     return Spec(
         name=f"atomic/{protocol.name}",
         summary=protocol.summary,
@@ -92,11 +95,12 @@ def atomic(protocol: Protocol) -> Spec[Partition]:
 
 
 def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition]:
-    """Return the spec of a release or design with given rules, which may differ from the table of rules.
+    """Return the spec of a release or design with the given rules, which may differ from its rules in the table.
 
     Parameters:
         protocol: the rules.
-        column: the release or design. It gives the default bounds and the first part of the spec's name.
+        column: the column of the release or design in the table of rules. It provides the default bounds and the part
+            of the spec's name before the slash.
     """
     return Spec(
         name=f"{column.name.partition('/')[0]}/{protocol.name}",
@@ -112,31 +116,31 @@ def kafka(protocol: KafkaProtocol, column: Column) -> Spec[kafka_state.Partition
 
 
 def of_column(column: Column) -> Spec[kafka_state.Partition]:
-    """Return the spec of a column of the table of rules."""
+    """Return the spec of the release or design in a column of the table of rules."""
     return kafka(column.protocol(), column)
 
 
 def with_mistake(mistake: Mistake, column: Column) -> Spec[kafka_state.Partition]:
-    """The spec of a release or design with a wrong rule."""
+    """Return the spec of a release or design with a wrong rule."""
     spec = kafka(mistake.made_in(column.protocol()), column)
     return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
 
 
 def atomic_with_mistake(mistake: Mistake, protocol: Protocol = KIP_320) -> Spec[Partition]:
-    """The spec of a protocol of the `atomic` family with a wrong rule."""
+    """Return the spec of a protocol of the `atomic` family with a wrong rule."""
     spec = atomic(mistake.made_in(protocol))
     return attrs.evolve(spec, actions=mistake.replacing(spec.actions))
 
 
 def mutations(reference: str) -> list[Mutation]:
-    """The mutations of a spec's rules: other values of the table of rules, and known mistakes.
+    """Return the mutations of a spec's rules: other values from the table of rules, and deliberately wrong rules.
 
     Parameters:
-        reference: as for `find`.
+        reference: the name or alias of the spec. See `find`.
 
     Returns:
-        The mutations of a release or design of the `kafka` family, or of ``atomic/kip-320``, for which the mistakes of
-        its family were written; an empty list for other specs.
+        The mutations of a release or design of the `kafka` family, or of ``atomic/kip-320``. An empty list for other
+        specs.
     """
     if reference == f"atomic/{KIP_320.name}":
         return [_mistaken(each, functools.partial(atomic_with_mistake, each)) for each in ATOMIC_MISTAKES]
@@ -192,13 +196,16 @@ CATALOG: dict[str, Spec[Any]] = {spec.name: spec for spec in SPECS}
 
 
 def find(reference: str) -> Spec[Any] | None:
-    """Return a shipped spec by its name or alias, which may also change values of rules: ``kafka/3.7+elr=on``.
+    """Return a shipped spec by its name or alias.
+
+    Parameters:
+        reference: the name or alias. It may also change values of rules, as in ``kafka/3.7+elr=on``.
 
     Returns:
-        The spec, with that name; None if there is no such spec.
+        The spec, or None if no spec has the name or alias.
 
     Raises:
-        SpecError: a rule or value does not exist, or the spec has no rules.
+        SpecError: a rule or value does not exist, or the spec has no rules that can be changed.
     """
     name = reference.partition("+")[0]
     column = column_of(reference)

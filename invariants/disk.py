@@ -1,7 +1,7 @@
-"""Properties of disks: of the files of one broker, of several brokers and the metadata log, and of entire clusters.
+"""Properties of disks: of one broker's files, of the files of several brokers, and of whole clusters.
 
-They apply only to `DiskPartition` and `Cluster`: in the model, no batch is torn and no file is missing. The guarantees
-of a clean shutdown are checked only on brokers that were stopped cleanly.
+They apply only to `DiskPartition` and `Cluster`, because the model has no incomplete batches and no missing files. What
+Kafka guarantees after a clean shutdown is checked only on brokers that were stopped cleanly.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from leadline.model.disk.partition import DiskPartition, DiskReplica
 from leadline.model.disk.wire import text_of_uuid
 
 PRODUCER_EXPIRES = 24 * 60 * 60 * 1000
-"""Milliseconds after which a broker forgets a producer by default (`producer.id.expiration.ms`)."""
+"""The time in milliseconds after which a broker forgets a producer by default (`producer.id.expiration.ms`)."""
 
 SEQUENCES = 2**31
-"""The number of sequence numbers; 0 follows the last one."""
+"""The number of sequence numbers of a producer. After the last number, the sequence continues with 0."""
 
 
 @invariant(
@@ -52,7 +52,11 @@ def batch_crc(state: DiskPartition) -> Iterator[Complaint]:
 
 
 def torn_from(replica: DiskReplica) -> int:
-    """Return the index of the first batch that a crash may have torn: unflushed, and not followed by a good batch."""
+    """Return the index of the first batch at the end of a log that a crash may have left incomplete.
+
+    All batches from this index on have wrong checksums and are not below the recovery point. If the broker was stopped
+    cleanly, there are no such batches and the index is the number of batches.
+    """
     batches = replica.batches
     if replica.place.clean:
         return len(batches)
@@ -94,7 +98,10 @@ def _malformed_batches(broker: int, replica: DiskReplica) -> Iterator[Complaint]
 
 
 def _malformed_tails(broker: int, replica: DiskReplica) -> Iterator[Complaint]:
-    """Report segments that do not end with a batch, unless a crash or preallocation is the cause."""
+    """Yield a complaint about each segment that does not end with a batch.
+
+    Segments to which a crash or preallocation can have added such an end are omitted.
+    """
     after = {Tail.ZEROS: "zeros", Tail.TORN: "the beginning of a batch", Tail.GARBAGE: "bytes that are not a batch"}
     for place, segment in enumerate(replica.segments):
         last = place == len(replica.segments) - 1
@@ -212,12 +219,12 @@ def epoch_file_matches_log(state: DiskPartition) -> Iterator[Complaint]:
 def _other_epochs(
     broker: int, replica: DiskReplica, epochs: NDArray[np.int64], starts: NDArray[np.int64]
 ) -> Iterator[Complaint]:
-    """Report the first batch of each run of batches whose leader epoch differs from the leader epoch checkpoint."""
+    """Yield a complaint about each run of batches whose leader epoch differs from the leader epoch checkpoint."""
     batches = replica.log.batches
     batches = chosen(batches, (batches["epoch"] != NO_EPOCH) & batches["intact"])
     place = np.searchsorted(starts, batches["first"], side="right") - 1
     expected = np.where(place >= 0, epochs[np.maximum(place, 0)], NO_EPOCH)
-    # a checkpoint that was copied before the log may lack the last epochs
+    # a checkpoint that was copied before the log may not have the last epochs yet
     unknown = (place < 0) | ((batches["epoch"] > epochs[-1]) & (not replica.place.clean))
     wrong = np.flatnonzero((expected != batches["epoch"]) & ~unknown)
     for index in wrong[np.append(True, np.diff(batches["epoch"][wrong]) != 0)[: len(wrong)]]:
@@ -255,9 +262,12 @@ def producer_sequences_contiguous(state: DiskPartition) -> Iterator[Complaint]:
 
 
 def _successive(batches: NDArray[np.void], cleaned_below: int) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    """Return pairs of successive data batches of one producer and producer epoch without a missing batch in between.
+    """Return pairs of successive data batches with the same producer and producer epoch.
 
-    Missing and damaged batches are reported by separate properties.
+    Pairs with a missing or damaged batch in between are omitted, because other properties report such batches.
+
+    Returns:
+        An array of the first batches of the pairs, and an array of the second batches.
     """
     torn = ~batches["intact"]
     torn[1:] |= batches["first"][1:] != batches["last"][:-1] + 1
@@ -346,7 +356,7 @@ def topic_ids_agree(state: DiskPartition) -> Iterator[Complaint]:
     source="seed 004: records below HW survive any failure",
 )
 def committed_kept(before: DiskPartition, after: DiskPartition) -> Iterator[Complaint]:
-    """Compares two moments of one cluster. A broker that cannot be elected may have lost its disk."""
+    """Compares two copies of one cluster. The end of a log may be missing on a broker that cannot be elected."""
     for broker, earlier in before.replicas_of():
         for _, later in after.replicas_of((broker,)):
             may_lag = after.state is not None and broker not in after.state.electable
@@ -386,7 +396,7 @@ def quorum_epoch_not_behind_log(state: Cluster) -> Iterator[Complaint]:
 
 
 def _where(replica: DiskReplica, index: int) -> str:
-    """Return the position of a batch as a phrase."""
+    """Return a phrase for the position of a batch."""
     batch = replica.batches[index]
     segment = replica.segments[int(replica.segment_of[index])]
     first = int(batch["first"])
@@ -395,7 +405,7 @@ def _where(replica: DiskReplica, index: int) -> str:
 
 
 def _end_of(replica: DiskReplica, segment: int) -> int:
-    """The offset after the last batch of a segment."""
+    """Return the offset after the last batch of a segment."""
     held = replica.batches[replica.segment_of == segment]
     held = held[is_sound(held)]
     return int(held["last"][-1]) + 1 if len(held) else replica.segments[segment].base

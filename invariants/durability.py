@@ -1,4 +1,4 @@
-"""Durability: the brokers that may lead next have every record below a leader's high watermark."""
+"""Properties of durability: brokers that may be elected have every record below a leader's high watermark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a leader knows about its followers. For the `kafka` family only: in `atomic`, leaders read followers' logs."""
+"""Properties of followers: the log end offset that a leader keeps for each, and the records that consumers read there.
+
+They apply only to the `kafka` family. In the `atomic` family, leaders read the logs of followers directly.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def remote_leo_not_ahead(state: Partition) -> Iterator[str]:
 
 
 def a_follower_serves(state: Partition) -> bool:
-    """Consumers may read a record from a follower."""
+    """Return whether consumers may read a record from a follower in this state."""
     return state.protocol.followers_serve and any(
         replica.up
         and replica.leader is not None

@@ -1,4 +1,4 @@
-"""Leadership: which brokers may lead, and in which epoch."""
+"""Properties of leadership: leaders are in the ISR, lead in an epoch of their own, and are alive when elected."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ def one_leader_per_epoch(state: PartitionView) -> Iterator[Complaint]:
     source="KIP-966: the last known leader is elected if it is unfenced; KAFKA-19522",
 )
 def leaders_elected_alive(before: Partition, after: Partition) -> Iterator[Complaint]:
-    """For the `kafka` family, in which the controller has a view of its own."""
+    """Checks each election.
+
+    Applies to the `kafka` family, in which the controller can be wrong about running brokers.
+    """
     leader = after.quorum.leader
     elected = after.quorum.epoch > before.quorum.epoch and leader != before.quorum.leader
     if elected and leader is not None and not after.considers_alive(leader):

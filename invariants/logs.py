@@ -1,4 +1,4 @@
-"""Logs: properties of a single log and of two logs."""
+"""Properties of a single log, and of two logs compared with each other."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ def _pairs(state: PartitionView) -> Iterator[tuple[tuple[int, ReplicaView], tupl
 
 
 def distance_to_divergence(state: PartitionView) -> int:
-    """How far two logs are from holding different records at the same offset: 0 if two do, else 1.
+    """Return 0 if two logs have different records at the same offset, else 1.
 
-    A distance for random search: see `Spec.distance`. Data diverges or is lost if no broker repairs such logs.
+    Random search uses this as the distance to a violation (see `Spec.distance`), because data diverges or is lost if no
+    broker repairs such logs.
 
-    Source: KIP-101, whose scenarios begin like this.
+    Source: KIP-101, whose scenarios begin with such logs.
     """
     diverge = any(
         mine != theirs
@@ -30,7 +31,7 @@ def distance_to_divergence(state: PartitionView) -> int:
 
 
 def both_committed(state: PartitionView) -> bool:
-    """Two replicas in the same leader epoch have a high watermark above 0."""
+    """Return whether two replicas with the same leader and leader epoch both have a high watermark above 0."""
     return any(
         min(one.high_watermark, other.high_watermark) > 0
         and one.leader is not None
@@ -138,7 +139,7 @@ def log_matching(state: PartitionView) -> Iterator[Complaint]:
     fails_in=(*ATOMIC_BEFORE_KIP_320, *RPC_BEFORE_KIP_320),
 )
 def epochs_monotonic_in_log(state: PartitionView) -> Iterator[Complaint]:
-    """Checks each log by itself.
+    """Checks each log separately.
 
     It stays in the `kafka` family because it needs only one log, so it can be checked on the disk of one broker. In the
     `atomic` family, a mistake violates only this property.

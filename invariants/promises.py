@@ -1,4 +1,7 @@
-"""Promises to clients, and whether brokers keep them. The `kafka` family records promises as ghost state."""
+"""Properties of promises to clients: records that consumers could read or that were acknowledged are not lost.
+
+States of the `kafka` family record these promises, although no broker stores them.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,22 @@ from leadline.model.kafka.state import Partition, Promise
 
 
 def led_after_exposed(state: Partition) -> bool:
-    """A broker leads in a later epoch than the one in which a record could be read."""
+    """Return whether a broker leads in a later epoch than the epoch in which consumers could read a record."""
     return _led_after(state, state.exposed)
 
 
 def led_after_acked(state: Partition) -> bool:
-    """A broker leads in a later epoch than the one in which a record was acknowledged."""
+    """Return whether a broker leads in a later epoch than the epoch in which a record was acknowledged."""
     return _led_after(state, state.acked)
 
 
 def something_exposed(state: Partition) -> bool:
-    """Consumers could read a record."""
+    """Return whether consumers could read a record in this state or an earlier one."""
     return bool(state.exposed)
 
 
 def led_after_durable(state: Partition) -> bool:
-    """A record that must survive an election according to KIP-966 was acknowledged, and an election followed."""
+    """Return whether a record that must survive by KIP-966 was acknowledged, and a broker then led in a later epoch."""
     return _promises_durability(state) and led_after_acked(state)
 
 
@@ -80,7 +83,7 @@ def acked_never_lost(state: Partition) -> Iterator[Complaint]:
     premise=something_exposed,
 )
 def reads_monotonic(before: Partition, after: Partition) -> Iterator[Complaint]:
-    """Checks what consumers read, also from deposed leaders.
+    """Checks the records that consumers can read from any leader, even a deposed leader.
 
     It stays because it answers a question of the articles' readers, and because it covers what deposed leaders show. In
     mutants, `leader_candidates_complete` is violated earlier.

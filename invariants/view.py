@@ -1,6 +1,7 @@
-"""The interface of states that properties read. All families share it, so that each property is defined only once.
+"""The protocols (interfaces) of states that properties read. All families of specs implement them.
 
-The disks of real brokers have these parts too (`model.disk`); on disks, a record is a record batch.
+They let each property be defined only once. `leadline.model.disk` implements them for the disks of brokers, with record
+batches in place of records.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from leadline.model.quorum import Quorum
 
 
 class Complaint(str):
-    """A sentence that describes a violation, with the brokers and the offset concerned.
+    """A sentence that describes a violation, with the brokers and the offset that it concerns.
 
     Attributes:
-        offset: the offset; None if the sentence does not concern a single offset.
-        brokers: the brokers.
+        offset: the offset, or None if the sentence does not concern a single offset.
+        brokers: the ids of the brokers.
     """
 
     __slots__ = ("brokers", "offset")
@@ -25,32 +26,32 @@ class Complaint(str):
 
     @classmethod
     def about(cls, sentence: str, *brokers: int, offset: int | None = None) -> Complaint:
-        """Return a complaint about the given brokers and, optionally, an offset."""
+        """Return a complaint about brokers and, optionally, an offset."""
         complaint = cls(sentence)
         complaint.brokers, complaint.offset = brokers, offset
         return complaint
 
 
 class RecordView(Protocol):
-    """The record that a log has at an offset."""
+    """A record in a log of the model, or a record batch in a log on disk."""
 
     @property
     def epoch(self) -> int: ...
 
 
 class LogView(Protocol):
-    """A log. It is compared only with logs of the same family."""
+    """A log. A log can be compared only with a log of the same class."""
 
     @property
     def end_offset(self) -> int: ...
     @property
     def records(self) -> Sequence[RecordView]: ...
     def beside(self, other: Self, below: int) -> Iterator[tuple[int, RecordView | None, RecordView | None]]:
-        """Yield each offset less than `below` with the records of both logs there; None if a log has no record."""
+        """Yield each offset less than `below` with the records of both logs there. A missing record is None."""
 
 
 class ReplicaView(Protocol):
-    """A replica: its log and high watermark, and the leader, epoch and ISR known to its broker."""
+    """A replica: its log and high watermark, and the leader, leader epoch and ISR that its broker has learned."""
 
     @property
     def log(self) -> LogView: ...
@@ -65,19 +66,22 @@ class ReplicaView(Protocol):
 
 
 class PartitionView(Protocol):
-    """A partition: its quorum and replicas."""
+    """A partition: the leader, leader epoch and ISR according to the controller, and the replicas."""
 
     @property
     def quorum(self) -> Quorum: ...
 
     def replicas_of(self, brokers: Iterable[int] | None = None) -> Iterator[tuple[int, ReplicaView]]:
-        """Yield pairs of broker and replica, for the given brokers or all. On disks, unread replicas are omitted."""
+        """Yield pairs of a broker and its replica, for the given brokers or for all brokers if `brokers` is None.
+
+        On disks, replicas that were not read are omitted.
+        """
 
     def believes_to_lead(self, broker: int) -> bool:
-        """Whether a broker believes that it leads."""
+        """Return whether a broker believes that it leads."""
 
     def believed_leaders(self) -> Iterator[tuple[int, ReplicaView]]:
-        """The brokers that believe they lead, each with its replica."""
+        """Yield the brokers that believe they lead, each with its replica."""
 
     def has_to_truncate(self, broker: int) -> bool:
-        """Whether a broker's log may differ from its leader's because it has yet to truncate."""
+        """Return whether a broker's log may differ from its leader's log because the broker has not truncated yet."""

@@ -1,4 +1,4 @@
-"""High watermarks: they stay within the log and never decrease."""
+"""Properties of high watermarks: they stay within the log and never decrease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Witnesses: situations that some behaviour must reach; otherwise the absence of violations proves nothing."""
+"""Witnesses: situations that a search must reach. Otherwise the absence of violations proves nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ def leader_changes(before: PartitionView, after: PartitionView) -> bool:
 
 @witness("a leader fails and another broker takes over: the leader is not the one of epoch 0")
 def leadership_moves(state: Partition) -> bool:
-    """For the `kafka` family: it starts with a leader, and a failed leader does not believe that it leads."""
+    """Compares each leader with the leader of epoch 0.
+
+    Replaces `leader_changes` in the `kafka` family, where the initial state has a leader and a failed leader does
+    not believe that it leads.
+    """
     return any(leader != PREFERRED for leader, _ in state.believed_leaders())
 
 

@@ -1,4 +1,4 @@
-"""The audit of all partitions of a cluster, on several cores if that is faster."""
+"""Audit all partitions of a cluster, on several cores if that is faster."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ from leadline.model.disk.files import Files, Unreadable
 from leadline.model.disk.remote import AnyFiles, canonical, without_secrets
 
 ALONE_FOR = 1.0
-"""The time in seconds for which one process works alone before helper processes are considered."""
+"""The time in seconds for which one process audits alone before worker processes can be started."""
 
 WORTH_IT = 5.0
-"""Seconds of remaining work for which other processes are worthwhile: starting them takes a second or more."""
+"""The estimated remaining time in seconds above which worker processes are started, which takes a second or more."""
 
 AT_A_TIME = 32
-"""Largest number of partitions that a process is given at a time."""
+"""The largest number of partitions that are sent to a worker process at a time."""
 
 FILES = AnyFiles()
-"""The local file system, and those of URIs."""
+"""The default file system, which accepts local paths and URIs."""
 
 MOST_PROBLEMS = 20
-"""Largest number of unreadable files that are listed."""
+"""The largest number of unreadable files that are listed."""
 
 Task = TypeVar("Task", PartitionTask, MomentsTask)
 
 Progress = Callable[["Done"], None]
-"""Called regularly during an audit."""
+"""A function that is called regularly during an audit, with the progress so far."""
 
 
 @attrs.define
@@ -69,10 +69,11 @@ class Done:
     """The progress of an audit.
 
     Attributes:
-        partitions, planned: the number of audited partitions, and the number of all partitions.
-        batches, size: the number of batches read so far, and their size in bytes.
-        errors: the violations found so far.
-        seconds: wall-clock seconds.
+        planned: the number of partitions to audit.
+        partitions: the number of partitions audited so far.
+        batches, size: the number of batches read so far, and the size of their segments in bytes.
+        errors: the number of violations found so far.
+        seconds: the time in seconds since the audit began.
     """
 
     planned: int
@@ -83,7 +84,7 @@ class Done:
     seconds: float = 0.0
 
     def add(self, report: PartitionReport, seconds: float) -> None:
-        """Count a partition that was done after `seconds`."""
+        """Add the report on a partition, which was audited `seconds` after the audit began."""
         self.partitions += 1
         self.batches += report.batches
         self.size += report.size
@@ -92,7 +93,7 @@ class Done:
 
 
 OF_CLUSTERS = (disk.one_directory_per_replica, disk.quorum_epoch_not_behind_log)
-"""The properties of a whole cluster."""
+"""The properties that are checked on whole clusters."""
 
 
 def audit(
@@ -107,15 +108,15 @@ def audit(
     """Audit the data directories of brokers.
 
     Parameters:
-        given: data directories, or directories that contain several.
-        files: the file system.
+        given: the paths of data directories, or of directories that contain data directories.
+        files: the file system with the directories.
         checksums: whether to compute the checksums of batches.
-        stopped: whether no broker ran when its directory was copied, although not all were stopped cleanly.
-        workers: the number of processes that share the work; by default one for each core.
-        progress: called regularly.
+        stopped: whether no broker was running when its directory was copied, even if it was not stopped cleanly.
+        workers: the number of worker processes. The default is the number of cores.
+        progress: a function that is called regularly, or None.
 
     Returns:
-        The result. An interrupt ends the audit with the findings so far.
+        The result. If the audit is interrupted, this is an incomplete result with the findings so far.
 
     Raises:
         LeadlineError: a path contains no data directory, or cannot be read.
@@ -139,7 +140,11 @@ def compare(
     """Audit the data directories of brokers and compare them with an earlier copy.
 
     Parameters:
-        before, after: the directories of the earlier and of the later copy. See `audit` for the further parameters.
+        before, after: the paths of the directories in the earlier and in the later copy. See `audit` for the other
+            parameters.
+
+    Raises:
+        LeadlineError: a path contains no data directory, or cannot be read, or a copy contains several clusters.
     """
     earlier, later = (clusters_in(files, given, stopped=stopped) for given in (before, after))
     for given, clusters in ((before, earlier), (after, later)):
@@ -176,7 +181,7 @@ def _audited(
     workers: int | None,
     progress: Progress | None,
 ) -> AuditResult:
-    """Run tasks, and combine their reports."""
+    """Execute tasks, and combine their reports into a result."""
     began = time.monotonic()
     done = Done(len(tasks))
 
@@ -194,7 +199,7 @@ def _audited(
 
 
 def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cluster]:
-    """Return the clusters of the data directories below the given directories. See `audit`."""
+    """Find the data directories below the given directories, and group them by cluster. See `audit`."""
     found: list[str] = []
     for path in given:
         path = canonical(path)
@@ -216,7 +221,7 @@ def clusters_in(files: Files, given: Sequence[str], *, stopped: bool) -> list[Cl
 
 
 def tasks_of(cluster: Cluster) -> Iterator[PartitionTask]:
-    """The partitions of a cluster, as tasks."""
+    """Yield a task for each partition of a cluster."""
     for partition, held in cluster.partitions.items():
         topic_id = cluster.topic_id(partition)
         history = cluster.metadata.partitions.get((topic_id, partition[1])) if cluster.metadata and topic_id else None
@@ -241,7 +246,7 @@ def _cores() -> int:
 
 
 def _run(run: Callable[[Task], PartitionReport], tasks: Sequence[Task], workers: int) -> Iterator[PartitionReport]:
-    """Audit partitions in this process and, if that takes long, in helper processes too."""
+    """Audit partitions in this process first, and in worker processes if that would take long. Yield their reports."""
     began, waiting = time.monotonic(), list(reversed(tasks))
     while waiting:
         yield run(waiting.pop())
@@ -272,7 +277,7 @@ def _leave_interrupts_alone() -> None:
 
 
 def run_part(run: Callable[[Task], PartitionReport], tasks: Sequence[Task]) -> list[PartitionReport]:
-    """Audit partitions one after another."""
+    """Audit partitions one after another, and return their reports."""
     return [run(task) for task in tasks]
 
 
@@ -283,14 +288,14 @@ def result_of(
     began: float,
     interrupted: bool,
 ) -> AuditResult:
-    """Combine the reports on partitions.
+    """Combine the reports on partitions into the result of the audit, and check the properties of clusters.
 
     Parameters:
-        clusters: the clusters.
+        clusters: the clusters that were audited.
         reports: the reports on the partitions that were audited.
         checks: the properties that were checked on partitions.
-        began: when the audit began, by `time.monotonic`.
-        interrupted: whether it ended early.
+        began: the time at which the audit began, from `time.monotonic`.
+        interrupted: whether the audit was interrupted.
     """
     findings = [*_of_clusters(clusters), *(finding for report in reports for finding in report.findings)]
     reasons = [reason for cluster in clusters for reason in _reasons(cluster)]
@@ -317,7 +322,7 @@ def result_of(
 
 
 def _of_clusters(clusters: Sequence[Cluster]) -> Iterator[Finding]:
-    """The violations of properties of whole clusters, and the notes about directories."""
+    """Yield the violations of properties of whole clusters, and the notes about directories."""
     for check in OF_CLUSTERS:
         for cluster in clusters:
             for complaint in check.complaints(cluster):
@@ -333,7 +338,7 @@ def _of_clusters(clusters: Sequence[Cluster]) -> Iterator[Finding]:
 
 
 def _printable(finding: Finding) -> Finding:
-    """The finding with texts that are safe for a terminal, whatever the names of directories contain."""
+    """Return a finding without secrets and terminal escapes, which the names of directories can contain."""
     return attrs.evolve(finding, sentence=_shown(finding.sentence), path=_shown(finding.path))
 
 
@@ -342,7 +347,7 @@ def _shown(text: str) -> str:
 
 
 def _reasons(cluster: Cluster) -> Iterator[str]:
-    """The reasons, other than its logs, why the audit of a cluster is incomplete."""
+    """Yield the reasons why the audit of a cluster is incomplete, except the reasons that concern single partitions."""
     if any(partition != METADATA for partition in cluster.partitions):
         if cluster.metadata is None:
             yield (f"there is no metadata log, so leaders and ISRs are unknown: {_names(OF_LEADERS)} were not checked")
@@ -361,7 +366,7 @@ def _names(checks: Iterable[Property]) -> str:
 
 
 def _left_open(reports: Sequence[PartitionReport]) -> Iterator[str]:
-    """Yield a sentence for each reason why properties of single partitions are undecided."""
+    """Yield sentences that say why properties of single partitions are undecided."""
     every = [
         reason
         for report in reports

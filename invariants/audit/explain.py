@@ -1,4 +1,4 @@
-"""The likely causes of findings, and the brokers that can be elected safely."""
+"""Add explanations to findings: likely causes, where logs diverge, and which brokers can be elected safely."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ BETWEEN_BROKERS = (
 """The properties for which the audit reports where two logs diverge."""
 
 FOLLOWS_FROM_A_SHORT_LOG = ("recovery_point_within_log", "epoch_file_matches_log")
-"""The properties that a log that ends below its high watermark usually violates too."""
+"""The properties that a log usually also violates if it ends below its high watermark."""
 
 
 def explained(
     partition: DiskPartition, history: Iterable[tuple[int, PartitionState]], findings: Sequence[Finding]
 ) -> list[Finding]:
-    """Add likely causes to findings, and remove findings that only follow from another one.
+    """Return findings with explanations added, and without findings that follow from another finding.
 
     Parameters:
         partition: the partition.
-        history: its states, with their offsets in the metadata log.
-        findings: the findings about it.
+        history: the states of the partition in the metadata log, each with the offset at which it began.
+        findings: the findings about the partition.
     """
     if not findings:
         return []
@@ -51,7 +51,7 @@ def explained(
 
 
 def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
-    """The likely cause of a log that is too short, according to other files in its directory."""
+    """Yield the likely cause of a log that ends below its high watermark, according to other files of the replica."""
     if finding.check != "hw_within_log":
         return
     for _, replica in partition.replicas_of(finding.brokers):
@@ -64,7 +64,7 @@ def _causes(partition: DiskPartition, finding: Finding) -> Iterator[str]:
 
 
 def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
-    """Return evidence that a log was once longer, as a list of clauses."""
+    """Return evidence that a log was once longer, as a list of clauses. An empty list means that there is none."""
     end, signs = replica.log.end_offset, []
     if (replica.place.recovery_point or 0) > end:
         signs.append(f"the recovery point {replica.place.recovery_point} says that more was flushed")
@@ -79,7 +79,7 @@ def signs_of_a_lost_segment(replica: DiskReplica) -> list[str]:
 
 
 def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield sentences on the offsets at which the logs of brokers in findings diverge."""
+    """Yield a sentence on each pair of diverging logs that findings are about."""
     about = [set(finding.brokers) for finding in findings if finding.check in BETWEEN_BROKERS]
     for (one, replica), (other, peer) in itertools.combinations(partition.replicas_of(), 2):
         if any({one, other} <= brokers or (len(brokers) == 1 and brokers & {one, other}) for brokers in about):
@@ -87,7 +87,7 @@ def _divergences(partition: DiskPartition, findings: Sequence[Finding]) -> Itera
 
 
 def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -> Iterator[str]:
-    """Yield sentences on the offset at which two logs diverge and on their contents from there on."""
+    """Yield a sentence on the offset at which two logs diverge, and on their batches from there on."""
     aligned = replica.log.aligned(peer.log, max(replica.log.end_offset, peer.log.end_offset))
     differing = np.flatnonzero(~aligned.same)
     if not len(differing):
@@ -104,7 +104,13 @@ def _divergence(one: int, replica: DiskReplica, other: int, peer: DiskReplica) -
 
 
 def _held(replica: DiskReplica, there: bool, offset: int) -> str:
-    """A phrase for the batches of a log from an offset on."""
+    """Return a phrase for the batches of a log from an offset on.
+
+    Parameters:
+        replica: the replica with the log.
+        there: whether the log has a batch at the offset.
+        offset: the offset.
+    """
     batches = replica.log.batches[replica.log.batches["last"] >= offset]
     if not there or not len(batches):
         after = f" before offset {int(batches['first'][0])}" if len(batches) else ""
@@ -117,7 +123,7 @@ def _held(replica: DiskReplica, there: bool, offset: int) -> str:
 
 
 def _unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterator[str]:
-    """The leaders that were elected although they were not in the ISR."""
+    """Yield a sentence on each leader that was elected although it was not in the ISR or ELR."""
     for (_, before), (offset, after) in itertools.pairwise(history):
         elected = after.leader is not None and after.leader_epoch > before.leader_epoch
         if elected and before.electable and after.leader not in before.electable:
@@ -128,7 +134,7 @@ def _unclean_elections(history: Iterable[tuple[int, PartitionState]]) -> Iterato
 
 
 def _electable(partition: DiskPartition) -> Iterator[str]:
-    """The brokers that can be elected without losing data, according to the given directories."""
+    """Yield sentences that name the brokers that can be elected without losing data, and the longest log."""
     replicas = [(broker, replica) for broker, replica in partition.replicas_of() if replica.has_a_log]
     if partition.is_metadata or not replicas:
         return
@@ -155,7 +161,13 @@ def _electable(partition: DiskPartition) -> Iterator[str]:
 
 
 def _has_all(partition: DiskPartition, replica: DiskReplica, committed: int) -> bool:
-    """Return whether a replica has all batches below `committed` that any replica has, and no damaged batch."""
+    """Return whether a replica has no damaged batch, and has all batches below the high watermarks of others.
+
+    Parameters:
+        partition: the partition.
+        replica: the replica.
+        committed: the largest high watermark. A log that ends below it does not have all batches.
+    """
     if replica.log.end_offset < committed or not replica.batches["intact"].all():
         return False
     for _, other in partition.replicas_of():

@@ -1,4 +1,4 @@
-"""Compare two copies of a cluster: no committed record may be missing in the later copy unless Kafka removed it."""
+"""Compare two copies of a cluster: a committed record may be missing in the later copy only if Kafka removed it."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ from leadline.model.disk.wire import text_of_uuid
 
 @attrs.frozen
 class MomentsTask:
-    """The tasks of a partition in two copies; None for a copy that does not contain it."""
+    """A partition to audit in two copies. A task is None if the copy does not contain the partition."""
 
     before: PartitionTask | None
     after: PartitionTask | None
 
     @property
     def task(self) -> PartitionTask:
-        """The task of the later copy if it contains the partition, otherwise that of the earlier copy."""
+        """The task of the later copy, or of the earlier copy if the later copy does not contain the partition."""
         task = self.after or self.before
         assert task is not None
         return task
 
 
 def audit_moments(files: Files, task: MomentsTask, *, checksums: bool = True) -> PartitionReport:
-    """Audit the later copy of a partition and compare it with the earlier copy. See `audit_partition`."""
+    """Audit the later copy of a partition and compare it with the earlier copy.
+
+    For the parameters, see `audit_partition`.
+    """
     if task.after is None:
         return _gone(task.task)
     later = observe(files, task.after, checksums=checksums)

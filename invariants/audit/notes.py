@@ -1,4 +1,4 @@
-"""Notes: information about a partition that is useful but not a violation."""
+"""Notes about a partition: useful information that is not a violation."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def notes(partition: DiskPartition, others: Sequence[DiskReplica], findings: Seq
 
     Parameters:
         partition: the partition.
-        others: the replicas that are not part of it. See `leadline.invariants.audit.partition.Observation`.
-        findings: the violations. There is no note about a log that they report as too short.
+        others: replicas that are not part of the partition. See `leadline.invariants.audit.partition.Observation`.
+        findings: the violations that were found. A log that they report as too short gets no note about that.
     """
     short = {broker for finding in findings if finding.check == "hw_within_log" for broker in finding.brokers}
     found = [*_other_topics(partition, others)]
@@ -70,7 +70,7 @@ def _of_replica(partition: DiskPartition, replica: DiskReplica, short: bool) -> 
 
 
 def _torn_tail(partition: DiskPartition, replica: DiskReplica) -> Iterator[Finding]:
-    """A note about an incomplete end of the log, which the broker will truncate."""
+    """Yield a note if the end of a log is incomplete, so that the broker will truncate it."""
     last = replica.segments[-1]
     torn = replica.batches[torn_from(replica) :]
     if last.tail in (Tail.TORN, Tail.ZEROS) or len(torn):
@@ -87,7 +87,7 @@ def _torn_tail(partition: DiskPartition, replica: DiskReplica) -> Iterator[Findi
 
 
 def _beyond_the_log(partition: DiskPartition, replica: DiskReplica) -> Iterator[Finding]:
-    """Notes about offsets in checkpoints that are beyond the end of the log, after an unclean shutdown."""
+    """Yield notes about offsets in checkpoints that are beyond the end of the log, as after an unclean shutdown."""
     place, log = replica.place, replica.log
     if replica.high_watermark > log.end_offset:
         yield _note(

@@ -1,4 +1,4 @@
-"""The audit of one partition: it reads the replicas and checks every property."""
+"""Audit one partition: read its replicas and check every property."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ OF_ONE_BROKER = (
     disk.producer_sequences_contiguous,
     disk.control_batches_well_formed,
 )
-"""The properties of a single broker's disk."""
+"""The properties that need only the disk of one broker."""
 
 OF_SEVERAL_BROKERS = (logs.log_matching, logs.logs_prefix_consistent)
-"""The properties of two brokers' disks."""
+"""The properties that compare the disks of two brokers."""
 
 OF_LEADERS = (
     durability.strong_isr,
@@ -57,7 +57,7 @@ OF_ONE_MOMENT = (
     disk.epochs_given_by_controller,
     disk.topic_ids_agree,
 )
-"""The properties that need disks of one moment: otherwise a replica may lack records that it was yet to fetch."""
+"""The properties that need disks copied at the same moment. Otherwise a replica may lack records not yet fetched."""
 
 OF_SPECS = (
     logs.epochs_monotonic_in_log,
@@ -69,10 +69,10 @@ OF_SPECS = (
     logs.follower_log_is_prefix,
     watermarks.hw_within_log,
 )
-"""The properties that specs also have: a trace of a spec can show how a violation happened."""
+"""The properties that specs also have, so that a trace of a spec can show how a violation is possible."""
 
 OF_TWO_MOMENTS = (disk.committed_kept, watermarks.hw_monotonic)
-"""The properties of two moments of one cluster."""
+"""The properties that compare two copies of one cluster."""
 
 CHECKS: tuple[Property, ...] = (*OF_ONE_BROKER, *OF_SEVERAL_BROKERS, *OF_LEADERS)
 """Every property that is checked on a partition."""
@@ -89,10 +89,10 @@ NO_DIRECTORY, NO_SEGMENT, NO_HIGH_WATERMARK, NOT_IN_METADATA, NO_LEADER, NO_REPL
     "no leader of ",
     "no replica of ",
 )
-"""Prefixes of reasons that are reported once for all partitions."""
+"""Prefixes of reasons that are combined into one sentence for all partitions."""
 
 MOST_PLACES = 1000
-"""Largest number of violations of a property that are counted in a partition."""
+"""The largest number of violations of a property that are counted in a partition."""
 
 
 @attrs.frozen
@@ -100,13 +100,13 @@ class PartitionTask:
     """A partition to audit.
 
     Attributes:
-        topic, number: its name.
-        places: the locations of its replicas.
-        topic_id, state: its topic id and state in the metadata log; None if there are none.
-        history: its states with the offsets in the metadata log at which they began.
-        cleaned_below: the offset below which compaction may have changed its logs.
-        one_moment: whether the disks were copied at one moment.
-        has_metadata: whether a metadata log was given.
+        topic, number: the topic name and the partition number.
+        places: the locations of the replicas.
+        topic_id, state: the topic id and the state of the partition in the metadata log, or None if they are not there.
+        history: the states of the partition, each with the offset in the metadata log at which it began.
+        cleaned_below: the offset below which compaction may have changed the logs.
+        one_moment: whether the disks were copied at the same moment.
+        has_metadata: whether one of the given directories has a metadata log.
     """
 
     topic: str
@@ -122,14 +122,14 @@ class PartitionTask:
 
 @attrs.frozen(eq=False)
 class PartitionReport:
-    """The result of the audit of a partition.
+    """The result of the audit of one partition.
 
     Attributes:
-        task: the task.
-        findings: the findings.
+        task: the task that was executed.
+        findings: the violations and notes.
         undecided: the properties that could not be decided.
-        batches, size: the number of batches in all replicas, and their size in bytes.
-        table: the table of the logs for views, if there is an error.
+        batches, size: the number of batches in all replicas, and the size of their segments in bytes.
+        table: the table of the logs if there is a violation, or None.
     """
 
     task: PartitionTask
@@ -141,11 +141,11 @@ class PartitionReport:
 
 
 def audit_partition(files: Files, task: PartitionTask, *, checksums: bool = True) -> PartitionReport:
-    """Audit a partition.
+    """Audit one partition.
 
     Parameters:
-        files: the file system.
-        task: the partition.
+        files: the file system with the data directories.
+        task: the partition to audit.
         checksums: whether to compute the checksums of batches.
     """
     observation = observe(files, task, checksums=checksums)
@@ -157,9 +157,9 @@ class Observation:
     """The data that was read for a partition.
 
     Attributes:
-        partition: the partition.
-        others: the replicas that are not part of it: those of another topic with the same name, and those that could
-            not be read or whose segments were left out of the copy.
+        partition: the partition, with the replicas on which properties are checked.
+        others: the other replicas: replicas of a different topic with the same name, and replicas that could not be
+            read or whose segments were left out of the copy.
     """
 
     partition: DiskPartition
@@ -172,7 +172,7 @@ class Observation:
 
 
 def observe(files: Files, task: PartitionTask, *, checksums: bool = True) -> Observation:
-    """Read a partition. See `audit_partition`."""
+    """Read the replicas of a partition. For the parameters, see `audit_partition`."""
     held = [
         replica
         for place in task.places
@@ -182,7 +182,12 @@ def observe(files: Files, task: PartitionTask, *, checksums: bool = True) -> Obs
 
 
 def observation_of(task: PartitionTask, held: Sequence[DiskReplica]) -> Observation:
-    """The observation of a partition, given its replicas."""
+    """Return the observation of a partition.
+
+    Parameters:
+        task: the partition to audit.
+        held: the replicas that were read.
+    """
     known = [replica.directory.topic_id for replica in held if replica.directory.topic_id is not None]
     topic_id = task.topic_id if task.topic_id in known or not known else max(known, key=known.count)
     any_log = any(replica.has_a_log for replica in held)
@@ -205,7 +210,13 @@ def observation_of(task: PartitionTask, held: Sequence[DiskReplica]) -> Observat
 
 
 def judged(task: PartitionTask, observation: Observation, checks: Iterable[Property]) -> PartitionReport:
-    """Check properties of a partition, and add likely causes and notes."""
+    """Check properties of a partition, and return a report with the findings, likely causes and notes.
+
+    Parameters:
+        task: the partition to audit.
+        observation: the data that was read for it.
+        checks: the properties to check.
+    """
     partition, earlier = observation.partition, observation.partition.earlier
     findings: list[Finding] = []
     undecided = [*_not_at_hand(observation, task)]
@@ -231,11 +242,15 @@ def judged(task: PartitionTask, observation: Observation, checks: Iterable[Prope
 
 
 def _asked(check: Property, *moments: DiskPartition | None) -> tuple[list[Finding], bool]:
-    """Check a property of a partition, or of two moments of it.
+    """Check a property of a partition, or of two copies of it.
+
+    Parameters:
+        check: the property.
+        moments: the partition, or the earlier and the later copy of the partition.
 
     Returns:
-        One finding for each group of brokers, and whether the property is undecided because a missing record may have
-        arrived later.
+        A finding for each group of brokers, and whether the property is undecided because a missing record may have
+        arrived after the copy.
     """
     places: dict[tuple[int, ...], list[Complaint]] = {}
     later, count, partition = False, 0, moments[-1]
@@ -254,7 +269,7 @@ def _asked(check: Property, *moments: DiskPartition | None) -> tuple[list[Findin
 
 
 def _may_be_yet_to_come(check: Property, partition: DiskPartition, complaint: Complaint) -> bool:
-    """Return whether a complaint may be caused only by copying disks, or the files of one disk, one after another."""
+    """Return whether a complaint may be caused only by copying disks or files at different moments."""
     replicas = [replica for _, replica in partition.replicas_of(complaint.brokers)]
     if check.name == watermarks.hw_within_log.name:
         return not any(replica.place.clean or signs_of_a_lost_segment(replica) for replica in replicas)
@@ -283,7 +298,7 @@ def _finding(check: Property, partition: DiskPartition, found: list[Complaint], 
 
 
 def _not_at_hand(observation: Observation, task: PartitionTask) -> Iterator[UndecidedCheck]:
-    """The reasons why a partition cannot be audited completely."""
+    """Yield the reasons why a partition cannot be audited completely."""
     partition = observation.partition
     name = f"{partition.topic}-{partition.number}"
     for replica in observation.replicas:

@@ -11,7 +11,7 @@ from leadline.checker.result import Verdict
 from leadline.model.disk.log_table import LogTable
 
 Shape = tuple[object, ...]
-"""A value that is equal for violations with the same shape. See `leadline.invariants.audit.shapes`."""
+"""The shape of a violation: a value that is equal for similar violations. See `leadline.invariants.audit.shapes`."""
 
 Severity = Literal["error", "note"]
 
@@ -23,14 +23,14 @@ class Finding:
     Attributes:
         check: the name of the property, or the subject of the note.
         severity: ``error`` for a violation of the property; ``note`` for other information.
-        topic, partition: the partition; None if it concerns a whole directory.
-        brokers: the brokers concerned.
-        offset: the first offset concerned; None if there is none.
-        sentence: what was found.
-        context: likely causes and similar facts, one sentence each.
-        situation: facts about the partition, a sentence each: where its logs diverge, which brokers can be elected.
+        topic, partition: the topic and number of the partition, or None if the finding concerns a whole directory.
+        brokers: the brokers that the finding concerns.
+        offset: the first offset that the finding concerns, or None if it does not concern an offset.
+        sentence: the description of the violation or the note.
+        context: sentences on likely causes and on further violations.
+        situation: sentences on the partition, such as the offsets at which its logs diverge and the electable brokers.
         path: a file or directory to inspect.
-        shape: the shape of the violation, if specs have the property too. See `shape_of`.
+        shape: the shape of the violation, or None if specs do not have the property. See `shape_of`.
     """
 
     check: str
@@ -56,8 +56,8 @@ class UndecidedCheck:
     """A property that could not be decided.
 
     Attributes:
-        check: the name of the property; empty if the reason concerns all properties.
-        reason: the reason.
+        check: the name of the property, or an empty string if the reason concerns all properties.
+        reason: the reason why the property could not be decided, or an empty string.
     """
 
     check: str
@@ -70,13 +70,13 @@ class AuditResult:
 
     Attributes:
         findings: the findings, errors first.
-        reasons: the reasons why the audit is incomplete, a sentence each; empty if it is complete.
+        reasons: sentences that say why the audit is incomplete. Empty if it is complete.
         checks: the properties that were checked.
-        open: the names of the properties that could not be decided everywhere.
-        brokers, partitions, batches, size: the numbers of brokers, partitions and batches read, and the size of the
-            batches in bytes.
-        seconds: wall-clock seconds.
-        tables: the logs of partitions with errors, as views show them, by topic and partition.
+        open: the names of the properties that could not be decided on every partition.
+        brokers, partitions, batches, size: the number of brokers, of partitions and of batches that were read, and the
+            size of the segments in bytes.
+        seconds: the duration of the audit in seconds.
+        tables: tables of the logs of partitions with errors, by topic and partition number.
     """
 
     findings: tuple[Finding, ...]
@@ -97,13 +97,13 @@ class AuditResult:
 
     @property
     def verdict(self) -> Verdict:
-        """Violated if there is an error; otherwise incomplete if something is undecided; otherwise holds."""
+        """Violated if there is an error, else incomplete if a property is undecided, else holds."""
         if self.errors:
             return Verdict.VIOLATED
         return Verdict.INCOMPLETE if self.reasons else Verdict.HOLDS
 
     def verdict_on(self, check: Property) -> Verdict:
-        """The verdict on one property."""
+        """Return the verdict on one property."""
         if any(finding.check == check.name for finding in self.errors):
             return Verdict.VIOLATED
         return Verdict.INCOMPLETE if check.name in self.open else Verdict.HOLDS

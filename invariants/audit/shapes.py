@@ -1,4 +1,4 @@
-"""Shapes: violations without their particular names, offsets and epochs.
+"""Shapes of violations, which are descriptions without the numbers of brokers, the offsets and the epochs.
 
 If a violation on a disk has the same shape as a violation in a state of a spec, a trace to that state shows an
 interleaving that could have produced the data on the disk.
@@ -13,20 +13,22 @@ from leadline.invariants.audit.result import Shape
 from leadline.invariants.view import Complaint, PartitionView, RecordView, ReplicaView
 
 OF_ONE_LOG = ("epochs_monotonic_in_log", "hw_within_log")
-"""The properties whose violation depends on one log only."""
+"""The properties that a single log can violate."""
 
 
 def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) -> Shape:
-    """The shape of a violation.
+    """Return the shape of a violation.
 
     Parameters:
-        check: the name of the property.
-        state: the state that violates it: a state of a spec, or a partition on disks.
-        complaints: the complaints of the property.
+        check: the name of the property that is violated.
+        state: the state that violates the property: a state of a spec, or a partition on disks.
+        complaints: the complaints of the property about the state.
 
     Returns:
-        The property, and for each pair of replicas concerned the point at which their logs diverge: the record of each
-        compared with the other's, with its high watermark and with the leader's epoch, and which of them leads.
+        The name of the property and, unless a single log can violate it, a description of each pair of replicas that
+        complaints are about. The description has, for each replica of a pair, its role, whether it has a record at the
+        first offset at which both logs differ, how the epoch of this record compares with the other record's epoch and
+        with the latest epoch, and whether the replica's high watermark is above the offset.
     """
     if check in OF_ONE_LOG:
         return (check,)
@@ -40,7 +42,7 @@ def shape_of(check: str, state: PartitionView, complaints: Sequence[Complaint]) 
 
 
 def _pair(state: PartitionView, one: tuple[int, ReplicaView], other: tuple[int, ReplicaView]) -> Shape | None:
-    """The difference of two replicas, independent of their order; None if they do not differ."""
+    """Return a description of two replicas that does not depend on their order, or None if their logs are equal."""
     end = max(one[1].log.end_offset, other[1].log.end_offset)
     for offset, mine, theirs in one[1].log.beside(other[1].log, end):
         if mine != theirs:
@@ -57,7 +59,7 @@ def _side(
     held: RecordView | None,
     others: RecordView | None,
 ) -> Shape:
-    """The record of a replica at the offset where two logs diverge."""
+    """Return the description of one replica of a pair at the first offset at which both logs differ."""
     role = "follows"
     if state.believes_to_lead(broker):
         role = "leads" if replica.epoch == state.quorum.epoch else "believes to lead"

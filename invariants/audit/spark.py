@@ -1,8 +1,9 @@
-"""The audit on Spark, which reads headers where the data is.
+"""The audit on Spark, which reads headers on the machines that store the data.
 
-Directories given as URIs, in object storage or in a distributed file system, are accessible to every machine, so the
-partitions are distributed over the machines. Directories given as paths are on the local disks of machines, and several
-machines can have the same path. Every machine then reads the headers in its own directories, and only headers are sent.
+Every machine can access directories given as URIs, in object storage or in a distributed file system, so any machine
+can audit any partition. Directories given as paths are on the local disks of machines, and several machines can have
+different directories at the same path. In this case each machine reads the headers in its own directories, and sends
+only headers to other machines.
 """
 
 from __future__ import annotations
@@ -43,10 +44,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _Wanted = tuple[int, tuple[str, ...], ReplicaPlace, int]
-"""A replica to read: the index of its task, the machines that have it, its location, and `cleaned_below`."""
+"""A replica to read: the index of its task, the names of the machines that have it, its location, and `cleaned_below`.
+
+For `cleaned_below`, see `leadline.model.disk.partition.read_replica`."""
 
 WAVES = 20
-"""Number of jobs for partitions in shared storage: several, to show progress and to lose little on an interrupt."""
+"""The number of Spark jobs for partitions in shared storage.
+
+After each job, progress is shown; an interrupt loses only the reports of one job."""
 
 
 def audit_on_spark(
@@ -62,13 +67,14 @@ def audit_on_spark(
     """Audit data directories with Spark.
 
     Parameters:
-        given, checksums, stopped, progress: see `audit`. Either all are URIs, or all are paths.
-        master: the URL of the master; None: that of `spark-submit`, or else this machine.
-        conf: settings of Spark.
+        given: URIs that every machine can read, or paths on the machines' local disks, but not both. See `audit`.
+        checksums, stopped, progress: see `audit`.
+        master: the URL of the Spark master. If it is None, the master of `spark-submit` is used, or else this machine.
+        conf: configuration properties of Spark.
         verbose: whether to show the log and progress bar of Spark.
 
     Raises:
-        LeadlineError: pyspark or Java is missing, or a path contains no data directory.
+        LeadlineError: pyspark or Java is missing, URIs and paths are mixed, or a path contains no data directory.
     """
     if importlib.util.find_spec("pyspark") is None:
         raise LeadlineError("the spark engine needs pyspark: run pip install 'leadline[spark]'")
@@ -90,7 +96,7 @@ def audit_with(
     stopped: bool = False,
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Audit data directories with a Spark session. See `audit_on_spark`."""
+    """Audit data directories with an existing Spark session. For the other parameters, see `audit_on_spark`."""
     began = time.monotonic()
     if is_remote(given[0]):
         clusters = clusters_in(AnyFiles(), given, stopped=stopped)
@@ -103,7 +109,7 @@ def audit_with(
 def _in_shared_storage(
     session: Session, clusters: Sequence[Cluster], checksums: bool, began: float, progress: Progress | None
 ) -> tuple[list[PartitionReport], bool]:
-    """Audit partitions on any machine."""
+    """Audit partitions in shared storage, on any machine. Return the reports, and whether the audit was interrupted."""
     tasks = [task for cluster in clusters for task in tasks_of(cluster)]
     run = functools.partial(run_part, functools.partial(audit_partition, AnyFiles(), checksums=checksums))
     size = max(session.cores, len(tasks) // WAVES + 1)
@@ -126,11 +132,11 @@ def _in_shared_storage(
 
 @attrs.frozen
 class Seen:
-    """A directory, and the machines that have it.
+    """A data directory, and the machines that have it.
 
     Attributes:
-        surveyed: the directory.
-        path: its path on these machines.
+        surveyed: the data directory. Its paths begin with the name of a machine.
+        path: the path of the directory on the machines.
         machines: the names of the machines.
     """
 
@@ -142,7 +148,11 @@ class Seen:
 def _on_machines(
     session: Session, given: Sequence[str], checksums: bool, stopped: bool
 ) -> tuple[list[Cluster], list[PartitionReport], bool]:
-    """Audit directories on the local disks of the machines."""
+    """Audit directories on the machines' local disks.
+
+    Returns:
+        The clusters, the reports on their partitions, and whether the audit was interrupted.
+    """
     paths = [os.path.abspath(path) for path in given]
     seen = merged(_everywhere(session, functools.partial(_surveyed, paths)))
     if not seen:
@@ -171,28 +181,35 @@ def _on_machines(
 
 
 def _never() -> None:
-    """Never stop the job early."""
+    """Return None, so that `Session.do` does not cancel the job."""
 
 
 def _machines_of(where: Mapping[str, Seen], place: ReplicaPlace) -> tuple[str, ...]:
-    """The machines that have a replica. The path of a replica begins with the name of its data directory."""
+    """Return the names of the machines that have a replica.
+
+    Parameters:
+        where: the data directories, by their path with the name of a machine before it.
+        place: the location of the replica.
+    """
     return next(each.machines for path, each in where.items() if place.path.startswith(f"{path}/"))
 
 
 def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
-    """The directories on all machines. If two machines have the same directory at the same path, they share it.
+    """Combine the data directories of all machines.
+
+    If two machines have the same directory at the same path, they share a disk, and the directory is returned once.
 
     Parameters:
-        found: the name of the machine and the surveys of each task; a machine can have several tasks.
+        found: for each Spark task, the name of its machine and the directories on it. A machine can have several tasks.
 
     Returns:
-        The directories, named ``machine:path``.
+        The directories. Their paths have the form ``machine:path``.
     """
     every: dict[tuple[object, ...], tuple[Survey, str, list[str]]] = {}
     for machine, surveyed in found:
         for each in surveyed:
             about = each.directory
-            # machines that share a disk have the same directory; others can have a different one at the same path
+            # machines that do not share a disk can have different directories at the same path
             same = (about.path, about.node, about.cluster, about.directory, len(about.partitions))
             _, _, machines = every.setdefault(same, (each, about.path, []))
             if machine not in machines:
@@ -204,7 +221,7 @@ def merged(found: Iterable[tuple[str, Sequence[Survey]]]) -> list[Seen]:
 
 
 def _called(surveyed: Survey, machine: str) -> Survey:
-    """The survey of a directory, with the name of its machine before each path."""
+    """Return a data directory with the name of its machine before each path."""
     directory = surveyed.directory
     partitions = {name: f"{machine}{path}" for name, path in directory.partitions.items()}
     named = attrs.evolve(directory, path=f"{machine}{directory.path}", partitions=partitions)
@@ -212,12 +229,16 @@ def _called(surveyed: Survey, machine: str) -> Survey:
 
 
 def _local(path: str) -> str:
-    """Remove the name of the machine from a path."""
+    """Return a path without the name of the machine."""
     return path.partition(":")[2]
 
 
 def _everywhere(session: Session, look: Callable[[str], list[T]]) -> list[tuple[str, list[T]]]:
-    """Call `look` with the machine's name on every machine, once for each core of Spark."""
+    """Call `look` with the name of the machine in a Spark task for each core, so that every machine is reached.
+
+    Returns:
+        The name of the machine and the result of the call, for each task.
+    """
 
     def job(context: SparkContext) -> list[tuple[str, list[T]]]:
         def here(_: Iterable[int]) -> Iterator[tuple[str, list[T]]]:
@@ -233,7 +254,7 @@ def _everywhere(session: Session, look: Callable[[str], list[T]]) -> list[tuple[
 
 
 def _surveyed(paths: Sequence[str], machine: str) -> list[Survey]:
-    """The surveys of the data directories on this machine."""
+    """Return the data directories on this machine that are at or below the given paths."""
     found = []
     for path in paths:
         try:
@@ -257,19 +278,22 @@ def _judged_from_afar(
     """Read each replica on a machine that has it, group the replicas by partition, and check them."""
     wanted = context.broadcast([(index, *place) for index, held in places.items() for place in held])
     known = context.broadcast(list(tasks))
-    # Spark must pickle our functions by name: a copied property would not be equal to the original
+    # functions of this package are pickled by name, because a copied property would not be equal to the original
     read = functools.partial(_read_there, wanted, checksums)
     judge = functools.partial(_judged, known)
     read_there = context.parallelize(range(cores), cores).barrier().mapPartitions(read)
     reports: dict[int, PartitionReport] = dict(read_there.groupByKey(cores).map(judge).collect())
-    # a partition without a replica on any machine has no report yet
+    # there is no report yet on a partition that has no replica on any machine
     return [reports.get(index) or judged(task, observation_of(task, ()), CHECKS) for index, task in enumerate(tasks)]
 
 
 def _read_there(
     wanted: Broadcast[list[_Wanted]], checksums: bool, _: Iterable[int]
 ) -> Iterator[tuple[int, DiskReplica]]:
-    """Read the replicas on this machine; if the machine has several tasks, each task reads some of them."""
+    """Yield the replicas on this machine, each with the index of its partition's task.
+
+    If the machine has several Spark tasks, each replica is read by one of them.
+    """
     from pyspark import BarrierTaskContext
 
     barrier = BarrierTaskContext.get()
