@@ -1,1 +1,1 @@
-"""Analysis of a spec's code: the objects that it reaches, its opcodes, and the parts of a state that a call reads."""
+"""Analysis of a spec's code: which objects it can reach, which operations it contains, and what a call of it reads."""

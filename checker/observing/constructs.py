@@ -1,4 +1,7 @@
-"""Constructs: code in a spec's functions that is not understood, so that more of a state is recorded as read."""
+"""Constructs: pieces of a spec's code that the analysis does not understand.
+
+For such code, the engines assume that a call reads more of the state than it may actually read.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from typing import NamedTuple, Self
 
 
 class Construct(NamedTuple):
-    """A construct and its location.
+    """A piece of code that is not understood, and its location.
 
     Attributes:
-        text: the construct, for example ``import`` or ``json.dumps``.
-        function: the qualified name of the function that contains it; empty if it is not in a function.
-        file: the path of the source file; empty if unknown.
-        line: the line in the file, from 1; 0 if unknown.
+        text: the code or a description of it, for example ``import`` or ``json.dumps``.
+        function: the qualified name of the function that contains the code, or an empty string if it is not in a
+            function.
+        file: the path of the source file, or an empty string if it is unknown.
+        line: the line number in the file, from 1, or 0 if it is unknown.
     """
 
     text: str
@@ -23,6 +27,12 @@ class Construct(NamedTuple):
 
     @classmethod
     def of(cls, text: str, code: CodeType, line: int | None = None) -> Self:
-        """Create a construct in a function's code. If no line is given, it is the first line of the function."""
-        function = code.co_qualname.partition(".<locals>.<")[0]  # a comprehension or a lambda is part of its function
+        """Return a construct in a function.
+
+        Parameters:
+            text: the code or a description of it.
+            code: the code object of the function.
+            line: the line number in the file. None means the first line of the function.
+        """
+        function = code.co_qualname.partition(".<locals>.<")[0]  # name the function around a comprehension or a lambda
         return cls(text, function, code.co_filename, line or code.co_firstlineno)

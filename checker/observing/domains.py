@@ -1,4 +1,4 @@
-"""Domains: the values that each slot has taken so far, and the classes, functions and modules in these values."""
+"""The values that each slot of a state has taken. A slot holds one part of a state that is not split further."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from leadline.checker.values import refusal
 
 
 class NewKind(Exception):
-    """Raised when a slot that was copied without being read takes a value that code may distinguish by identity.
+    """Raised if a slot takes a value that conflicts with the assumption that code only copied the slot.
+
+    Such code may use ``is`` to compare values of certain types, and the new value is the first one of such a type.
 
     Attributes:
         slot: the number of the slot.
@@ -27,23 +29,23 @@ class NewKind(Exception):
 
 
 class NoValue(enum.Enum):
-    """The class of `NO_VALUE`."""
+    """The class of the constant `NO_VALUE`."""
 
     NO_VALUE = enum.auto()
 
 
 NO_VALUE = NoValue.NO_VALUE
-"""A placeholder for the value of a number that no saved state uses."""
+"""A placeholder in a saved list of values. It replaces a value that no saved state contains."""
 
 
 class StandIn:
-    """The base class of objects that replace values while a call is recorded."""
+    """The base class of the objects that replace parts of a state while a call is recorded."""
 
     __slots__ = ()
 
 
 class Kinds:
-    """The classes, functions and modules in the values of all slots. They decide which code a spec can reach.
+    """Collects the classes, functions and modules in the values of a search. Through them, a spec can reach more code.
 
     Attributes:
         new: the classes, functions and modules that were found since the last call of `take`.
@@ -54,20 +56,20 @@ class Kinds:
         self._met: dict[int, object] = {}
 
     def take(self) -> list[object]:
-        """Return the list `new`, and replace it by an empty one."""
+        """Return the list `new` and replace it with an empty list."""
         taken, self.new = self.new, []
         return taken
 
     def note(self, value: object, path: str) -> None:
-        """Add the classes, functions and modules in a value.
+        """Add the classes, functions and modules that a value refers to.
 
         Parameters:
             value: the value.
-            path: the path of the value in the state.
+            path: the location of the value in the state, for messages.
 
         Raises:
-            SpecError: the value contains a stand-in from an earlier recorded call. The spec kept it, so its functions
-                are not pure.
+            SpecError: if the value contains an object that replaced a part of a state in an earlier call. The spec kept
+                this object between calls, so its functions are not pure.
         """
         waiting = [value]
         walked: dict[int, object] = {}
@@ -97,21 +99,21 @@ _PLAIN = frozenset((int, bool, str, bytes, float, type(None)))
 
 
 def kind_of(value: object) -> type:
-    """The type of a value; `type` for every class, whatever its metaclass."""
+    """Return the type of a value. For a class, return `type`, whatever the metaclass of the class is."""
     return type if isinstance(value, type) else type(value)
 
 
 class Domain:
-    """The values that a slot has taken, numbered in the order in which they were found.
+    """The values that a slot has taken. They are numbered in the order in which they were found.
 
     Parameters:
         slot: the number of the slot.
-        path: the path of the slot in the state.
-        read_when_copied: whether the value counts as read when it is copied.
+        path: the location of the slot in the state, for messages.
+        read_when_copied: whether code that only copies the slot counts as reading it.
         kinds: collects the classes, functions and modules in the values.
 
     Attributes:
-        values: the values, indexed by number.
+        values: the values. The index of a value is its number.
         types: the types of the values.
     """
 
@@ -123,12 +125,12 @@ class Domain:
         self._copied: frozenset[type] = frozenset()
 
     def number(self, value: object) -> int:
-        """The number of a value. A value that the slot has not taken before gets a new number.
+        """Return the number of a value. A new value gets a new number.
 
         Raises:
-            NewKind: the value is the first of its type, and calls that copied the slot without reading it may
-                distinguish this type by identity.
-            SpecError: the value equals an earlier value but is distinguishable from it, as ``True`` is from ``1``.
+            NewKind: if the value is the first of its type, and code that copied the slot may use ``is`` on values of
+                this type.
+            SpecError: if the value equals an earlier value but is distinguishable from it, such as ``True`` and ``1``.
         """
         number = self._numbers.get(value)
         if number is None:
@@ -139,41 +141,49 @@ class Domain:
                     raise NewKind(self.slot)
                 self.types.add(kind)
             number = len(self.values)
-            self.values.append(canonical(value))  # first, so that an interrupt in between does no harm
+            self.values.append(canonical(value))  # first, so that after an interrupt every number has a value
             self._numbers[value] = number
         elif self.values[number] is not value and (error := refusal(self.path, self.values[number], value)):
             raise error
         return number
 
     def restore(self, values: Sequence[object]) -> None:
-        """Number values as in an earlier run. A number whose value is `NO_VALUE` stays unused.
+        """Give values the same numbers as in an earlier run.
 
         Parameters:
-            values: the values in the order of their numbers. Numbers that already have values keep them.
+            values: the values of the earlier run in the order of their numbers. The number of a `NO_VALUE` remains
+                unused. Numbers that already have a value keep it.
         """
         for value in values[len(self.values) :]:
             if value is NO_VALUE:
-                self.values.append(self.values[0])  # this value already has number 0, so the new number is never used
+                self.values.append(self.values[0])  # `number` returns 0 for this value, so the new number is never used
             else:
                 self.number(value)
 
     def can_be_copied(self, told_apart: frozenset[type]) -> bool:
-        """Whether copying does not count as a read, for code that may distinguish values of some types by identity."""
+        """Return whether code can copy the slot without reading it.
+
+        Parameters:
+            told_apart: the types whose values the code may compare with ``is``.
+        """
         return not self.read_when_copied and self.types.isdisjoint(told_apart)
 
     def note_copy(self, told_apart: frozenset[type]) -> None:
-        """Note that a result was learned from a call that copied the slot without reading it.
+        """Record that a result was learned from a call that copied the slot without reading it.
+
+        Parameters:
+            told_apart: the types whose values the code of the call may compare with ``is``.
 
         Raises:
-            NewKind: values found since then show that the copy counts as a read.
+            NewKind: if the slot has meanwhile taken a value of such a type. The copy then counts as a read.
         """
         if not self.can_be_copied(told_apart):
             raise NewKind(self.slot)
         self._copied |= told_apart
 
     def forget(self, first: int) -> None:
-        """Remove the numbers from `first` on, with their values."""
+        """Remove all values whose number is at least `first`."""
         for value in self.values[first:]:
-            if self._numbers.get(value, -1) >= first:  # false for unused numbers, see `restore`
+            if self._numbers.get(value, -1) >= first:  # not true for unused numbers; see `restore`
                 del self._numbers[value]
         del self.values[first:]

@@ -1,8 +1,8 @@
-"""Layout: splits a state into slots, one for each leaf, and builds states from their slots.
+"""The layout of a spec's states: how a state is split into slots, and how it is created again from them.
 
-A state is a tree (see `nodes`): attrs values and component tuples are its inner nodes; a value that is not split is a
-leaf. Each leaf has a slot, numbered from 0. The values of a slot are numbered in the order in which they are found (see
-`domains`), so that a state is a row of small integers.
+A state is a tree (see `nodes`). Attrs values and tuples that are components are inner nodes, and a value that is not
+split is a leaf. Each leaf has a slot. The slots are numbered from 0, and the values of each slot are numbered in the
+order in which they were found (see `domains`). A state is therefore a row of small integers.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from leadline.checker.state import is_component, is_constant, variables
 from leadline.checker.values import difference, refusal
 
 MOST_MEMBERS = 1024
-"""The maximum number of members of a collection that have their own slots. A larger collection is not split."""
+"""The maximum number of members of a collection that is split. Each member has its own slot."""
 
 
 class Layout:
-    """The slots of a spec's states, determined from the first initial state.
+    """The slots of a spec's states. They are determined from an initial state.
 
-    Components are always split. Other attrs values, tuples and collections are split if the search finds that they take
-    many values, because a read of any part of a single slot counts as a read of all of it.
+    A read of any part of a slot counts as a read of the entire slot. Therefore components are always split. Other attrs
+    values, tuples and collections are split if the search finds that they take many values.
 
     Parameters:
         state: an initial state.
-        whole: the paths of parts that must not be split, because their shape is not the same in every state.
-        apart: patterns for the paths of parts that are split although they are not components; see `pattern`.
-        read_when_copied: the slots that count as read when they are copied.
-        many_values: the number of values from which a leaf is crowded.
+        whole: the paths of parts that must not be split, because their structure is not the same in every state.
+        apart: the patterns of the paths of other parts that are split; see `pattern`.
+        read_when_copied: the slots for which code that only copies them counts as reading them.
+        many_values: the number of values at which a leaf counts as crowded.
 
     Attributes:
-        root: the state as a tree of nodes.
+        root: the root of the tree.
         domains: the values of each slot.
-        members: for each slot of a member of a collection, the collection's path and the member.
-        crowded: path patterns of leaves that take many values and could be split.
+        members: for each slot that belongs to a member of a collection, the path of the collection and the member.
+        crowded: the patterns of the paths of leaves that have many values and can be split.
         kinds: the classes, functions and modules in the values.
     """
 
@@ -85,10 +85,10 @@ class Layout:
         return len(self.domains)
 
     def row(self, state: Any) -> list[int]:
-        """The numbers of the values in all slots of a state.
+        """Return the row of a state: the number of the value in each slot.
 
         Raises:
-            ShapeChanged: a component has a different shape than in the initial state.
+            ShapeChanged: if a part of the state has a different structure than in the initial state.
         """
         numbers = [0] * self.slots
         self._number(self.root, state, numbers)
@@ -114,14 +114,15 @@ class Layout:
                     numbers[slot] = number
 
     def changes(self, before: Any, after: Any, row: Sequence[int]) -> dict[int, int]:
-        """The slots in which two states differ, each with the number of its value in the second state.
+        """Return the slots in which two states differ, each with the number of its value in the second state.
 
         Parameters:
-            before, after: the states. Objects that they share are skipped.
-            row: the numbers of the values in the slots of the first state.
+            before: the first state.
+            after: the second state. Objects that both states contain are not compared.
+            row: the row of the first state.
 
         Raises:
-            ShapeChanged: a component has a different shape than in the initial state.
+            ShapeChanged: if a part of the second state has a different structure than in the initial state.
         """
         changes: dict[int, int] = {}
         self._differ(self.root, before, after, row, changes)
@@ -154,11 +155,11 @@ class Layout:
                         changes[slot] = number
 
     def sizes(self) -> list[int]:
-        """The number of values of each slot."""
+        """Return the number of values of each slot."""
         return [len(domain.values) for domain in self.domains]
 
     def number(self, leaf: Leaf, value: Any) -> int:
-        """The number of a value of a leaf. See `Domain.number`."""
+        """Return the number of a value of a leaf. See `Domain.number`."""
         domain = self.domains[leaf.slot]
         number = domain.number(value)
         if (
@@ -170,10 +171,13 @@ class Layout:
         return number
 
     def counted(self, node: Collection, value: Any) -> dict[int, int]:
-        """Map the slots of the members of a collection to their numbers; the other slots of the collection contain 0.
+        """Return the slots of the members of a collection, each with the number of its value.
+
+        All other slots of the collection have the value 0 or False, whose number is 0.
 
         Raises:
-            ShapeChanged: the value is not of the collection's type, or has more than `MOST_MEMBERS` members.
+            ShapeChanged: if the value is of a different type than in the initial state, or has more than `MOST_MEMBERS`
+                members.
         """
         if type(value) is not node.cls:
             raise ShapeChanged(node.path)
@@ -184,17 +188,18 @@ class Layout:
         return found
 
     def slot_of(self, node: Collection, member: object, asked: bool = False) -> int:
-        """The slot of a member of a collection. A member that was not found before gets a new slot.
+        """Return the slot of a member of a collection. A new member gets a new slot.
 
         Parameters:
             node: the collection.
-            member: a member of the collection in some state, or a value that code looks up in it.
-            asked: whether code only looks up the value, as in ``True in state.numbers``.
+            member: the member.
+            asked: whether code only tested for the member, as in ``True in state.numbers``. Otherwise, the collection
+                of a state contains it.
 
         Raises:
-            ShapeChanged: there are more than `MOST_MEMBERS` members; or a value that code looked up equals a member but
-                is distinguishable from it, as ``True`` is from ``1``, so that they cannot share a slot.
-            SpecError: the member equals another member but is distinguishable from it.
+            ShapeChanged: if there are more than `MOST_MEMBERS` members, or if the member equals a value that code
+                tested for but is distinguishable from it, such as ``True`` and ``1``. The two cannot share a slot.
+            SpecError: if the member equals another member of a state but is distinguishable from it.
         """
         slot = node.members.get(member)
         if slot is None:
@@ -219,19 +224,19 @@ class Layout:
         return slot
 
     def is_known_as(self, node: Collection, member: object) -> bool:
-        """Whether a member has a slot for exactly this value: the slot of ``1`` does not count for ``True``."""
+        """Return whether a member has a slot for exactly this value. The slot of ``1`` is not a slot for ``True``."""
         slot = node.members.get(member)
         return slot is not None and (self._known[slot] is member or difference(self._known[slot], member) is None)
 
     def add_members(self, members: Iterable[tuple[str, object]]) -> None:
-        """Add slots for members of collections, in order.
+        """Add slots for members of collections, in the given order.
 
         Parameters:
-            members: pairs of a collection's path and a member; see the attribute `members`. If the member is
-                `NO_VALUE`, the slot stays unused.
+            members: pairs of the path of a collection and a member, as in the attribute `members`. If the member is
+                `NO_VALUE`, its slot remains unused.
 
         Raises:
-            KeyError: no collection has this path.
+            KeyError: if there is no collection with the path.
         """
         for path, member in members:
             node = self._collections[path]
@@ -239,14 +244,15 @@ class Layout:
             self.slot_of(node, given, asked=given not in node.members)
 
     def state(self, numbers: Sequence[int]) -> Any:
-        """Build the state with these numbers in its slots. It shares components with states that were built before.
+        """Return the state of a row. It shares its components with states that were created before.
 
-        If there are fewer numbers than slots, the remaining slots, which belong to members, contain 0.
+        Parameters:
+            numbers: the row. If it has fewer numbers than there are slots, the missing numbers are 0.
         """
         return self._build(self.root, (*numbers, *[0] * (self.slots - len(numbers))))
 
     def keep(self, state: Any) -> None:
-        """Use the parts of a state whenever a state with equal parts is built."""
+        """Record the parts of a state, so that states created later contain the same objects."""
         self._keep(self.root, state, (*(row := self.row(state)), *[0] * (self.slots - len(row))))
 
     def _keep(self, node: Node, value: Any, numbers: tuple[int, ...]) -> None:
@@ -261,11 +267,16 @@ class Layout:
             node.built[self._key(node, numbers)] = value
 
     def part(self, node: Node, numbers: Sequence[int]) -> Any:
-        """Build a part of the state with these numbers in its slots."""
+        """Return a part of the state of a row.
+
+        Parameters:
+            node: the node of the part.
+            numbers: the row. If it has fewer numbers than there are slots, the missing numbers are 0.
+        """
         return self._build(node, (*numbers, *[0] * (self.slots - len(numbers))))
 
     def widest(self) -> Widest | None:
-        """The part with the most values among the parts that are not split; None if all parts are split."""
+        """Return the part with the most values among the parts that are not split, or None if all parts are split."""
         leaves = [node for node in self._nodes() if isinstance(node, Leaf)]
         if not leaves:
             return None
@@ -274,7 +285,7 @@ class Layout:
         return Widest(self._full(path), len(values[path]), type(values[path][-1]).__name__)
 
     def classes(self) -> frozenset[type]:
-        """The classes of the attrs values that are split."""
+        """Return the classes of the attrs values that are split."""
         return frozenset(node.cls for node in self._nodes() if isinstance(node, Struct))
 
     def _nodes(self) -> Iterator[Node]:
@@ -289,10 +300,10 @@ class Layout:
                     waiting += elements
 
     def forget(self, sizes: Sequence[int]) -> None:
-        """Remove all but the first values of each slot, and the parts that were built from the removed values.
+        """Remove all values except the first values of each slot.
 
         Parameters:
-            sizes: the number of values that each slot keeps. Slots that have no entry are removed.
+            sizes: the number of values to keep in each slot. Slots beyond the length of this sequence are removed.
         """
         for path, member in self.members[len(self.members) - (self.slots - len(sizes)) :]:
             slot = self._collections[path].members.pop(member)
@@ -328,7 +339,7 @@ class Layout:
 
     @staticmethod
     def _key(node: Struct | Parts | Collection, numbers: tuple[int, ...]) -> Key:
-        """The numbers in all slots of a node, without the slots of members that contain 0."""
+        """Return the numbers in the slots of a node. Members of collections with the number 0 are left out."""
         if isinstance(node, Collection):
             return tuple([(slot, numbers[slot]) for slot in node.members.values() if numbers[slot]])
         if node.collections:
@@ -344,11 +355,11 @@ class Layout:
         return Leaf(path, slot)
 
     def _node(self, value: Any, path: str, apart: bool) -> Node:
-        """Create the node of a part of the state.
+        """Return the node of a part of the state.
 
         Parameters:
-            value: the part in the initial state.
-            path: the path of the part.
+            value: the value of the part in the initial state.
+            path: the location of the part in the state.
             apart: whether to split the part if possible.
         """
         apart = (apart or pattern(path) in self._apart) and path not in self._whole
@@ -392,12 +403,15 @@ class Layout:
 
 
 def pattern(path: str) -> str:
-    """Return a path without its indices, so that all elements of a tuple have the same pattern."""
+    """Return a path without its indices. All elements of a tuple have the same pattern."""
     return re.sub(r"\[\d+\]", "[]", path)
 
 
 def _may_be_taken_apart(values: Sequence[Any]) -> bool:
-    """Whether a leaf can be split: its values are collections, attrs values of one class, or tuples of one length."""
+    """Return whether a leaf with these values can be split.
+
+    All values must be collections of the same type, attrs values of the same class, or tuples of the same length.
+    """
     kinds = {type(value) for value in values}
     if len(kinds) != 1:
         return False

@@ -1,9 +1,9 @@
-"""Lazy instances: objects of a spec's own classes whose fields are set, and recorded as read, on first access.
+"""Lazy instances: instances of a spec's own classes whose fields are set, and recorded as read, on first access.
 
-Python calls `__getattr__` of a class if an instance does not have an attribute. The first read of each field is
-therefore recorded and sets the field; later reads cost nothing. Because the instance belongs to the real class, all
-operations of the spec work on it as usual: `type(x)`, `isinstance(other, type(self))`, the generated `__eq__` and
-`__hash__`, methods and pickling. `attrs.evolve` copies the fields of a lazy instance without reading them.
+If an instance does not have an attribute, Python calls the `__getattr__` method of its class. During a recorded call,
+this method records that the field is read, and sets the field. Later reads of the field do not call the method. A lazy
+instance belongs to the spec's own class, so `type(x)`, `isinstance`, the generated `__eq__` and `__hash__`, other
+methods and pickling work as usual. `attrs.evolve` copies the fields of a lazy instance without reading them.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from leadline.checker.observing.reader import Reader
 _set = object.__setattr__
 
 Lazy = tuple[Reader, Struct, int, dict[str, object] | None]
-"""A description of a lazy instance: the recorder of its call; its node in the layout; the state that it belongs to, as
-the number of that state's first slot; and the fields that `attrs.evolve` changed, or None if the instance was not
-created by `attrs.evolve`. Fields that are not set are read from this state."""
+"""A description of a lazy instance: the recorder of its call; its node in the layout of the state; the number of the
+first slot of the state from which its fields are read; and the fields that `attrs.evolve` changed. The last item is
+None if `attrs.evolve` did not create the instance.
+"""
 
 lazy_instances: dict[int, Lazy] = {}
-"""The lazy instances of the call that is being recorded, by identity. The recorder keeps them alive."""
+"""The lazy instances of the call that is being recorded, by their `id`. The recorder keeps the instances alive."""
 
 _own_getattr: dict[type, object] = {}
-"""The classes whose instances can currently be lazy, each with the `__getattr__` that it defines itself, or None."""
+"""The classes whose instances can be lazy at present. The value is the class's own `__getattr__`, or None."""
 
 
 def make_lazy(classes: frozenset[type]) -> None:
-    """Allow lazy instances of some attrs classes, and make `attrs.evolve` copy their fields without reading them.
+    """Change some attrs classes so that they can have lazy instances. `attrs.evolve` is changed too.
 
-    Attributes of ordinary instances work as before, but slightly slower. `make_ordinary` undoes this.
+    Other instances of these classes behave as before, but access to missing attributes is slower. `make_ordinary`
+    undoes the change.
     """
     if classes <= _own_getattr.keys():
         return
@@ -45,7 +47,7 @@ def make_lazy(classes: frozenset[type]) -> None:
 
 
 def make_ordinary() -> None:
-    """Restore all classes and `attrs.evolve` to their state before `make_lazy`."""
+    """Undo all changes that `make_lazy` made to classes and to `attrs.evolve`."""
     attrs.evolve.__code__, attrs.evolve.__kwdefaults__ = _evolve_as_it_is.__code__, _evolve_as_it_is.__kwdefaults__
     while _own_getattr:
         cls, own = _own_getattr.popitem()
@@ -63,7 +65,7 @@ def _getter(cls: type) -> Callable[[object, str], object]:
         lazy = lazy_instances.get(id(self))
         if lazy is None:
             if name in names and lazy_instances:
-                # a copy of a lazy instance, made in a way that does not access the fields
+                # this is a copy of a lazy instance that was made without accessing the fields
                 next(iter(lazy_instances.values()))[0].escaped = True
         else:
             recorder, node, offset, _ = lazy
@@ -75,7 +77,7 @@ def _getter(cls: type) -> Callable[[object, str], object]:
         if inherited is not None:
             return inherited(self, name)
         if lazy is not None and name[:2] != "__":
-            # not a field, but an attribute that the constructor may have set
+            # the attribute is not a field, but the constructor may have set it
             return getattr(recorder.whole(node, offset), name)
         raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
@@ -93,7 +95,7 @@ _evolve_as_it_is.__kwdefaults__ = attrs.evolve.__kwdefaults__
 
 
 def _evolved(args: tuple[object, ...], changes: dict[str, object]) -> object:
-    """The implementation of `attrs.evolve` while instances can be lazy."""
+    """Do the work of `attrs.evolve` while classes can have lazy instances."""
     lazy = lazy_instances.get(id(args[0])) if len(args) == 1 else None
     if lazy is not None:
         recorder, node, offset, changed = lazy

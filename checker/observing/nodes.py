@@ -1,4 +1,8 @@
-"""Nodes: a state as a tree of attrs values, tuples and collections, with a leaf for each value that is not split."""
+"""The nodes of the tree that describes the structure of a state.
+
+Attrs values, tuples and collections that are split are inner nodes. Every other value is a leaf. A leaf has one slot:
+an index in the row of numbers that represents a state.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,16 @@ from leadline.checker.canonical import canonical
 from leadline.checker.values import difference
 
 Key = tuple[object, ...]
-"""The value numbers in the slots of a part of the state."""
+"""The numbers of the values in the slots of one part of a state."""
 
 
 class ShapeChanged(Exception):
-    """Raised when a component has a different shape than in the initial state. It must be kept as one leaf.
+    """Raised if a part of a state does not have the same structure as in the initial state.
+
+    The part must then not be split.
 
     Attributes:
-        path: the path of the component in the state.
+        path: the location of the part in the state.
     """
 
     def __init__(self, path: str) -> None:
@@ -30,7 +36,12 @@ class ShapeChanged(Exception):
 
 @attrs.frozen(eq=False)
 class Leaf:
-    """A value that is not split and has one slot."""
+    """A part of a state that is not split. It has one slot.
+
+    Attributes:
+        path: the location of the part in the state.
+        slot: the number of the slot.
+    """
 
     path: str
     slot: int
@@ -38,22 +49,22 @@ class Leaf:
 
 @attrs.frozen(eq=False)
 class Struct:
-    """An attrs value, split into its fields.
+    """An attrs value that is split into its fields.
 
     Attributes:
-        path: the path of the value in the state; empty for the state itself.
+        path: the location of the value in the state. Empty for the state itself.
         cls: the class of the value.
         children: the node of each field, by name.
         constants: the value of each constant field, by name.
-        aliases: the name of each field, by the name of the constructor's argument.
-        slots: the range of slots of all leaves below this node.
-        collections: all collections below this node; they have further slots.
+        aliases: the name of each field, by the name of its constructor argument.
+        slots: the range of the slots of all leaves below this node.
+        collections: all collections below this node. Their slots are not in `slots`.
         slotted: whether instances have no `__dict__`.
-        set_at_once: names and values of the attributes that are set when a lazy instance is created, because they are
+        set_at_once: the names and values of the attributes that a lazy instance has from the start, because they are
             not part of the state: the constants and the cached hash.
-        copied_unread: whether the constructor only stores its arguments, so that `attrs.evolve` does not need to read
+        copied_unread: whether the constructor only stores its arguments. If so, `attrs.evolve` does not have to read
             the fields that it copies.
-        built: the values that were built before, by the numbers in their slots.
+        built: the instances created so far, by the numbers in their slots.
     """
 
     path: str
@@ -71,13 +82,16 @@ class Struct:
 
 @attrs.frozen(eq=False)
 class Parts:
-    """A tuple of fixed length, split into its elements.
+    """A tuple of fixed length that is split into its elements.
 
     Attributes:
-        path: the path of the tuple in the state.
+        path: the location of the tuple in the state.
         elements: the node of each element.
-        whole: whether every element is an attrs value. If so, creating a tuple of lazy instances reads nothing.
-        slots, collections, built: see `Struct`.
+        whole: whether every element is an attrs value that is split. If so, a tuple of lazy instances can be created
+            without reading any slot.
+        slots: the range of the slots of all leaves below this node.
+        collections: all collections below this node. Their slots are not in `slots`.
+        built: the tuples created so far, by the numbers in their slots.
     """
 
     path: str
@@ -90,13 +104,16 @@ class Parts:
 
 @attrs.frozen(eq=False)
 class Collection:
-    """A frozenset or a `Bag`, split into one slot for each member that any state contained or any code looked up.
+    """A frozenset or a `Bag` that is split into its members.
+
+    Each member has a slot, whose value is a bool for a frozenset and the count of the member for a bag. A value gets a
+    slot when a state first contains it or code first tests whether it is a member.
 
     Attributes:
-        path: the path of the collection in the state.
+        path: the location of the collection in the state.
         cls: `frozenset` or `Bag`.
         members: the slot of each member, in the order in which the members were found.
-        built: the values that were built before, by the numbers in their slots.
+        built: the collections created so far, by the numbers in their slots.
     """
 
     path: str
@@ -110,15 +127,15 @@ class Collection:
         return list(self.members.values())
 
     def count(self, value: Any, member: object) -> int:
-        """The number of times that a bag contains a member; for a set, whether it contains the member."""
+        """Return how often a bag contains a member. For a frozenset, return whether it contains the member."""
         return value[member] if self.cls is Bag else member in value
 
     def counts(self, value: Any) -> dict[object, int]:
-        """The result of `count` for each member of a value."""
+        """Return the members of a collection with their counts. The count of each member of a frozenset is True."""
         return dict(value) if self.cls is Bag else dict.fromkeys(value, True)
 
     def of(self, counts: dict[object, int]) -> Any:
-        """Return the `canonical` collection with these counts. Members whose count is False or 0 are left out."""
+        """Return the canonical collection with these counts. Members with the count 0 or False are left out."""
         if self.cls is Bag:
             return canonical(Bag.of({member: count for member, count in counts.items() if count}))
         return canonical(frozenset(member for member, count in counts.items() if count))
@@ -130,7 +147,7 @@ NODES = frozenset((Leaf, Struct, Parts, Collection))
 
 
 def collections_in(nodes: Iterable[Node]) -> tuple[Collection, ...]:
-    """All collections among the given nodes and below them."""
+    """Return all collections among some nodes and below them."""
     found: list[Collection] = []
     for node in nodes:
         if isinstance(node, Collection):
@@ -141,10 +158,14 @@ def collections_in(nodes: Iterable[Node]) -> tuple[Collection, ...]:
 
 
 def constructed(node: Struct, values: dict[str, object]) -> Any:
-    """Create an instance with the given field values.
+    """Return an instance with the given values of its fields.
+
+    Parameters:
+        node: the node of the instance.
+        values: the value of each field, by name.
 
     Raises:
-        ShapeChanged: the constructor raises an exception or changes a value.
+        ShapeChanged: if the constructor raises an exception or changes a value.
     """
     given = {alias: values[name] for alias, name in node.aliases.items()}
     if node.copied_unread:
@@ -155,12 +176,16 @@ def constructed(node: Struct, values: dict[str, object]) -> Any:
         if all(now is value or (now == value and not difference(now, value)) for now, value in kept):
             return made
     except Exception:
-        pass  # the constructor does not accept a value that it returned before
+        pass  # the constructor rejects the values of an instance that it created
     raise ShapeChanged(node.path)
 
 
 def can_be_taken_apart(cls: type) -> bool:
-    """Whether instances of an attrs class consist only of their fields, which are read in the usual way."""
+    """Return whether an attrs class creates its instances, and reads their fields, in the usual way.
+
+    The class must not define `__new__` or `__getattribute__`, every field must be an argument of the constructor, and
+    no field may be hidden by another class attribute.
+    """
     plain = all(getattr(cls, name) is getattr(object, name) for name in ("__new__", "__getattribute__"))
     fields = attrs.fields(cls)
     in_place = all(isinstance(_member(cls, field.name), MemberDescriptorType | NoneType) for field in fields)
@@ -168,12 +193,12 @@ def can_be_taken_apart(cls: type) -> bool:
 
 
 def _member(cls: type, name: str) -> object:
-    """The class attribute that is found if an instance has no attribute of that name; None if there is none."""
+    """Return the class attribute with this name, or None if the class and its bases have none."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 
 
 def copies_unread(cls: type) -> bool:
-    """Whether the constructor of an attrs class only stores its arguments."""
+    """Return whether the constructor of an attrs class only stores its arguments."""
     steps = ("__attrs_pre_init__", "__attrs_post_init__", "__attrs_init__")
     code = getattr(getattr(cls, "__init__"), "__code__", None)  # noqa: B009
     return (

@@ -1,4 +1,4 @@
-"""Reader: the interface of the recorder to the stand-ins for parts of a state."""
+"""The interface between a recorder and the objects that replace parts of a state during a recorded call."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from leadline.checker.observing.nodes import Collection, Node, Struct
 
 
 class Reader(Protocol):
-    """Reads the states of one call; `recording.Recorder` implements it and describes the methods.
+    """The methods and attributes of `recording.Recorder` that the objects replacing parts of a state use.
 
     Attributes:
-        enumerated: the collections that were enumerated, so that members not known yet would also have been read.
-        looked_at: whether the value of a copied element was used after all.
-        escaped: whether a read may have been missed for another reason.
-        constructs: the code that was not understood in loops over collections.
+        enumerated: the collections whose members were all read. A member that is not known yet would have been read
+            too.
+        looked_at: whether the code used the value of an element that it was expected only to copy.
+        escaped: whether the code may have read something without the recorder noticing.
+        constructs: the code in loops over collections that is not understood.
     """
 
     enumerated: set[Collection]

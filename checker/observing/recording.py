@@ -1,8 +1,9 @@
-"""Recording: the slots of a state that a call reads, in the order in which it reads them.
+"""Recording which slots of a state a call reads, in the order in which it reads them.
 
-The call gets a lazy state (see `lazy`): an instance of the spec's own class whose fields are not set yet. The first
-read of each field is recorded and sets the field. Tuples and collections cannot be lazy, so views replace them where
-the code of an action allows it (see `reach`, `tuple_views` and `collection_views`).
+The recorded call does not get the state itself but a lazy state (see `lazy`): an instance of the spec's own class whose
+fields are not set yet. The first read of each field is recorded and sets the field. Tuples and collections cannot be
+lazy. Objects called views replace them (see `tuple_views` and `collection_views`), unless the code of the spec would
+behave differently with a view (see `reach`).
 """
 
 from __future__ import annotations
@@ -37,43 +38,45 @@ _new, _set = object.__new__, object.__setattr__
 
 
 class Precision(enum.IntEnum):
-    """How precisely the reads of a call are recorded. The code of the function determines which levels are exact."""
+    """How precisely the reads of a call are recorded. The code of the called function determines what is possible."""
 
     STATES = 0
-    """The call gets the state itself, and the entire state counts as read."""
+    """The call gets the state itself. The entire state counts as read."""
     FIELDS = 1
-    """Fields of attrs values are recorded one by one; a tuple is read as a whole."""
+    """Each field of an attrs value is recorded separately. Tuples and collections are read as a whole."""
     ELEMENTS = 2
-    """Elements of component tuples are also recorded one by one."""
+    """Each element of a component tuple and each member of a collection is also recorded separately."""
     COPIES = 3
-    """Elements of component tuples that are copied but not otherwise used do not count as read."""
+    """An element of a component tuple that is copied but not otherwise used does not count as read."""
 
 
 class Mismatch(Exception):
-    """Raised when a recorded call and the call on the state itself have different results."""
+    """Raised if a recorded call and the same call on the state itself return different results."""
 
 
 class NotOrdinary(Exception):
-    """Raised when a value contains a stand-in and cannot be created again without it."""
+    """Raised if a value contains a view or another replacement that cannot be removed from it."""
 
 
 class Recorder:
-    """Records the slots that a call reads, in the order of their first reads. A step predicate reads two states.
+    """Records which slots a call reads, in the order of their first reads. A predicate of a step reads two states.
 
     Parameters:
         layout: the layout of the states.
-        rows: for each state, the numbers of the values in its slots.
+        rows: the row of each state: the numbers of the values in its slots.
         precision: how precisely to record.
-        told_apart: types whose values the code may distinguish by identity. An element that can have such a value
-            counts as read when it is copied.
+        told_apart: the types whose values the code may compare with ``is``. If a slot can have such a value, code that
+            copies the slot counts as reading it.
 
     Attributes:
-        reads: the number of the value in each slot that was read. Slots of a second state are counted from `SECOND`.
-        enumerated: the collections that were enumerated, so that members not known yet would also have been read.
-        copied: the slots whose values were copied without being read.
-        looked_at: whether the value of a copied element was used after all.
-        escaped: whether a read may have been missed for another reason.
-        constructs: the code that was not understood in loops over collections.
+        reads: the slots that were read, each with the number of its value. The slots of a second state are counted from
+            `SECOND`.
+        enumerated: the collections whose members were all read. A member that is not known yet would have been read
+            too.
+        copied: the slots that were copied without being read.
+        looked_at: whether the code used the value of an element that it was expected only to copy.
+        escaped: whether the code may have read something without the recorder noticing.
+        constructs: the code in loops over collections that is not understood.
     """
 
     def __init__(
@@ -90,19 +93,28 @@ class Recorder:
         self.looked_at = self.escaped = self._has_ended = False
         self.enumerated: set[Collection] = set()
         self.constructs: set[Construct] = set()
-        slots = layout.slots  # a row may be shorter, if slots for further members were added after it was created
+        slots = layout.slots  # rows become too short when slots for new members are added
         self._rows = {which * SECOND: [*row, *[0] * (slots - len(row))] for which, row in enumerate(rows)}
         self._made: list[object] = []
         self._evolved: list[object] = []
         self._parts: dict[tuple[Node, int], object] = {}
 
     def read(self, slot: int, offset: int = 0) -> Any:
-        """Read the value in a slot. The offset selects the state: 0 for the first, `SECOND` for the second."""
+        """Record that a slot is read, and return its value.
+
+        Parameters:
+            slot: the number of the slot.
+            offset: 0 for the first state, or `SECOND` for the second state.
+        """
         number = self.reads[slot + offset] = self._rows[offset][slot]
         return self._domains[slot].values[number]
 
     def member(self, node: Collection, offset: int, member: object) -> int:
-        """Read how often a bag of a state contains a member; for a set, whether it contains the member."""
+        """Record that a member of a collection is read.
+
+        Return the number of times that a bag contains the member. For a frozenset, return whether it contains the
+        member.
+        """
         slot = self.layout.slot_of(node, member, asked=True)
         row = self._rows[offset]
         row += [0] * (slot + 1 - len(row))
@@ -110,14 +122,16 @@ class Recorder:
         return count
 
     def is_known_as(self, node: Collection, member: object) -> bool:
-        """Whether a member has a slot for exactly this value: the slot of 1 does not count for True."""
+        """Return whether a member has a slot for exactly this value. The slot of ``1`` is not a slot for ``True``."""
         return self.layout.is_known_as(node, member)
 
     def ordinary(self, value: Any) -> Any:
-        """Replace all stand-ins in a value by the values that they represent. These values count as read.
+        """Return a value in which all views and lazy instances are replaced by the values that they represent.
+
+        These values count as read.
 
         Raises:
-            NotOrdinary: the value contains a stand-in inside an object that cannot be created again.
+            NotOrdinary: if the value contains such an object in an object that cannot be created again.
         """
         kind = type(value)
         if kind in _ATOMS:
@@ -135,7 +149,7 @@ class Recorder:
         if lazy is not None and not lazy[3]:
             return self.whole(lazy[1], lazy[2])
         if not attrs.has(kind):
-            return value  # the layout refuses the value if it contains stand-ins
+            return value  # the layout rejects the value if it contains a view
         fields = {field.alias: getattr(value, field.name) for field in attrs.fields(kind)}
         made_of = {alias: self.ordinary(inner) for alias, inner in fields.items()}
         if lazy is None and all(made_of[alias] is inner for alias, inner in fields.items()):
@@ -145,7 +159,13 @@ class Recorder:
         return kind(**made_of)
 
     def in_order(self, node: Collection, offset: int, changes: Mapping[object, int]) -> list[object]:
-        """The members of a collection, with changes, in the order of the real value. This does not count as a read."""
+        """Return the members of a collection in the order of the real collection. This does not count as a read.
+
+        Parameters:
+            node: the collection.
+            offset: 0 for the first state, or `SECOND` for the second state.
+            changes: the members whose counts the code changed, with the new counts as in `Collection.counts`.
+        """
         value = self.layout.part(node, self._rows[offset])
         if not changes:
             return list(value)
@@ -153,7 +173,7 @@ class Recorder:
         return list(node.of(counts))
 
     def read_all(self) -> None:
-        """Count every slot of every state as read. Slots that were not read before come last in the order."""
+        """Record that every slot of every state is read. Slots that were already read keep their place in the order."""
         for offset, row in self._rows.items():
             for slot, number in enumerate(row):
                 self.reads.setdefault(slot + offset, number)
@@ -161,11 +181,15 @@ class Recorder:
         self.enumerated.update(root.collections if isinstance(root, Struct | Parts) else ())
 
     def state(self, which: int = 0) -> Any:
-        """A lazy instance of one of the states."""
+        """Return a lazy instance of a state.
+
+        Parameters:
+            which: 0 for the first state, 1 for the second state.
+        """
         return self.value(self.layout.root, which * SECOND)
 
     def value(self, node: Node, offset: int = 0) -> Any:
-        """Return the object that represents a part of a state: a value, a lazy instance, a tuple or a view."""
+        """Return the object that represents a part of a state: a plain value, a lazy instance, a tuple or a view."""
         if type(node) is Leaf:
             return self.read(node.slot, offset)
         made = self._parts.get((node, offset))
@@ -178,7 +202,7 @@ class Recorder:
     def _part(self, node: Node, offset: int) -> Any:
         if isinstance(node, Struct):
             if self.precision <= Precision.FIELDS and not node.slotted:
-                return self.whole(node, offset)  # its __dict__ would show which fields are set
+                return self.whole(node, offset)  # code could read its __dict__, which would show which fields are set
             return self.instance(node, offset)
         if isinstance(node, Collection):
             if self.precision <= Precision.FIELDS:
@@ -190,6 +214,13 @@ class Recorder:
         return TupleView(self, offset, node.elements)
 
     def instance(self, node: Struct, offset: int, changed: dict[str, object] | None = None) -> Any:
+        """Return a new lazy instance.
+
+        Parameters:
+            node: the node of the instance.
+            offset: 0 for the first state, or `SECOND` for the second state.
+            changed: the fields that `attrs.evolve` changed, by name, or None for an instance that is part of a state.
+        """
         made: Any = _new(node.cls)
         for name, value in node.set_at_once:
             _set(made, name, value)
@@ -203,7 +234,7 @@ class Recorder:
         return made
 
     def whole(self, node: Struct | Collection, offset: int) -> Any:
-        """Return a part of the state itself. The entire part counts as read."""
+        """Return the real value of a part of a state. The entire part counts as read."""
         row = self._rows[offset]
         if isinstance(node, Struct):
             for slot in range(*node.slots.indices(len(row))):
@@ -216,7 +247,10 @@ class Recorder:
         return self.layout.part(node, row)
 
     def copied_element(self, node: Node, offset: int) -> Any:
-        """Return the object that represents an element that is copied and may never be used otherwise."""
+        """Return the object that represents an element of a tuple while the code iterates over the tuple.
+
+        If the element does not have to be read, return an `Unread` object, which the code can only copy.
+        """
         if (
             type(node) is not Leaf
             or self.precision < Precision.COPIES
@@ -228,17 +262,17 @@ class Recorder:
         return Unread(self, node.slot)
 
     def changes(self, recorded: object, successor: object, state: object) -> dict[int, int]:
-        """Return the changes that a step makes to the first state: the new number of each slot that was written.
+        """Return the changes of a step: the slots that it writes, each with the number of its new value.
 
         Parameters:
-            recorded: the next state that the recorded call returned; it shows which slots were only copied.
-            successor: the next state that the call on the state itself returned. Its values are numbered, so that no
-                stand-ins remain in them.
+            recorded: the next state that the recorded call returned. It shows which slots were only copied.
+            successor: the next state that the call on the state itself returned. It contains no views or lazy
+                instances.
             state: the state itself.
 
         Raises:
-            ShapeChanged: a component has a different shape than in the initial state.
-            Mismatch: the two next states differ.
+            ShapeChanged: if a part of the next state has a different structure than in the initial state.
+            Mismatch: if the two next states differ.
         """
         changes: dict[int, int] = {}
         self._compare(self.layout.root, recorded, successor, state, changes)
@@ -296,9 +330,9 @@ class Recorder:
         if isinstance(seen, CollectionView) and seen._node is node and not seen._offset:
             _must_be_same(value, node.of({**node.counts(before), **seen._changes}) if seen._changes else before)
             if value is not before:
-                self.layout.counted(node, value)  # refuses members that are equal but distinguishable
+                self.layout.counted(node, value)  # rejects members that are equal but distinguishable
             members: Iterable[object] = seen._changes
-        else:  # the value does not depend on the state's collection, so every known member is written
+        else:  # the step replaces the entire collection, so it writes every known member
             self._read_written(seen, value)
             for member in node.counts(value):
                 self.layout.slot_of(node, member)
@@ -309,24 +343,28 @@ class Recorder:
             changes[slot] = self.layout.domains[slot].number(node.count(value, member))
 
     def _stood_for(self, item: Any) -> object:
-        """Return the object that an item of a tuple or of a `TupleView` represents."""
+        """Return the object that an item represents. The items of a `TupleView` can be nodes."""
         return self.value(item) if type(item) in NODES else item
 
     def _read_written(self, seen: object, value: object) -> None:
-        """Count the parts of the states in a written value as read, and compare it with that of the unrecorded call.
+        """Record as read all parts of the states that a written value contains.
+
+        Parameters:
+            seen: the value that the recorded call wrote.
+            value: the value that the call on the state itself wrote.
 
         Raises:
-            Mismatch: the values differ.
+            Mismatch: if the values differ.
         """
         if not self.read_within(seen) and seen != value:
             raise Mismatch
 
     def read_within(self, value: object) -> bool:
-        """Count all parts of the states that a value contains as read. The value is written to a leaf.
+        """Record as read all parts of the states that a value contains.
 
         Returns:
-            Whether all parts of the value could be searched. If not, the caller must compare the value with the leaf;
-            if they are equal, the comparison has read everything.
+            Whether the value could be searched completely. If not, the caller must compare it with the real value. The
+            comparison then reads the remaining parts.
         """
         kind = type(value)
         if kind in _ATOMS:
@@ -351,10 +389,10 @@ class Recorder:
         return is_known
 
     def end(self) -> None:
-        """End the recording. Lazy instances that the spec still holds, such as in a cache, become ordinary values."""
+        """End the recording. Lazy instances that the spec keeps, for example in a cache, become ordinary instances."""
         self._has_ended = True
         self._parts.clear()
-        # an instance comes before those that it refers to, so that instances that are not kept are freed in turn
+        # Instances come before the instances that they refer to. Releasing one can therefore free the next ones.
         made = [*reversed(self._evolved), *self._made]
         self._evolved, self._made = [], []
         for place in range(len(made)):
@@ -364,7 +402,7 @@ class Recorder:
                 self._complete(instance, lazy)
 
     def _complete(self, instance: object, lazy: Lazy) -> None:
-        """Set the fields of an instance that is still in use. This does not count as a read, as the call is over."""
+        """Set all fields of an instance that is still in use after the call. This does not count as a read."""
         _, node, offset, changed = lazy
         for name, child in node.children.items():
             if name not in (changed or ()):
@@ -372,13 +410,17 @@ class Recorder:
 
 
 def _must_be_same(value: object, before: object) -> None:
-    """Check that a copied value is unchanged. Raises Mismatch: it has changed."""
+    """Check that a copied value is unchanged.
+
+    Raises:
+        Mismatch: if the value has changed.
+    """
     if value is not before and value != before:
         raise Mismatch
 
 
 def _held_by_one_variable() -> int:
-    """The result of `sys.getrefcount` for an object to which only a local variable of a loop refers."""
+    """Return the result of `sys.getrefcount` for an object to which only one local variable refers."""
     made = [object()]
     for place in range(1):
         instance, made[place] = made[place], None
